@@ -201,7 +201,7 @@ Result<bool> LineFile::find_element() {
       if (*letter != ',' && *letter != ']') return true;
       return fail("{}: is empty", place(line_ + 1));
     }
-    if (at_in_array_ == At::behind_element && *letter != ',' && *letter != ']')
+    if (at_in_array_ == At::after_element && *letter != ',' && *letter != ']')
       return fail("{}: has neither ',' nor ']' after the element", place(line_));
     at_in_array_ = *letter == ']' ? At::end : At::element;
     ++at_;
@@ -250,7 +250,7 @@ Result<std::optional<LineFile::Line>> LineFile::next_element() {
                   .number = is_sought_ ? 0 : line_,
                   .begin = taken_ - static_cast<std::int64_t>(buffer_.size() - at_)};
   at_ += *size;
-  at_in_array_ = At::behind_element;
+  at_in_array_ = At::after_element;
   return std::optional(line);
 }
 

@@ -93,7 +93,7 @@ class LineFile {
   std::size_t at_ = 0;  // position in the buffer
   bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;
   bool reads_elements_ = false;
-  enum class At : std::uint8_t { array, element, behind_element, end } at_in_array_ = At::array;
+  enum class At : std::uint8_t { array, element, after_element, end } at_in_array_ = At::array;
   std::int64_t line_ = 0;
 };
 

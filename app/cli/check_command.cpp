@@ -79,7 +79,7 @@ void check(Session& session, const std::string& device_text, const WorkerChoice&
     const std::string kind = event.value("event", "");
     if (kind == "check") {
       tallies.add(event);
-      if (event.value("outcome", "") == "wrong") say_line(describe_wrong(event));
+      if (event.value("outcome", "") == "wrong") status_line(describe_wrong(event));
     }
     if (kind == "check-done") wrong = event.value("wrong", 0);
     return kind == "check-done";

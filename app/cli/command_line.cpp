@@ -148,7 +148,7 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
   return std::move(*table);
 }
 
-void say_line(std::string_view line) {
+void status_line(std::string_view line) {
   const std::string shown = visible(line) + "\n";
   print_to_terminal(shown);
 }

@@ -80,13 +80,13 @@ void add_only_option(CLI::App& command, std::string& only, const char* what);
 
 /// Prints a line to stderr. The line may contain names and words from files and other programs:
 /// control characters and invisible characters are printed as '?', here and in results.
-void say_line(std::string_view line);
+void status_line(std::string_view line);
 /// Prints the text unchanged, without an end of line. Errors of stderr are ignored: nothing else
 /// depends on them.
 void print_to_terminal(const std::string& text);
 template <typename... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
-  say_line(fmt::format(format, std::forward<Values>(values)...));
+  status_line(fmt::format(format, std::forward<Values>(values)...));
 }
 
 /// Prints "attnscope: note: SENTENCE"; prints nothing if the sentence is empty.

@@ -39,7 +39,7 @@ struct CostsCommand {
 constexpr std::uintmax_t largest_layout = 256 << 20;
 
 /// The command's arguments, after the checks that need no worker.
-struct Asked {
+struct ReceivedRequest {
   AttentionPattern pattern;
   std::optional<Window> window;
   SequenceLayout layout;
@@ -58,39 +58,39 @@ Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
   return parse_layout(*text, arguments.layout);
 }
 
-Result<Asked> read(const CostsCommand& arguments) {
-  Asked asked;
+Result<ReceivedRequest> read(const CostsCommand& arguments) {
+  ReceivedRequest requested;
   auto pattern = read_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
-  asked.pattern = std::move(pattern->pattern);
-  asked.window = pattern->window;
+  requested.pattern = std::move(pattern->pattern);
+  requested.window = pattern->window;
   auto layout = layout_of(arguments);
   if (!layout) return tl::unexpected(layout.error());
-  asked.layout = std::move(*layout);
+  requested.layout = std::move(*layout);
   auto dtype = parse_dtype(arguments.dtype);
   if (!dtype) return tl::unexpected(dtype.error());
-  asked.dtype = *dtype;
+  requested.dtype = *dtype;
   auto direction = parse_direction(arguments.direction);
   if (!direction) return tl::unexpected(direction.error());
-  asked.direction = *direction;
+  requested.direction = *direction;
   if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
-  return asked;
+  return requested;
 }
 
 /// The plan's own counts: a lower bound for every implementation.
-Result<json> useful_work(const Asked& asked, const CostsCommand& arguments) {
+Result<json> useful_work(const ReceivedRequest& requested, const CostsCommand& arguments) {
   const Passes passes =
-      asked.direction == Direction::forward ? Passes::forward : Passes::forward_backward;
+      requested.direction == Direction::forward ? Passes::forward : Passes::forward_backward;
   const auto plan =
-      compile_plan(asked.pattern, asked.window, asked.layout,
+      compile_plan(requested.pattern, requested.window, requested.layout,
                    static_cast<std::int32_t>(std::clamp<std::int64_t>(
                        arguments.heads, 0, std::numeric_limits<std::int32_t>::max())));
   if (!plan) return tl::unexpected(plan.error());
   const PlanCounts counts = count(*plan);
-  return json{{"tokens", asked.layout.tokens()},
+  return json{{"tokens", requested.layout.tokens()},
               {"pairs", counts.pairs},
               {"useful_flop", useful_flop(counts, arguments.head_dim, passes)},
-              {"least_bytes", least_bytes(*plan, arguments.head_dim, asked.dtype, passes)},
+              {"least_bytes", least_bytes(*plan, arguments.head_dim, requested.dtype, passes)},
               {"exponentials", useful_exponentials(counts, passes)}};
 }
 
@@ -122,15 +122,15 @@ std::string as_text(const json& costs) {
 }
 
 void costs(Session& session, const CostsCommand& arguments) {
-  const auto asked = read(arguments);
-  if (!asked) return session.fail(exit_wrong_use, asked.error().message);
-  auto answer = useful_work(*asked, arguments);
+  const auto requested = read(arguments);
+  if (!requested) return session.fail(exit_wrong_use, requested.error().message);
+  auto answer = useful_work(*requested, arguments);
   if (!answer) return session.fail(exit_wrong_use, answer.error().message);
   auto worker = start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  const json question = {{"pattern_json", pattern_json(asked->pattern)},
+  const json question = {{"pattern_json", pattern_json(requested->pattern)},
                          {"window", arguments.pattern.window},
-                         {"layout_json", layout_json(asked->layout)},
+                         {"layout_json", layout_json(requested->layout)},
                          {"layout_source", arguments.layout},
                          {"heads", arguments.heads},
                          {"head_dim", arguments.head_dim},

@@ -54,7 +54,7 @@ const HeatPoint& largest_point(const Sweep& sweep) {
 }
 
 /// The name that requests use for a contender: the pattern's, or the model's without options.
-std::string asked_name(const Contender& contender) {
+std::string requested_name(const Contender& contender) {
   return contender.model.empty() ? contender.pattern
                                  : contender.model.substr(0, contender.model.find('+'));
 }
@@ -63,8 +63,9 @@ std::string asked_name(const Contender& contender) {
 Sweep with_heats_of(const std::string& name, const Sweep& sweep) {
   Sweep own = sweep;
   std::erase_if(own.heats, [&](const Heat& heat) {
-    return std::ranges::none_of(
-        heat.contenders, [&](const Contender& contender) { return asked_name(contender) == name; });
+    return std::ranges::none_of(heat.contenders, [&](const Contender& contender) {
+      return requested_name(contender) == name;
+    });
   });
   return own.heats.empty() ? sweep : own;
 }
@@ -275,7 +276,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       return std::ranges::any_of(answer.at("pairs"),
                                  [&](const json& pair) { return pair.at("pattern") == name; });
     };
-    const std::string listed_as = names(row) ? row : asked_name(contender);
+    const std::string listed_as = names(row) ? row : requested_name(contender);
     for (const json& pair : answer.at("pairs")) {
       if (pair.at("pattern") != listed_as || pair.at("implementation") != contender.implementation)
         continue;

@@ -56,8 +56,8 @@ Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
   return options;
 }
 
-void write_and_tell(Session& session, const charts::Printable& what,
-                    const FigureArguments& arguments, const charts::FigureOptions& options) {
+void write_and_report(Session& session, const charts::Printable& what,
+                      const FigureArguments& arguments, const charts::FigureOptions& options) {
   const auto written = charts::write_printable(what, arguments.file, options);
   if (!written) return session.fail(exit_wrong_use, written.error().message);
   for (const std::filesystem::path& file : *written) {

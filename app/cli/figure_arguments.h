@@ -37,8 +37,8 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
 [[nodiscard]] Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
                                                            double default_width_mm);
 /// Writes the figure and its companion files, and lists every file on stderr.
-void write_and_tell(Session& session, const charts::Printable& what,
-                    const FigureArguments& arguments, const charts::FigureOptions& options);
+void write_and_report(Session& session, const charts::Printable& what,
+                      const FigureArguments& arguments, const charts::FigureOptions& options);
 #endif
 
 }  // namespace attnscope::cli

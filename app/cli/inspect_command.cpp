@@ -208,7 +208,7 @@ void draw_positions(Session& session, report::Figure figure,
   std::string about = figure.provenance;
   charts::Printable what = charts::printable(std::move(figure));
   what.about = std::move(about);
-  write_and_tell(session, what, arguments.figure, *options);
+  write_and_report(session, what, arguments.figure, *options);
 }
 
 void draw(Session& session, const std::filesystem::path& file, bool has_regions,
@@ -219,7 +219,7 @@ void draw(Session& session, const std::filesystem::path& file, bool has_regions,
   const auto options = figure_options(arguments.figure, width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
   const charts::OffscreenApplication application;
-  write_and_tell(session, *what, arguments.figure, *options);
+  write_and_report(session, *what, arguments.figure, *options);
 }
 
 #else

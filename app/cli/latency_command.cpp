@@ -49,7 +49,7 @@ Result<int> percent_of(const std::string& quantile) {
 }
 
 /// Ascending, without duplicates.
-Result<std::vector<std::int64_t>> asked_top_k(const LatencyCommand& arguments) {
+Result<std::vector<std::int64_t>> requested_top_k(const LatencyCommand& arguments) {
   std::vector<std::int64_t> sorted = arguments.top_k;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
@@ -138,7 +138,7 @@ std::vector<std::string> notes_on(const report::ModelLatency& latency, const Que
 Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   const auto percent = percent_of(arguments.quantile);
   if (!percent) return tl::unexpected(percent.error());
-  auto top_k = asked_top_k(arguments);
+  auto top_k = requested_top_k(arguments);
   if (!top_k) return tl::unexpected(top_k.error());
   QuerySample sample(arguments.queries);
   const Status read = read_pairs(arguments.pairs, [&](const PairReader&, TextPair pair) {

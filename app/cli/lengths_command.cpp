@@ -134,7 +134,7 @@ void draw(Session& session, const report::PairLengths& lengths, const FigureArgu
   const auto options = figure_options(arguments, charts::venues.front().width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
   const charts::OffscreenApplication application;
-  write_and_tell(session, charts::printable(report::histograms_of(lengths)), arguments, *options);
+  write_and_report(session, charts::printable(report::histograms_of(lengths)), arguments, *options);
 }
 
 #else

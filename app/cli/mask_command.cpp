@@ -48,7 +48,7 @@ void mask(Session& session, const MaskCommandArguments& arguments) {
   if (!options) return session.fail(exit_wrong_use, options.error().message);
   const auto what = charts::printable(std::move(*subject));
   const charts::OffscreenApplication application;
-  write_and_tell(session, what, arguments.figure, *options);
+  write_and_report(session, what, arguments.figure, *options);
 }
 
 #else

@@ -169,7 +169,7 @@ void plot_trainings(Session& session, const PlotCommandArguments& arguments, con
   const auto what = printable_of(arguments.trainings, choice, *options);
   if (!what) return refuse(what.error());
   const charts::OffscreenApplication application;
-  write_and_tell(session, *what, arguments.figure, *options);
+  write_and_report(session, *what, arguments.figure, *options);
 }
 
 void plot(Session& session, const PlotCommandArguments& arguments) {
@@ -181,7 +181,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
     return session.fail(exit_wrong_use,
                         "--crossovers needs something to overtake; name it with --baseline.");
   }
-  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::tells_time)) {
+  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::has_time)) {
     return session.fail(exit_wrong_use,
                         "--crossovers marks where times cross; leave it out, or draw --y time, "
                         "per-token or ratio.");
@@ -196,7 +196,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   if (!what) return refuse(what.error());
   what->inputs = {table->run.file};
   const charts::OffscreenApplication application;
-  write_and_tell(session, *what, arguments.figure, *options);
+  write_and_report(session, *what, arguments.figure, *options);
 }
 
 #else

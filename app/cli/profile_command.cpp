@@ -116,13 +116,13 @@ class Profiler {
 
 Result<double> ceiling_of(WorkerProcess& worker, int threads) {
   double rate = 0;
-  const Status told = ask(worker, {{"request", "ceilings"}, {"threads", threads}},
-                          [&](const nlohmann::json& event) {
-                            if (event.value("event", "") != "ceilings") return false;
-                            rate = event.at("ceilings").at("flop_per_second").get<double>();
-                            return true;
-                          });
-  if (!told) return tl::unexpected(told.error());
+  const Status reported = ask(worker, {{"request", "ceilings"}, {"threads", threads}},
+                              [&](const nlohmann::json& event) {
+                                if (event.value("event", "") != "ceilings") return false;
+                                rate = event.at("ceilings").at("flop_per_second").get<double>();
+                                return true;
+                              });
+  if (!reported) return tl::unexpected(reported.error());
   return rate;
 }
 
@@ -173,7 +173,7 @@ void draw_profile(Session& session, const report::ModelProfile& profile,
   charts::Printable what = charts::printable(report::profile_figure(profile));
   what.inputs = {arguments.pairs};
   const charts::OffscreenApplication application;
-  write_and_tell(session, what, arguments.figure, options);
+  write_and_report(session, what, arguments.figure, options);
 }
 
 #endif

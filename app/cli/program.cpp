@@ -191,9 +191,9 @@ int run_command_line(int argc, char** argv) {
     std::ranges::reverse(arguments);  // CLI11 expects reverse order
     app.parse(std::move(arguments));
   } catch (const CLI::Success& request) {
-    std::ostringstream asked;  // --help, --version
-    static_cast<void>(app.exit(request, asked, asked));
-    print_result(session, asked.str());
+    std::ostringstream requested;  // --help, --version
+    static_cast<void>(app.exit(request, requested, requested));
+    print_result(session, requested.str());
   } catch (const CLI::ExtrasError&) {
     // In the order of the command line, which CLI11's message reverses.
     constexpr std::size_t longest = 250;

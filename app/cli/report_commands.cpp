@@ -13,8 +13,8 @@
 #include "base/sentences.h"
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
-#include "engine/report/beside.h"
 #include "engine/report/compare.h"
+#include "engine/report/paper_table.h"
 #include "engine/report/pivot.h"
 #include "engine/report/run_description.h"
 
@@ -30,7 +30,7 @@ struct TableCommand : TableArguments {
   std::string format = "text";
   bool growth = false;
   std::string rows, columns, cells;  // of a pivot, if any is given
-  std::string beside;                // a published table
+  std::string alongside;             // a published table
 
   [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
 };
@@ -76,7 +76,7 @@ void print_pivot(Session& session, const TableCommand& arguments, report::TableF
   }
 }
 
-void print_beside(Session& session, const TableCommand& arguments, report::TableFormat format) {
+void print_alongside(Session& session, const TableCommand& arguments, report::TableFormat format) {
   if (arguments.is_pivot() || arguments.growth) {
     return session.fail(
         exit_wrong_use,
@@ -85,7 +85,7 @@ void print_beside(Session& session, const TableCommand& arguments, report::Table
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
-  const auto text = report::write_beside(*table, arguments.beside, format);
+  const auto text = report::write_paper_table(*table, arguments.alongside, format);
   if (!text) return session.fail(exit_wrong_use, text.error().message);
   print_result(session, *text);
 }
@@ -93,7 +93,7 @@ void print_beside(Session& session, const TableCommand& arguments, report::Table
 void table(Session& session, const TableCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
-  if (!arguments.beside.empty()) return print_beside(session, arguments, *format);
+  if (!arguments.alongside.empty()) return print_alongside(session, arguments, *format);
   if (arguments.is_pivot()) return print_pivot(session, arguments, *format);
   if (arguments.growth && *format == report::TableFormat::latex) {
     return session.fail(
@@ -273,7 +273,7 @@ void add_table_command(CLI::App& app, Session& session) {
                    "per-ms; several are separated by commas")
       ->type_name("LIST");
   command
-      ->add_option("--published", arguments->beside,
+      ->add_option("--published", arguments->alongside,
                    "Whole models in the form of a published table, its numbers beside: "
                    "ecir24-table3, mixencoder-table6 or tkl-table1")
       ->type_name("TABLE");

@@ -40,15 +40,15 @@ struct RunCommandArguments {
   std::filesystem::path database;
 };
 
-std::atomic<bool> pause_asked{false};
+std::atomic<bool> pause_requested{false};
 
 extern "C" void note_pause(int, siginfo_t* signal, void*) {
   if (const auto request = pause_request(*signal))
-    pause_asked.store(request == PauseRequest::pause, std::memory_order_relaxed);
+    pause_requested.store(request == PauseRequest::pause, std::memory_order_relaxed);
 }
 
 void catch_signals() {
-  pause_asked = false;
+  pause_requested = false;
   catch_interrupts();
   struct sigaction action = {};
   action.sa_sigaction = note_pause;
@@ -194,7 +194,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.command_line = session.command_line;
   if (first) options.again_of = first->run;
   options.cancel = &interrupts();
-  options.pause = &pause_asked;
+  options.pause = &pause_requested;
   options.now = arguments.now;
   options.oversize = arguments.oversize;
   const auto refuse = [&](const Error& error) {

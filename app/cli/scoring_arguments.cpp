@@ -77,24 +77,24 @@ void enlarge_for_cache(const CLI::App& command, ScoreOptions& options) {
 }
 
 Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
-    const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& asked,
+    const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& requested,
     const OpenedCache* cache) {
   const std::string& precision = model.question.precision;
   if (precision == "float32") {
-    if (asked.qrels.empty() && !asked.is_sample_given) return std::nullopt;
+    if (requested.qrels.empty() && !requested.is_sample_given) return std::nullopt;
     return fail(
         "{} tells what another --precision than float32 costs; give one, or 'attnscope evaluate' "
         "the run",
-        asked.qrels.empty() ? "--precision-sample" : "--qrels");
+        requested.qrels.empty() ? "--precision-sample" : "--qrels");
   }
-  if (asked.sample == 0) return std::nullopt;
+  if (requested.sample == 0) return std::nullopt;
   std::optional<effectiveness::Qrels> qrels;
-  if (!asked.qrels.empty()) {
-    auto read = effectiveness::Qrels::read(asked.qrels);
+  if (!requested.qrels.empty()) {
+    auto read = effectiveness::Qrels::read(requested.qrels);
     if (!read) return tl::unexpected(read.error());
     qrels = std::move(*read);
   }
-  const std::int64_t sample = qrels && !asked.is_sample_given ? -1 : asked.sample;
+  const std::int64_t sample = qrels && !requested.is_sample_given ? -1 : requested.sample;
   nlohmann::json request = scored.request;
   request["precision"] = "float32";
   auto worker = start_model(model, std::move(request), &interrupts());

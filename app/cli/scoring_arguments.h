@@ -48,7 +48,7 @@ struct PrecisionComparison {
   /// worker, of the judgements and of the cache, which may be null; judgements for a model in
   /// float32.
   [[nodiscard]] static Result<std::optional<PrecisionComparison>> start(
-      const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& asked,
+      const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& requested,
       const OpenedCache* cache);
 };
 

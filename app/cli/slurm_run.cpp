@@ -215,7 +215,7 @@ std::filesystem::path folder_of(const RunInfo& run, const std::filesystem::path&
   return within / fmt::format("attnscope-{:.8}", run.id.uuid);
 }
 
-std::filesystem::path told_folder(const RunInfo& run) {
+std::filesystem::path reported_folder(const RunInfo& run) {
   const json provenance = parse_json(run.start.provenance);
   const json::json_pointer place("/slurm/dir");
   if (!provenance.is_object() || !provenance.contains(place) || !provenance.at(place).is_string())
@@ -473,7 +473,7 @@ constexpr auto merging_patience = std::chrono::minutes(2);
 
 bool was_sent_to_slurm(const RunInfo& run) {
   // A part of a run, which a task measures, stores the command line of the whole run.
-  return !is_part(run) && !told_folder(run).empty();
+  return !is_part(run) && !reported_folder(run).empty();
 }
 
 void send_to_slurm(Session& session, const SlurmArguments& arguments, const Sweep& sweep,
@@ -545,7 +545,7 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
                                     run->number, command_on(*run, "run --resume")));
   }
   const std::filesystem::path within =
-      std::filesystem::absolute(options->folder.value_or(told_folder(*run))).lexically_normal();
+      std::filesystem::absolute(options->folder.value_or(reported_folder(*run))).lexically_normal();
   if (Status there = check_folder(within); !there) return refuse(there.error());
   const std::filesystem::path folder = folder_of(*run, within);
   const auto brought = bring_in_rounds(session, *store, *run, folder);
@@ -568,7 +568,7 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
 
 bool bring_in_from_slurm(Session& session, Store& store, const RunInfo& run) {
   store.set_busy_timeout(merging_patience);
-  return bring_in_rounds(session, store, run, folder_of(run, told_folder(run))).has_value();
+  return bring_in_rounds(session, store, run, folder_of(run, reported_folder(run))).has_value();
 }
 
 void bring_in(Session& session, Store& store, const RunInfo& run,

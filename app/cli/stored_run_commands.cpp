@@ -196,8 +196,8 @@ void ask(Session& session, const PauseCommand& arguments, Ask ask, std::string_v
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto run = store->find_run(arguments.run);
   if (!run) return session.fail(exit_store_refused, run.error().message);
-  if (Status asked = ask(*run); !asked) {
-    return session.fail(exit_wrong_use, asked.error().message);
+  if (Status requested = ask(*run); !requested) {
+    return session.fail(exit_wrong_use, requested.error().message);
   }
   say("run {} {}", run->number, words);
 }

@@ -596,10 +596,10 @@ void ChartDrawing::place_marks(const report::Figure& figure) {
     drawn.text = QString::fromUtf8(mark.text);
     drawn.style = series->style;
     const double width = metrics.horizontalAdvance(drawn.text) + 1;
-    const double beside = 0.3 * em;
-    const bool right = x + beside + width <= plot_.right();
-    const QRectF highest(right ? x + beside : x - beside - width, plot_.top() + 0.2 * em, width,
-                         metrics.height());
+    const double alongside = 0.3 * em;
+    const bool right = x + alongside + width <= plot_.right();
+    const QRectF highest(right ? x + alongside : x - alongside - width, plot_.top() + 0.2 * em,
+                         width, metrics.height());
     const auto is_taken = [&](const QRectF& rect) {
       return std::ranges::any_of(
           marks_, [&](const DrawnMark& other) { return other.text_rect.intersects(rect); });
@@ -758,13 +758,13 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
   painter.setFont(figure_font(look_.em * small_text));
   painter.setPen(colors_of(look_.theme).text);
   const QFontMetricsF metrics(painter.font());
-  const double beside = 0.6 * marker_size * look_.em;
+  const double alongside = 0.6 * marker_size * look_.em;
   for (const DrawnSeries& series : series_) {
     for (const DrawnPoint& point : series.points) {
       if (!series.visible || point.mark.isEmpty()) continue;
       const double width = metrics.horizontalAdvance(point.mark);
-      const bool right = point.position.x() + beside + width <= plot_.right();
-      painter.drawText(QPointF(point.position.x() + (right ? beside : -beside - width),
+      const bool right = point.position.x() + alongside + width <= plot_.right();
+      painter.drawText(QPointF(point.position.x() + (right ? alongside : -alongside - width),
                                point.position.y() - 0.2 * look_.em),
                        point.mark);
     }

@@ -51,11 +51,11 @@ QString rule_note(const GroupRule& rule, std::optional<Window> window) {
 QString narrowed_chunks(const MaskProblem& problem) {
   for (const TokenGroup from : token_groups) {
     for (const TokenGroup to : token_groups) {
-      const ChunkRule& asked = problem.asked().rule(from, to).chunk;
+      const ChunkRule& requested = problem.requested().rule(from, to).chunk;
       const ChunkRule& drawn = problem.pattern().rule(from, to).chunk;
-      if (asked == drawn) continue;
+      if (requested == drawn) continue;
       return QStringLiteral(", chunks of %1 are drawn as %2")
-          .arg(QString::fromStdString(asked.text()), QString::fromStdString(drawn.text()));
+          .arg(QString::fromStdString(requested.text()), QString::fromStdString(drawn.text()));
     }
   }
   return {};
@@ -182,7 +182,7 @@ void MaskDrawing::lay_out_group_legend() {
   const QFontMetricsF metrics(figure_font(em));
   const std::vector<TokenGroup> groups = present_groups();
   const auto note_of = [&](TokenGroup from, TokenGroup to) {
-    return rule_note(problem_.asked().rule(from, to), problem_.true_window());
+    return rule_note(problem_.requested().rule(from, to), problem_.true_window());
   };
   const QString corner = QStringLiteral("row sees");
   double x = metrics.horizontalAdvance(corner);
@@ -208,7 +208,7 @@ void MaskDrawing::lay_out_group_legend() {
     for (std::size_t column = 0; column < groups.size(); ++column) {
       const TokenGroup to = groups[column];
       // Blocks are independent of groups: any pair may be allowed.
-      const bool sees = problem_.asked().rule(from, to).kind != GroupRule::Kind::none ||
+      const bool sees = problem_.requested().rule(from, to).kind != GroupRule::Kind::none ||
                         problem_.pattern().blocks;
       legend_.push_back(
           {.text = note_of(from, to),
@@ -269,23 +269,23 @@ void MaskDrawing::lay_out(const MapFocus& focus) {
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
   const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;
-  const bool beside = !legend_.empty() && side_room >= height_room;
+  const bool alongside = !legend_.empty() && side_room >= height_room;
   const double legend_height = legend_size_.height();
-  if (!beside && legend_height > 0) bottom += legend_height + 0.4 * em;
+  if (!alongside && legend_height > 0) bottom += legend_height + 0.4 * em;
 
-  const double available = beside ? side_room : width - left - pad;
+  const double available = alongside ? side_room : width - left - pad;
   const double side =
       std::max(4 * em, std::floor(std::min(available, height - top - bottom - 0.6 * em)));
   const double slack = std::max(0.0, std::floor((available - side) / 2));
   square_.rect = QRectF(std::floor(left + slack), std::ceil(top), side, side);
   row_caption_left_ = square_.rect.left() - left + pad;
   const double below = square_.rect.bottom() + 0.6 * em;
-  if (beside) {
+  if (alongside) {
     move_legend(square_.rect.right() + 2 * em, square_.rect.top());
   } else {
     move_legend(std::max(pad, square_.rect.right() - legend_size_.width()), below);
   }
-  const double note_top = below + (beside || legend_height == 0 ? 0 : legend_height + 0.4 * em);
+  const double note_top = below + (alongside || legend_height == 0 ? 0 : legend_height + 0.4 * em);
   note_rect_ = QRectF(pad, note_top, width - 2 * pad, note_height);
   needed_height_ = square_.rect.bottom() + 0.6 * em + bottom;
   square_.axis = MapAxis(std::move(blocks), side, 0.5 * em, focus);

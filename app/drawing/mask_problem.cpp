@@ -98,7 +98,7 @@ Result<std::shared_ptr<const MaskProblem>> MaskProblem::make(const MaskSource& s
                                                              MaskStyle style) {
   const auto& [pattern, window] = source;
   std::shared_ptr<MaskProblem> problem(new MaskProblem);
-  problem->pattern_ = problem->asked_ = pattern;
+  problem->pattern_ = problem->requested_ = pattern;
   problem->window_ = window;
   problem->true_window_ = window;
   LayoutItem shown = item;

@@ -43,7 +43,7 @@ class MaskProblem {
 
   /// The drawn pattern, and the requested one, which the schematic style may narrow.
   [[nodiscard]] const AttentionPattern& pattern() const { return pattern_; }
-  [[nodiscard]] const AttentionPattern& asked() const { return asked_; }
+  [[nodiscard]] const AttentionPattern& requested() const { return requested_; }
   [[nodiscard]] std::optional<Window> window() const { return window_; }
   [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
   [[nodiscard]] const Oracle& oracle() const { return *oracle_; }
@@ -68,7 +68,7 @@ class MaskProblem {
   MaskProblem() = default;
   void index_tokens();
 
-  AttentionPattern pattern_, asked_;
+  AttentionPattern pattern_, requested_;
   std::optional<Window> window_;
   std::optional<Window> true_window_;
   SequenceLayout layout_;

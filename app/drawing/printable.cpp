@@ -180,10 +180,10 @@ Result<FileFormat> format_of(const std::filesystem::path& path) {
   return fail("{}: cannot write figures as '{}'; use .pdf, .svg or .png", path.string(), extension);
 }
 
-Result<QByteArray> draw_bytes(FileFormat format, const FilePage& asked,
+Result<QByteArray> draw_bytes(FileFormat format, const FilePage& requested,
                               const std::function<void(QPainter&)>& paint) {
   assert(qGuiApp != nullptr && "make an OffscreenApplication first");
-  FilePage page = asked;
+  FilePage page = requested;
   page.title = shown(page.title);
   page.description = shown(page.description);
   if (format == FileFormat::png) {

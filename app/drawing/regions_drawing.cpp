@@ -22,10 +22,10 @@ QColor peak_color(int peak) {
   return ContenderStyles().style(fmt::format("region {}", peak + 1)).color(ChartTheme::light);
 }
 
-QColor marking(int peak, bool beside, ChartTheme theme) {
+QColor marking(int peak, bool alongside, ChartTheme theme) {
   QColor color = peak_color(peak);
   const double light = theme == ChartTheme::light ? 0.55 : 0.6;
-  color.setAlphaF(static_cast<float>(beside ? 0.45 * light : light));
+  color.setAlphaF(static_cast<float>(alongside ? 0.45 * light : light));
   return color;
 }
 
@@ -125,7 +125,7 @@ void RegionsDrawing::add_words(double& y) {
   bool skipped = false;
   const auto place = [&](const Run& like, const QString& text) {
     const double width =
-        std::min((like.asked ? bold : metrics).horizontalAdvance(text), page_.width);
+        std::min((like.requested ? bold : metrics).horizontalAdvance(text), page_.width);
     if (x > 0 && x + width > page_.width) {
       x = 0;
       y += line_;
@@ -136,8 +136,8 @@ void RegionsDrawing::add_words(double& y) {
     if (run.first >= 0) words_[static_cast<std::size_t>(run.first)] = run.rect;
     Run* last = runs_.empty() ? nullptr : &runs_.back();
     const bool joins = last != nullptr && last->rect.top() == y && last->peak == run.peak &&
-                       last->beside == run.beside && last->left_out == run.left_out &&
-                       last->asked == run.asked && last->end == run.first;
+                       last->alongside == run.alongside && last->left_out == run.left_out &&
+                       last->requested == run.requested && last->end == run.first;
     if (joins) {
       last->text += QLatin1Char(' ') + text;
       last->rect.setWidth(run.rect.right() - last->rect.left());
@@ -151,20 +151,20 @@ void RegionsDrawing::add_words(double& y) {
   words_.resize(regions_->document.size());
   for (std::int64_t word = 0; word < all; ++word) {
     const bool left_out = word >= regions_->kept;
-    const auto [peak, beside] = left_out ? std::pair(-1, false) : peak_at(word);
+    const auto [peak, alongside] = left_out ? std::pair(-1, false) : peak_at(word);
     if (page_.excerpts && peak < 0) {
       if (!std::exchange(skipped, true)) place({.first = -1, .end = -1}, QStringLiteral("…"));
       continue;
     }
     skipped = false;
     const std::string& text = regions_->document[static_cast<std::size_t>(word)];
-    const bool asked = std::ranges::find(regions_->query, text) != regions_->query.end();
+    const bool requested = std::ranges::find(regions_->query, text) != regions_->query.end();
     place({.first = word,
            .end = word + 1,
            .peak = peak,
-           .beside = beside,
+           .alongside = alongside,
            .left_out = left_out,
-           .asked = asked},
+           .requested = requested},
           QString::fromStdString(text));
   }
   if (all > 0) y += line_;
@@ -187,10 +187,10 @@ void RegionsDrawing::paint(QPainter& painter, std::optional<std::int64_t> shown)
   for (const Run& run : runs_) {
     if (run.peak >= 0) {
       painter.fillRect(run.rect.adjusted(0, 0.08 * line_, 0, -0.04 * line_),
-                       marking(run.peak, run.beside, page_.theme));
+                       marking(run.peak, run.alongside, page_.theme));
     }
     painter.setPen(run.left_out ? colors.faint_text : colors.text);
-    painter.setFont(run.asked ? bold : font);
+    painter.setFont(run.requested ? bold : font);
     painter.drawText(run.rect.adjusted(0, 0, page_.em, 0), Qt::AlignVCenter, run.text);
   }
   if (!shown) return;

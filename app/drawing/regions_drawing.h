@@ -53,9 +53,9 @@ class RegionsDrawing {
     QString text{};
     std::int64_t first = 0, end = 0;  // words
     int peak = -1;                    // -1: not marked
-    bool beside = false;
+    bool alongside = false;
     bool left_out = false;
-    bool asked = false;  // a word of the query
+    bool requested = false;  // a word of the query
   };
   void lay_out();
   void add_lines(double& y, const QString& text, double size, bool bold, bool faint);

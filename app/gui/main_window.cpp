@@ -198,23 +198,24 @@ void MainWindow::wire_runs() {
     };
   };
   const RunListPanel* list = compare_->run_list();
-  connect(commands_, &CommandBar::cancel_asked, this, act_on(&RunLauncher::cancel));
-  connect(compare_->progress(), &ProgressStrip::pause_asked, this, act_on(&RunLauncher::pause));
-  connect(compare_->progress(), &ProgressStrip::continue_asked, this, act_on(&RunLauncher::go_on));
-  connect(list, &RunListPanel::resume_asked, this, act_on(&RunLauncher::resume));
-  connect(compare_->run_view(), &RunView::resume_asked, this, act_on(&RunLauncher::resume));
-  connect(list, &RunListPanel::again_asked, this, act_on(&RunLauncher::again));
-  connect(compare_->run_view(), &RunView::again_asked, this, act_on(&RunLauncher::again));
+  connect(commands_, &CommandBar::cancel_requested, this, act_on(&RunLauncher::cancel));
+  connect(compare_->progress(), &ProgressStrip::pause_requested, this, act_on(&RunLauncher::pause));
+  connect(compare_->progress(), &ProgressStrip::continue_requested, this,
+          act_on(&RunLauncher::go_on));
+  connect(list, &RunListPanel::resume_requested, this, act_on(&RunLauncher::resume));
+  connect(compare_->run_view(), &RunView::resume_requested, this, act_on(&RunLauncher::resume));
+  connect(list, &RunListPanel::again_requested, this, act_on(&RunLauncher::again));
+  connect(compare_->run_view(), &RunView::again_requested, this, act_on(&RunLauncher::again));
   connect(list, &RunListPanel::new_run_wanted, this, &MainWindow::open_new_run);
-  connect(list, &RunListPanel::export_asked, this, &MainWindow::export_runs);
-  connect(list, &RunListPanel::import_asked, this, &MainWindow::import_runs);
+  connect(list, &RunListPanel::export_requested, this, &MainWindow::export_runs);
+  connect(list, &RunListPanel::import_requested, this, &MainWindow::import_runs);
   connect(list->notes(), &RunNotes::settled, this, &MainWindow::go_on);
-  connect(compare_, &ComparePage::quick_sweep_asked, this, &MainWindow::start_quick_sweep);
+  connect(compare_, &ComparePage::quick_sweep_requested, this, &MainWindow::start_quick_sweep);
 }
 
 void MainWindow::add_page(Page* page) {
   pages_->addWidget(page);
-  connect(page, &Page::run_asked, this, [this](const QString& sweep_text) {
+  connect(page, &Page::run_requested, this, [this](const QString& sweep_text) {
     open_new_run();
     if (!sweep_text.isEmpty() && new_run_) new_run_->begin_with(sweep_text);
   });
@@ -327,7 +328,7 @@ void MainWindow::make_new_run() {
   new_run_->set_devices(devices_.answer());
   new_run_->set_device(commands_->device());
   forecast_.set_measuring(runs_.live() != nullptr);
-  connect(new_run_, &NewRunDialog::start_asked, &launcher_, &RunLauncher::start);
+  connect(new_run_, &NewRunDialog::start_requested, &launcher_, &RunLauncher::start);
   connect(new_run_, &NewRunDialog::programs_named, this, [this](const QStringList& programs) {
     launcher_.set_programs(programs);
     forecast_.set_programs(programs);
@@ -338,7 +339,7 @@ void MainWindow::make_new_run() {
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
   connect(&forecast_, &SweepForecast::changed, new_run_,
-          [this] { new_run_->set_foreseeing(forecast_.is_asking()); });
+          [this] { new_run_->set_estimating(forecast_.is_asking()); });
   connect(&devices_, &DeviceList::answered, new_run_,
           [this] { new_run_->set_devices(devices_.answer()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDialog::set_device);
@@ -600,7 +601,7 @@ void MainWindow::restore() {
 void MainWindow::give_way_to(const WindowOptions& next) {
   is_settled_ = true;
   save();  // the next window restores it while this one is still open
-  Q_EMIT window_asked(next);
+  Q_EMIT window_requested(next);
 }
 
 void MainWindow::settle(std::function<void()> then) {

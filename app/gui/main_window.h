@@ -67,7 +67,7 @@ class MainWindow : public QMainWindow {
 
  Q_SIGNALS:
   /// Requests another window in place of this one: for another database, or another text size.
-  void window_asked(const attnscope::gui::WindowOptions& options);
+  void window_requested(const attnscope::gui::WindowOptions& options);
 
  protected:
   void closeEvent(QCloseEvent* event) override;

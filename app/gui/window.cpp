@@ -68,22 +68,22 @@ std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
 
 namespace {
 
-int end_asked[2] = {-1, -1};
+int end_requested[2] = {-1, -1};
 
 extern "C" void ask_to_end(int /*signal*/) {
-  const char asked = 0;
+  const char requested = 0;
   // A full pipe already contains a request.
-  [[maybe_unused]] const ssize_t written = ::write(end_asked[1], &asked, 1);
+  [[maybe_unused]] const ssize_t written = ::write(end_requested[1], &requested, 1);
 }
 
 /// A signal that ends the session closes the window as the user would: unsaved text is stored
 /// first. Under nohup, the end of the terminal is ignored.
-void when_asked_to_end(QObject* context, const std::function<void()>& close) {
-  if (::pipe2(end_asked, O_CLOEXEC | O_NONBLOCK) != 0) return;
-  auto* heard = new QSocketNotifier(end_asked[0], QSocketNotifier::Read, context);
+void when_requested_to_end(QObject* context, const std::function<void()>& close) {
+  if (::pipe2(end_requested, O_CLOEXEC | O_NONBLOCK) != 0) return;
+  auto* heard = new QSocketNotifier(end_requested[0], QSocketNotifier::Read, context);
   QObject::connect(heard, &QSocketNotifier::activated, context, [close] {
-    char asked = 0;
-    while (::read(end_asked[0], &asked, 1) > 0) continue;
+    char requested = 0;
+    while (::read(end_requested[0], &requested, 1) > 0) continue;
     close();
   });
   struct sigaction action {};
@@ -107,13 +107,13 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
     apply_text_size();
     auto next = std::make_unique<MainWindow>(options);
     // Queued: the requesting window must not be destroyed during its own signal.
-    QObject::connect(next.get(), &MainWindow::window_asked, application.get(), open,
+    QObject::connect(next.get(), &MainWindow::window_requested, application.get(), open,
                      Qt::QueuedConnection);
     if (window) window->close();
     next->show();
     window = std::move(next);
   };
-  when_asked_to_end(application.get(), [&window] {
+  when_requested_to_end(application.get(), [&window] {
     if (window) window->close();
   });
   open(options_of(arguments));

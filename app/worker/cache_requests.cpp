@@ -50,18 +50,20 @@ DocumentCacheWriter& begun(const LoadedModel& model) {
 
 }  // namespace
 
-void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+void answer_open_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
+                       LoadedModel& model) {
   model.cache.reset();
   const CacheMaker maker = none_encoded(loaded(model)).maker();
   auto cache = std::make_unique<const DocumentCache>(
-      taken(DocumentCache::open(asked.message["path"].text(), maker)));
+      taken(DocumentCache::open(requested.message["path"].text(), maker)));
   if (const Status whole = cache->check_sum(); !whole) throw RequestError(whole.error().message);
   model.cache = std::move(cache);
   channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
 }
 
-void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_begin_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
+                        LoadedModel& model) {
+  const JsonField& message = requested.message;
   model.writer.reset();
   Model& encoder = loaded(model);
   const DocumentCache none = none_encoded(encoder);
@@ -85,8 +87,9 @@ void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedMode
                 {"finished", model.writer->is_finished()}});
 }
 
-void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model) {
+  const JsonField& message = requested.message;
   DocumentCacheWriter& writer = begun(model);
   std::vector<std::vector<std::int32_t>> documents;
   std::vector<std::string> ids;
@@ -109,7 +112,8 @@ void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedMo
   channel.send({{"event", "documents-added"}, {"encoded", writer.encoded()}});
 }
 
-void answer_finish_cache(const Asked& /*asked*/, ProtocolChannel& channel, LoadedModel& model) {
+void answer_finish_cache(const ReceivedRequest& /*asked*/, ProtocolChannel& channel,
+                         LoadedModel& model) {
   DocumentCacheWriter& writer = begun(model);
   taken(writer.finish());
   nlohmann::json event = {{"event", "cache-finished"}, {"bytes", writer.file_bytes()}};

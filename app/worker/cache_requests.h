@@ -10,9 +10,13 @@
 
 namespace attnscope::worker {
 
-void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_add_documents(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_finish_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_open_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
+                       LoadedModel& model);
+void answer_begin_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
+                        LoadedModel& model);
+void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model);
+void answer_finish_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
+                         LoadedModel& model);
 
 }  // namespace attnscope::worker

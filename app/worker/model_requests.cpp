@@ -228,8 +228,8 @@ std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
   return taken(family_of(*checkpoint.config.family).extended_to(weights, positions));
 }
 
-void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_model(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model) {
+  const JsonField& message = requested.message;
   if (!model.model || model.request != message.value()) {
     model = {};
     const ModelVariant variant = variant_of(message);
@@ -249,14 +249,14 @@ void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   channel.send({{"event", "model"}, {"implementation", model.implementation}});
 }
 
-void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+void answer_score(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model) {
   Model& scorer = loaded(model);
   if (!model.gives_scores) {
     throw RequestError("the model was loaded without a head, so it gives no scores");
   }
-  Pairs pairs = pairs_of(asked.message, model);
+  Pairs pairs = pairs_of(requested.message, model);
   pairs.batch.with_states = false;
-  const bool by_parts = asked.message.truth_or("parts", false);
+  const bool by_parts = requested.message.truth_or("parts", false);
   ModelWork work;
   if (by_parts) work = taken(scorer.work(pairs.batch));  // planning is not part of the call's time
   std::optional<PartTimes> parts;
@@ -270,8 +270,9 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   channel.send(event);
 }
 
-void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel,
+                    LoadedModel& model) {
+  const JsonField& message = requested.message;
   Model& scorer = loaded(model);
   const Pairs pairs = pairs_of(message, model);
   if (pairs.batch.items.size() != 1) throw RequestError("'inspect' looks at one pair");

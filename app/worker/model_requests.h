@@ -58,8 +58,8 @@ struct LoadedModel {
 [[nodiscard]] std::int32_t token_id(const JsonField& field, const LoadedModel& model);
 [[nodiscard]] std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model);
 
-void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_model(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
+void answer_score(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
+void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
 
 }  // namespace attnscope::worker

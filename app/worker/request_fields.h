@@ -28,7 +28,7 @@ T taken(Result<T> result) {
 }
 
 /// A request as passed to handlers.
-struct Asked {
+struct ReceivedRequest {
   const JsonField& message;
   const std::atomic<bool>& cancelled;
 };

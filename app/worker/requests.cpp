@@ -95,10 +95,10 @@ json description(const char* event) {
           {"implementations", known}};
 }
 
-void answer_hello(const Asked& asked, ProtocolChannel& channel) {
-  if (const auto driver = asked.message.member("driver")) take_over_from(driver->text());
+void answer_hello(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  if (const auto driver = requested.message.member("driver")) take_over_from(driver->text());
   std::vector<std::string> programs;
-  if (const auto with = asked.message.member("with")) {
+  if (const auto with = requested.message.member("with")) {
     for (const JsonField& program : with->elements()) programs.push_back(program.text());
   }
   if (!programs.empty()) {
@@ -108,12 +108,12 @@ void answer_hello(const Asked& asked, ProtocolChannel& channel) {
   channel.send(description("hello"));
 }
 
-void answer_describe(const Asked&, ProtocolChannel& channel) {
+void answer_describe(const ReceivedRequest&, ProtocolChannel& channel) {
   channel.send(description("describe"));
 }
 
-void answer_heat(const Asked& asked, ProtocolChannel& channel) {
-  protocol::HeatRequest heat = taken(protocol::read_heat_request(asked.message.value()));
+void answer_heat(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  protocol::HeatRequest heat = taken(protocol::read_heat_request(requested.message.value()));
   if (heat.heat.point.threads == 0)
     heat.heat.point.threads = static_cast<int>(measure::allowed_cores().size());
   const measure::HeatHooks hooks{
@@ -121,25 +121,25 @@ void answer_heat(const Asked& asked, ProtocolChannel& channel) {
           [&](int contender, std::string_view phase) {
             channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
           },
-      .cancel = &asked.cancelled,
+      .cancel = &requested.cancelled,
       .beacon = &beacon()};
   const HeatResult result = [&] {
     const std::jthread alive =
-        tell_alive(alive_interval, [&](const json& event) { channel.send(event); });
+        report_alive(alive_interval, [&](const json& event) { channel.send(event); });
     return taken(measure::run_heat(heat, hooks));
   }();
   channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
 }
 
-void answer_ceilings(const Asked& asked, ProtocolChannel& channel) {
-  const Ceilings ceilings = device_of(asked.message) == DeviceKind::cuda
+void answer_ceilings(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  const Ceilings ceilings = device_of(requested.message) == DeviceKind::cuda
                                 ? measure::measure_cuda_ceilings()
-                                : measure::measure_ceilings(threads_of(asked.message));
+                                : measure::measure_ceilings(threads_of(requested.message));
   channel.send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
 }
 
-void answer_attend(const Asked& asked, ProtocolChannel& channel) {
-  const JsonField& message = asked.message;
+void answer_attend(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  const JsonField& message = requested.message;
   const AttendRequest attention{.in = message["in"].text(),
                                 .out = message["out"].text(),
                                 .backward = message.truth_or("backward", false),
@@ -215,8 +215,8 @@ json rows_of_model(const JsonField& message, json rows) {
   return rows;
 }
 
-void answer_costs(const Asked& asked, ProtocolChannel& channel) {
-  const JsonField& message = asked.message;
+void answer_costs(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  const JsonField& message = requested.message;
   const auto costs =
       implementation_costs({.pattern_json = message["pattern_json"].text(),
                             .window = message["window"].text(),
@@ -254,13 +254,13 @@ std::string_view name_of(CheckRow::Outcome outcome) {
   return "wrong";
 }
 
-void answer_check(const Asked& asked, ProtocolChannel& channel) {
-  static_cast<void>(asked.message["device"]);
-  const DeviceKind device = device_of(asked.message);
-  const int threads = threads_of(asked.message);
+void answer_check(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  static_cast<void>(requested.message["device"]);
+  const DeviceKind device = device_of(requested.message);
+  const int threads = threads_of(requested.message);
   measure::set_threads(threads);
   const int wrong = check_all(device, threads, [&](const CheckRow& row) {
-    if (asked.cancelled) throw RequestError("the check was cancelled");
+    if (requested.cancelled) throw RequestError("the check was cancelled");
     json event = {{"event", "check"},
                   {"implementation", row.implementation},
                   {"pattern", row.pattern},
@@ -277,12 +277,12 @@ void answer_check(const Asked& asked, ProtocolChannel& channel) {
   channel.send({{"event", "check-done"}, {"wrong", wrong}});
 }
 
-using Handle = void (*)(const Asked&, ProtocolChannel&, LoadedModel&);
+using Handle = void (*)(const ReceivedRequest&, ProtocolChannel&, LoadedModel&);
 
 /// Adapts a handler that needs no model.
-template <void (*Answer)(const Asked&, ProtocolChannel&)>
-void alone(const Asked& asked, ProtocolChannel& channel, LoadedModel& /*model*/) {
-  Answer(asked, channel);
+template <void (*Answer)(const ReceivedRequest&, ProtocolChannel&)>
+void alone(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& /*model*/) {
+  Answer(requested, channel);
 }
 
 struct Handler {

@@ -71,8 +71,9 @@ std::vector<TrainingGroup> batch_of(const JsonField& list, const LoadedModel& mo
 
 }  // namespace
 
-void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_begin_training(const ReceivedRequest& requested, ProtocolChannel& channel,
+                           LoadedModel& model) {
+  const JsonField& message = requested.message;
   model = {};
   const ModelVariant variant = variant_of(message);
   measure::set_threads(variant.threads);
@@ -93,8 +94,9 @@ void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedM
                 {"step", model.trained->trainer->steps_done()}});
 }
 
-void answer_train_step(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = asked.message;
+void answer_train_step(const ReceivedRequest& requested, ProtocolChannel& channel,
+                       LoadedModel& model) {
+  const JsonField& message = requested.message;
   Trainer& trainer = *in_training(model).trainer;
   std::vector<std::vector<TrainingGroup>> batches;
   for (const JsonField& batch : message["batches"].elements())
@@ -111,28 +113,32 @@ void answer_train_step(const Asked& asked, ProtocolChannel& channel, LoadedModel
                 {"seconds", took.count()}});
 }
 
-void answer_keep_weights(const Asked&, ProtocolChannel& channel, LoadedModel& model) {
+void answer_keep_weights(const ReceivedRequest&, ProtocolChannel& channel, LoadedModel& model) {
   in_training(model).trainer->keep();
   channel.send({{"event", "weights-kept"}});
 }
 
-void answer_save_training(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+void answer_save_training(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model) {
   std::map<std::string, std::string> texts;
-  for (const JsonField& text : asked.message["metadata"].members())
+  for (const JsonField& text : requested.message["metadata"].members())
     texts.emplace(text.key(), text.text());
-  taken(in_training(model).trainer->save(asked.message["path"].text(), texts));
+  taken(in_training(model).trainer->save(requested.message["path"].text(), texts));
   channel.send({{"event", "training-saved"}});
 }
 
-void answer_write_trained(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
-  taken(in_training(model).trainer->write_model(asked.message["path"].text()));
+void answer_write_trained(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model) {
+  taken(in_training(model).trainer->write_model(requested.message["path"].text()));
   channel.send({{"event", "trained-written"}});
 }
 
-void answer_model_so_far(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
+void answer_model_so_far(const ReceivedRequest& requested, ProtocolChannel& channel,
+                         LoadedModel& model) {
   const TrainedModel& trained = in_training(model);
-  const auto weights = asked.message.truth_or("kept", false) ? trained.trainer->weights_to_write()
-                                                             : trained.trainer->weights();
+  const auto weights = requested.message.truth_or("kept", false)
+                           ? trained.trainer->weights_to_write()
+                           : trained.trainer->weights();
   const Family& family = family_of(*weights->config().family);
   model.model = taken(family.make(weights, trained.variant, model.implementation));
   channel.send({{"event", "model"}, {"implementation", model.implementation}});

@@ -12,11 +12,17 @@
 
 namespace attnscope::worker {
 
-void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_train_step(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_keep_weights(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_save_training(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_write_trained(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
-void answer_model_so_far(const Asked& asked, ProtocolChannel& channel, LoadedModel& model);
+void answer_begin_training(const ReceivedRequest& requested, ProtocolChannel& channel,
+                           LoadedModel& model);
+void answer_train_step(const ReceivedRequest& requested, ProtocolChannel& channel,
+                       LoadedModel& model);
+void answer_keep_weights(const ReceivedRequest& requested, ProtocolChannel& channel,
+                         LoadedModel& model);
+void answer_save_training(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model);
+void answer_write_trained(const ReceivedRequest& requested, ProtocolChannel& channel,
+                          LoadedModel& model);
+void answer_model_so_far(const ReceivedRequest& requested, ProtocolChannel& channel,
+                         LoadedModel& model);
 
 }  // namespace attnscope::worker

@@ -25,14 +25,14 @@ TurnKeeper& keeper() {
 
 }  // namespace
 
-void answer_hold(const Asked& asked, ProtocolChannel& channel) {
-  if (const auto driver = asked.message.member("driver")) take_over_from(driver->text());
+void answer_hold(const ReceivedRequest& requested, ProtocolChannel& channel) {
+  if (const auto driver = requested.message.member("driver")) take_over_from(driver->text());
   keeper().hold(
-      asked.message.value(), [&](const nlohmann::json& event) { channel.send(event); },
-      [&] { return asked.cancelled.load(); });
+      requested.message.value(), [&](const nlohmann::json& event) { channel.send(event); },
+      [&] { return requested.cancelled.load(); });
 }
 
-void answer_others(const Asked&, ProtocolChannel& channel) {
+void answer_others(const ReceivedRequest&, ProtocolChannel& channel) {
   keeper().others([&](const nlohmann::json& event) { channel.send(event); });
 }
 

@@ -9,7 +9,7 @@
 
 namespace attnscope::worker {
 
-void answer_hold(const Asked& asked, ProtocolChannel& channel);
-void answer_others(const Asked& asked, ProtocolChannel& channel);
+void answer_hold(const ReceivedRequest& requested, ProtocolChannel& channel);
+void answer_others(const ReceivedRequest& requested, ProtocolChannel& channel);
 
 }  // namespace attnscope::worker

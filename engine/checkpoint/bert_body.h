@@ -22,14 +22,14 @@ namespace attnscope {
 inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
 
 /// The field, if it is present and not null.
-[[nodiscard]] std::optional<JsonField> said(const JsonField& config, std::string_view name);
+[[nodiscard]] std::optional<JsonField> stated(const JsonField& config, std::string_view name);
 [[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
 [[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
 
 /// Checks that an optional field, if present, has this text; `why` replaces the default reason in
 /// the error.
-void must_say(const JsonField& config, std::string_view name, std::string_view only,
-              std::string_view why = {});
+void must_state(const JsonField& config, std::string_view name, std::string_view only,
+                std::string_view why = {});
 
 /// Throws a JsonProblem where the file requests a computation other than BERT's.
 void check_bert_computation(const JsonField& config);

@@ -237,7 +237,7 @@ class FamilyDescription {
   /// The options of a checkpoint under this pattern, given the requested ones.
   [[nodiscard]] virtual Result<ModelOptions> options_for(const ModelConfig& config,
                                                          const AttentionPattern& pattern,
-                                                         ModelOptions asked) const = 0;
+                                                         ModelOptions requested) const = 0;
 };
 
 /// All families of this build, one line each in engine/model/list.inc.

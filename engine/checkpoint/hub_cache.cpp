@@ -109,9 +109,9 @@ std::string hub_name_of(const fs::path& folder) {
   return name;
 }
 
-std::string fetching_command(const HubName& asked) {
-  return fmt::format("hf download {}{}", asked.name,
-                     asked.names_revision ? " --revision " + asked.revision : "");
+std::string fetching_command(const HubName& requested) {
+  return fmt::format("hf download {}{}", requested.name,
+                     requested.names_revision ? " --revision " + requested.revision : "");
 }
 
 bool is_whole_hash(std::string_view text) {
@@ -130,25 +130,25 @@ std::optional<HubName> snapshot_at(const fs::path& folder) {
 }
 
 /// Links of an interrupted download, or of a partly deleted cache, may be broken.
-Status check_links(const fs::path& snapshot, const HubName& asked) {
+Status check_links(const fs::path& snapshot, const HubName& requested) {
   std::error_code failed;
   for (auto at = fs::recursive_directory_iterator(snapshot, failed);
        !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
     std::error_code unknown;
     if (!at->is_symlink(unknown) || at->exists(unknown)) continue;
     return fail("{}: is a link to a file that is not there; fetch it again: {}",
-                shown_path(at->path()), fetching_command(asked));
+                shown_path(at->path()), fetching_command(requested));
   }
   if (failed) return fail("{}: cannot be read: {}", shown_path(snapshot), failed.message());
   return {};
 }
 
 /// The snapshot of a revision in a folder "models--ORG--NAME".
-Result<CheckpointPlace> in_repository(const fs::path& repository, const HubName& asked) {
+Result<CheckpointPlace> in_repository(const fs::path& repository, const HubName& requested) {
   constexpr std::size_t most_bytes = 4096;
   std::error_code unknown;
-  std::string revision = asked.revision;
-  if (const fs::path ref = repository / "refs" / asked.revision;
+  std::string revision = requested.revision;
+  if (const fs::path ref = repository / "refs" / requested.revision;
       fs::is_regular_file(ref, unknown)) {
     const auto text = read_text_file(ref, "revision", most_bytes);
     if (!text) return tl::unexpected(text.error());
@@ -157,10 +157,10 @@ Result<CheckpointPlace> in_repository(const fs::path& repository, const HubName&
   const fs::path snapshot = repository / "snapshots" / revision;
   if (!is_whole_hash(revision) || !fs::is_directory(snapshot, unknown)) {
     return fail("{}: has no revision '{}'; fetch it: {}", shown_path(repository),
-                in_a_sentence(asked.revision), fetching_command(asked));
+                in_a_sentence(requested.revision), fetching_command(requested));
   }
-  if (Status whole = check_links(snapshot, asked); !whole) return tl::unexpected(whole.error());
-  return CheckpointPlace{.folder = snapshot, .name = asked.name, .revision = revision};
+  if (Status whole = check_links(snapshot, requested); !whole) return tl::unexpected(whole.error());
+  return CheckpointPlace{.folder = snapshot, .name = requested.name, .revision = revision};
 }
 
 /// A folder of the cache, or another folder, whose name is the same for "models/mini/" and
@@ -173,9 +173,11 @@ Result<CheckpointPlace> place_of_folder(const fs::path& folder) {
       !name.empty() && fs::is_directory(whole / "snapshots", failed)) {
     return in_repository(folder, {.name = name});
   }
-  if (const auto asked = snapshot_at(whole)) {
-    if (Status links = check_links(folder, *asked); !links) return tl::unexpected(links.error());
-    return CheckpointPlace{.folder = folder, .name = asked->name, .revision = asked->revision};
+  if (const auto requested = snapshot_at(whole)) {
+    if (Status links = check_links(folder, *requested); !links)
+      return tl::unexpected(links.error());
+    return CheckpointPlace{
+        .folder = folder, .name = requested->name, .revision = requested->revision};
   }
   return CheckpointPlace{.folder = folder, .name = whole.filename().string(), .revision = {}};
 }
@@ -186,17 +188,18 @@ std::string fetching_command(const fs::path& folder) {
   std::error_code failed;
   for (fs::path at = fs::weakly_canonical(folder, failed); at.has_relative_path();
        at = at.parent_path()) {
-    if (const auto asked = snapshot_at(at)) return fetching_command(*asked);
+    if (const auto requested = snapshot_at(at)) return fetching_command(*requested);
   }
   return {};
 }
 
-Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
+Result<CheckpointPlace> find_checkpoint(const fs::path& requested) {
   std::error_code unknown;
-  if (fs::exists(asked, unknown)) return place_of_folder(asked);
-  const auto name = hub_name_in(asked.string());
+  if (fs::exists(requested, unknown)) return place_of_folder(requested);
+  const auto name = hub_name_in(requested.string());
   if (!name)
-    return CheckpointPlace{.folder = asked, .name = asked.filename().string(), .revision = {}};
+    return CheckpointPlace{
+        .folder = requested, .name = requested.filename().string(), .revision = {}};
   std::vector<HubName> names{*name};
   if (name->name.find('/') == std::string::npos) {
     names.push_back(*name);
@@ -213,7 +216,7 @@ Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
   places.reserve(folders.size());
   for (const fs::path& cache : folders) places.push_back(shown_path(cache));
   return fail("'{}' is no folder here, and not in the hub's cache ({}); fetch it: {}",
-              in_a_sentence(asked.string(), longest_hub_path),
+              in_a_sentence(requested.string(), longest_hub_path),
               places.empty() ? std::string("no folder is named by HF_HOME or HOME")
                              : fmt::format("{}", fmt::join(places, ", ")),
               fetching_command(names.back()));

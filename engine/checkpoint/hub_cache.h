@@ -34,7 +34,7 @@ struct CheckpointPlace {
 /// HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub and ~/.cache/huggingface/hub. Errors: not found
 /// (with the command that fetches it), a revision that was not fetched, a broken link in the
 /// snapshot. An argument that is neither a folder nor a valid name is returned unchanged.
-[[nodiscard]] Result<CheckpointPlace> find_checkpoint(const std::filesystem::path& asked);
+[[nodiscard]] Result<CheckpointPlace> find_checkpoint(const std::filesystem::path& requested);
 
 /// The command that fetches the snapshot containing a folder; empty for other folders.
 [[nodiscard]] std::string fetching_command(const std::filesystem::path& folder);

@@ -100,18 +100,18 @@ ModelConfig OptionedDescription::config_for(const ModelShape& shape,
 
 Result<ModelOptions> OptionedDescription::options_for(const ModelConfig& config,
                                                       const AttentionPattern& /*pattern*/,
-                                                      ModelOptions asked) const {
-  if (asked.contains(cls_only_last_layer) && !config.head.reads_cls_alone()) {
+                                                      ModelOptions requested) const {
+  if (requested.contains(cls_only_last_layer) && !config.head.reads_cls_alone()) {
     return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
                 cls_only_last_layer);
   }
-  const auto made = configured(config, asked);
+  const auto made = configured(config, requested);
   if (!made) return tl::unexpected(made.error());
   if (!same_tensors(tensors(config, nullptr).specs, tensors(*made, nullptr).specs)) {
     return fail("the options {} are of models with other tensors than this checkpoint has",
-                fmt::join(asked, ", "));
+                fmt::join(requested, ", "));
   }
-  return asked;
+  return requested;
 }
 
 Result<ModelConfig> OptionedDescription::configured(ModelConfig config,
@@ -157,7 +157,7 @@ std::string OptionedDescription::names_of_options() const {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::optional<std::int64_t> number_behind(std::string_view prefix, std::string_view option) {
+std::optional<std::int64_t> number_after(std::string_view prefix, std::string_view option) {
   if (!option.starts_with(prefix)) return std::nullopt;
   std::int64_t number = 0;
   const char* end = option.data() + option.size();

@@ -45,7 +45,7 @@ class OptionedDescription : public FamilyDescription {
                                        std::span<const ModelRow> rows) const override;
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
-                                                 ModelOptions asked) const final;
+                                                 ModelOptions requested) const final;
 
   /// The configuration with these options. Errors: an unknown option, or one that the model's
   /// layers have no room for.
@@ -71,7 +71,7 @@ class OptionedDescription : public FamilyDescription {
 };
 
 /// The number after a prefix of an option: 4 of "contexts-4".
-[[nodiscard]] std::optional<std::int64_t> number_behind(std::string_view prefix,
-                                                        std::string_view option);
+[[nodiscard]] std::optional<std::int64_t> number_after(std::string_view prefix,
+                                                       std::string_view option);
 
 }  // namespace attnscope

@@ -174,7 +174,7 @@ Status DocumentCache::write(const std::filesystem::path& path) const {
                                .rows = offsets_.back()};
   const cache_file::State state{
       .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum_of_all()};
-  auto file = WrittenFile::beside(path, Readers::owner_alone, Packing::never);
+  auto file = WrittenFile::next_to(path, Readers::owner_alone, Packing::never);
   if (!file) return tl::unexpected(file.error());
   file->write(cache_file::header(contents));
   file->write(std::as_bytes(std::span(&state, 1)));
@@ -210,15 +210,15 @@ Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
   smaller.offsets_ = offsets_;
   smaller.format_ = format;
   smaller.own_.resize(static_cast<std::size_t>(offsets_.back() * width_ * size_of(format)));
-  RowError told;
+  RowError reported;
   for (std::int64_t row = 0; row < offsets_.back(); ++row) {
     const auto error = format == VectorFormat::int8 ? smaller.keep_as_int8(*this, row)
                                                     : smaller.keep_as_float16(*this, row);
     if (!error) return tl::unexpected(error.error());
-    told.largest = std::isnan(*error) ? *error : std::max(told.largest, *error);
-    told.mean += *error / static_cast<double>(offsets_.back());
+    reported.largest = std::isnan(*error) ? *error : std::max(reported.largest, *error);
+    reported.mean += *error / static_cast<double>(offsets_.back());
   }
-  smaller.error_ = told;
+  smaller.error_ = reported;
   smaller.rows_ = smaller.own_;
   smaller.scales_ = smaller.own_scales_;
   return smaller;

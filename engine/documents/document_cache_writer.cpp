@@ -149,9 +149,9 @@ std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
   if (!offsets) return std::nullopt;
   std::vector<std::int64_t> id_offsets(offsets->size(), 0);
   if (contents.id_bytes) {
-    auto told = first_offsets(*file.tensor("id_offsets"), documents, *contents.id_bytes);
-    if (!told) return std::nullopt;
-    id_offsets = std::move(*told);
+    auto reported = first_offsets(*file.tensor("id_offsets"), documents, *contents.id_bytes);
+    if (!reported) return std::nullopt;
+    id_offsets = std::move(*reported);
   }
   const std::span rows = bytes_of("rows"), ids = bytes_of("ids"), scales = bytes_of("scales");
   const std::int64_t row = contents.width * size_of(contents.format);
@@ -460,12 +460,13 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
     if (!smaller) return tl::unexpected(smaller.error());
     add_to_sum(*smaller);
     if (Status wrote = write_documents(*smaller, ids, rows, id_bytes); !wrote) return wrote;
-    const CacheRowError told = *smaller->error();
+    const CacheRowError reported = *smaller->error();
     const auto before = static_cast<double>(rows_), more = static_cast<double>(rows);
-    then.errors.largest =
-        std::isnan(told.largest) ? told.largest : std::max(then.errors.largest, told.largest);
+    then.errors.largest = std::isnan(reported.largest)
+                              ? reported.largest
+                              : std::max(then.errors.largest, reported.largest);
     if (rows > 0) {
-      then.errors.mean = (then.errors.mean * before + told.mean * more) / (before + more);
+      then.errors.mean = (then.errors.mean * before + reported.mean * more) / (before + more);
     }
   }
   // Even after a crash of the machine, no missing documents are counted.

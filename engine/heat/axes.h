@@ -39,10 +39,10 @@ struct Axis {
   std::string_view says;        // description
   std::string_view field = {};  // in a sweep file: "batch.max"; by default the key
   std::int64_t words = 0;       // number of words, for Kind::word
-  std::array<std::string_view, 2> beside_truths = {};  // false and true next to the title
-  std::int64_t least = 0, most = 1'000'000;            // range, for numbers
-  std::string_view in_titles = "{}";                   // "{} thread(s)"; empty: titles leave it out
-  std::string_view beside_title = "{}";                // value next to the title: "{} tokens"
+  std::array<std::string_view, 2> alongside_truths = {};  // false and true next to the title
+  std::int64_t least = 0, most = 1'000'000;               // range, for numbers
+  std::string_view in_titles = "{}";      // "{} thread(s)"; empty: titles leave it out
+  std::string_view next_to_title = "{}";  // value next to the title: "{} tokens"
   std::string_view otherwise = {};  // what applies if a sweep omits the axis, if not the default
   Of of = Of::all;
   Default at_default = Default::counts;
@@ -127,7 +127,7 @@ inline constexpr std::array heat_axes{
          .least = 1,
          .most = 100'000'000,
          .in_titles = "{} tokens",
-         .beside_title = "{} tokens",
+         .next_to_title = "{} tokens",
          .nesting = 9}),
     axis_of<&HeatPoint::document_lengths>(
         {.key = "document_lengths",
@@ -136,7 +136,7 @@ inline constexpr std::array heat_axes{
                  "distribution that they are drawn from",
          .field = "document_tokens",
          .in_titles = "documents of {} words",
-         .beside_title = "{}",
+         .next_to_title = "{}",
          .otherwise = "as many as sequence_tokens holds",
          .of = Axis::Of::models,
          .at_default = Axis::Default::neutral,
@@ -148,14 +148,14 @@ inline constexpr std::array heat_axes{
                                        .says = "tokens of the query without its [SEP]",
                                        .most = 100'000'000,
                                        .in_titles = "query {}",
-                                       .beside_title = "{} tokens",
+                                       .next_to_title = "{} tokens",
                                        .of = Axis::Of::queries,
                                        .nesting = 6}),
     axis_of<&HeatPoint::shared_query>(
         {.key = "shared_query",
          .title = "Queries",
          .says = "true: one query with many documents; false: every item has its own",
-         .beside_truths = {"one each", "shared"},
+         .alongside_truths = {"one each", "shared"},
          .in_titles = "shared query",
          .at_default = Axis::Default::unsaid,
          .column = Axis::Column::back,
@@ -165,7 +165,7 @@ inline constexpr std::array heat_axes{
                                     .says = "documents of an item, which share its document tokens",
                                     .least = 1,
                                     .in_titles = "{} documents an item",
-                                    .beside_title = "{} an item",
+                                    .next_to_title = "{} an item",
                                     .at_default = Axis::Default::neutral,
                                     .nesting = 5}),
     axis_of<&HeatPoint::batch_max>({.key = "batch_max",
@@ -174,7 +174,7 @@ inline constexpr std::array heat_axes{
                                     .field = "batch.max",
                                     .least = 1,
                                     .in_titles = "batch up to {}",
-                                    .beside_title = "up to {}",
+                                    .next_to_title = "up to {}",
                                     .column = Axis::Column::back,
                                     .nesting = 7}),
     axis_of<&HeatPoint::batch_memory_mb>(
@@ -186,7 +186,7 @@ inline constexpr std::array heat_axes{
          .least = 1,
          .most = 1'000'000'000,
          .in_titles = "",
-         .beside_title = "{} MB",
+         .next_to_title = "{} MB",
          .column = Axis::Column::back,
          .nesting = 7,
          .takes_lists = false}),
@@ -197,7 +197,7 @@ inline constexpr std::array heat_axes{
              "models; true: each contender uses the largest batch that fits; where batches differ, "
              "ratios are unpaired",
          .field = "batch.per_contender",
-         .beside_truths = {"common", "one each"},
+         .alongside_truths = {"common", "one each"},
          .in_titles = "each its own batch",
          .of = Axis::Of::models,
          .at_default = Axis::Default::neutral,
@@ -257,7 +257,7 @@ inline constexpr std::array heat_axes{
          .title = "Candidates",
          .says = "models: documents that a query is scored against in a call; 0: the batch size",
          .in_titles = "{} candidates",
-         .beside_title = "{}",
+         .next_to_title = "{}",
          .of = Axis::Of::models,
          .at_default = Axis::Default::neutral,
          .column = Axis::Column::when_used,

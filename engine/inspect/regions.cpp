@@ -91,7 +91,7 @@ void add_weights(const std::vector<float>& numbers, const std::vector<float>& we
     } else if (place < static_cast<std::size_t>(peaks)) {
       peak->weight += weight;
     } else {
-      peak->beside += adds;
+      peak->alongside += adds;
     }
   }
 }
@@ -334,7 +334,7 @@ std::string peak_in_words(const DocumentRegions& regions, const RegionPeak& peak
                   number(peak.score - peak.unmatched, true), shares_in_words(regions, peak, named));
   if (regions.makes_score) {
     words += fmt::format("; its weight {:.4f} makes it add {}, regions beside it add {}",
-                         peak.weight, number(peak.adds(), true), number(peak.beside, true));
+                         peak.weight, number(peak.adds(), true), number(peak.alongside, true));
   }
   return words;
 }
@@ -346,7 +346,7 @@ std::string score_in_words(const DocumentRegions& regions) {
     const RegionPeak& peak = regions.peaks[p];
     words += fmt::format("{}{} (region {}) {} (beside it)", p == 0 ? " = " : " ",
                          number_in_words(regions, peak.adds(), p > 0), p + 1,
-                         number_in_words(regions, peak.beside, true));
+                         number_in_words(regions, peak.alongside, true));
   }
   const std::string rest = number_in_words(regions, regions.without_peak, true);
   if (rest != number_in_words(regions, 0, true))

@@ -35,7 +35,7 @@ struct RegionPeak {
   double score = 0;
   double unmatched = 0;               // the score if nothing matches
   double weight = 0;                  // weight of `score` in the document's score
-  double beside = 0;                  // contribution of the four neighbouring regions
+  double alongside = 0;               // contribution of the four neighbouring regions
   std::vector<RegionShare> shares{};  // all shares, by descending magnitude
   /// The contribution to the document's score, without the neighbouring regions.
   [[nodiscard]] double adds() const { return weight * score; }

@@ -124,7 +124,7 @@ void append_peaks(const DocumentRegions& regions, std::string& html) {
         "<th class=\"number\">regions beside it</th>";
   }
   html += "<th>matches: query word near cosine</th></tr></thead>\n<tbody>\n";
-  double adds = 0, beside = 0;
+  double adds = 0, alongside = 0;
   for (std::size_t p = 0; p < regions.peaks.size(); ++p) {
     const RegionPeak& peak = regions.peaks[p];
     html += fmt::format(
@@ -136,17 +136,17 @@ void append_peaks(const DocumentRegions& regions, std::string& html) {
     if (regions.makes_score) {
       append_number(fmt::format("{:.4f}", peak.weight), html);
       append_number(number_in_words(regions, peak.adds(), true), html);
-      append_number(number_in_words(regions, peak.beside, true), html);
+      append_number(number_in_words(regions, peak.alongside, true), html);
     }
     html += fmt::format("<td>{}</td></tr>\n", escaped(shares_in_words(regions, peak, named)));
     adds += peak.adds();
-    beside += peak.beside;
+    alongside += peak.alongside;
   }
   html += "</tbody>\n";
   if (regions.makes_score) {
     html += "<tfoot><tr><td colspan=\"6\">sum</td>";
     append_number(number_in_words(regions, adds, true), html);
-    append_number(number_in_words(regions, beside, true), html);
+    append_number(number_in_words(regions, alongside, true), html);
     html += "<td></td></tr></tfoot>\n";
   }
   html += "</table>\n";
@@ -156,7 +156,7 @@ void append_peaks(const DocumentRegions& regions, std::string& html) {
 /// region.
 struct Marked {
   std::size_t peak = colours.size();
-  bool beside = false;
+  bool alongside = false;
   friend bool operator==(const Marked&, const Marked&) = default;
 };
 
@@ -185,7 +185,7 @@ void append_document(const DocumentRegions& regions, std::string& html) {
       if (word > 0) html += ' ';
       if (now.peak < colours.size()) {
         html += fmt::format("<mark style=\"background:{}{}\">", colours[now.peak],
-                            now.beside ? "66" : "");
+                            now.alongside ? "66" : "");
       }
       open = now;
     } else if (word > 0) {
@@ -193,10 +193,10 @@ void append_document(const DocumentRegions& regions, std::string& html) {
     }
     if (word == regions.kept) html += "<span class=\"out\" title=\"in no region\">";
     const std::string& text = regions.document[static_cast<std::size_t>(word)];
-    const bool asked = std::ranges::find(regions.query, text) != regions.query.end();
-    if (asked) html += "<u>";
+    const bool requested = std::ranges::find(regions.query, text) != regions.query.end();
+    if (requested) html += "<u>";
     append_escaped(text, html);
-    if (asked) html += "</u>";
+    if (requested) html += "</u>";
   }
   close();
   if (regions.kept < all) html += "</span>";

@@ -39,7 +39,7 @@ class GuardedWorkspace {
     room_ = {.block = std::move(block),
              .before = whole.first(guard_bytes),
              .values = whole.subspan(guard_bytes, static_cast<std::size_t>(bytes)),
-             .behind = whole.last(guard_bytes)};
+             .after = whole.last(guard_bytes)};
   }
   [[nodiscard]] const Room& room() const { return room_; }
   [[nodiscard]] std::int64_t extra_requested() const { return extra_requested_; }

@@ -29,7 +29,7 @@ double without_empty_pair(double between_ns, double empty_ns) {
   return std::max(between_ns - empty_ns, between_ns / 2);
 }
 
-std::string asked_and_free(std::string_view libtorch_words) {
+std::string requested_and_free(std::string_view libtorch_words) {
   constexpr std::string_view last = " is free.";
   const std::size_t at = libtorch_words.find(last);
   if (at == std::string_view::npos) return std::string(libtorch_words);

@@ -31,7 +31,7 @@ struct CudaAllocatorStatistics {
                                              std::optional<std::int64_t> limit);
 
 /// LibTorch's out-of-memory message, up to the requested and the free bytes.
-[[nodiscard]] std::string asked_and_free(std::string_view libtorch_words);
+[[nodiscard]] std::string requested_and_free(std::string_view libtorch_words);
 
 /// The time between two events minus that of an empty pair, but at least half of the measured time,
 /// because an empty pair occasionally takes longer.

@@ -25,7 +25,7 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
   } catch (const cuda::DeviceLost&) {
     throw;  // no contender can continue in this process
   } catch (const c10::OutOfMemoryError& error) {
-    const std::string words = asked_and_free(error.what_without_backtrace());
+    const std::string words = requested_and_free(error.what_without_backtrace());
     return Failure{CellStatus::oom,
                    fmt::format("{} ({} were free)", words, bytes_in_words(memory.free_bytes()))};
   } catch (const c10::Error& error) {

@@ -9,10 +9,10 @@
 
 namespace attnscope::measure {
 
-OutOfMemory::OutOfMemory(std::int64_t asked, std::int64_t free)
-    : asked_(asked),
+OutOfMemory::OutOfMemory(std::int64_t requested, std::int64_t free)
+    : requested_(requested),
       free_(free),
-      what_(fmt::format("asked for {} when {} were free", bytes_in_words(asked),
+      what_(fmt::format("asked for {} when {} were free", bytes_in_words(requested),
                         bytes_in_words(free))) {}
 
 Buffer::Buffer(HeatMemory& memory, std::int64_t bytes)

@@ -22,13 +22,13 @@ namespace attnscope::measure {
 /// Thrown for a request that does not fit, before the machine swaps.
 class OutOfMemory : public std::bad_alloc {
  public:
-  OutOfMemory(std::int64_t asked, std::int64_t free);
-  [[nodiscard]] std::int64_t asked_bytes() const { return asked_; }
+  OutOfMemory(std::int64_t wanted_value, std::int64_t free);
+  [[nodiscard]] std::int64_t requested_bytes() const { return requested_; }
   [[nodiscard]] std::int64_t free_bytes() const { return free_; }
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
 
  private:
-  std::int64_t asked_, free_;
+  std::int64_t requested_, free_;
   std::string what_;
 };
 

@@ -65,7 +65,7 @@ Room HeatTensors::room_at(std::uint64_t place, std::uint64_t index, std::int64_t
   return {.block = std::move(block),
           .before = whole.first(shift),
           .values = whole.subspan(shift, static_cast<std::size_t>(bytes)),
-          .behind = whole.subspan(shift + static_cast<std::size_t>(bytes))};
+          .after = whole.subspan(shift + static_cast<std::size_t>(bytes))};
 }
 
 void HeatTensors::give_back() {

@@ -87,9 +87,10 @@ NvmlConditions::~NvmlConditions() {
 
 std::string NvmlConditions::driver_version() const {
   std::array<char, 80> version{};
-  const bool told = nvml_->initialised && nvml_->driver != nullptr &&
-                    nvml_->driver(version.data(), static_cast<unsigned>(version.size())) == success;
-  return told ? version.data() : "";
+  const bool reported =
+      nvml_->initialised && nvml_->driver != nullptr &&
+      nvml_->driver(version.data(), static_cast<unsigned>(version.size())) == success;
+  return reported ? version.data() : "";
 }
 
 bool NvmlConditions::throttled_since_last() {

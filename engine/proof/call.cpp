@@ -151,7 +151,7 @@ Room guarded_room(DeviceKind device, std::int64_t bytes) {
   }
   room.before = {data, guard_bytes};
   room.values = {data + guard_bytes, size};
-  room.behind = {data + guard_bytes + size, guard_bytes};
+  room.after = {data + guard_bytes + size, guard_bytes};
   return room;
 }
 
@@ -162,7 +162,7 @@ void poison(DeviceKind device, const Room& room) {
 void GuardZones::watch(const char* name, const Room& room) {
   for (const std::span<std::byte> zone :
        {room.before.last(std::min(room.before.size(), most_watched)),
-        room.behind.first(std::min(room.behind.size(), most_watched))}) {
+        room.after.first(std::min(room.after.size(), most_watched))}) {
     fill(device_, zone, guard_value);
     if (!zone.empty()) zones_.push_back({name, zone});
   }
@@ -495,7 +495,7 @@ Verdict RowWatch::judge(const CallView& on_device, const ChannelFactors* factors
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
     verdict.error.meet(error_of(watched, tensor, factors),
-                       watched.bound(tensor.dtype, scores_) + watched.beside, watched.name);
+                       watched.bound(tensor.dtype, scores_) + watched.alongside, watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
@@ -508,7 +508,7 @@ Verdict RowWatch::judge_distance(double distance, DType dtype) const {
   const Watched& output = watched_.front();
   const double error = distance / output.scale;
   // Two correct outputs each differ from the reference by at most the bound.
-  const double bound = 2 * (output.bound(dtype, scores_) + output.beside);
+  const double bound = 2 * (output.bound(dtype, scores_) + output.alongside);
   Verdict verdict;
   verdict.error.meet(error, bound, output.name);
   if (!verdict.error.is_allowed()) {

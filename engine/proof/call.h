@@ -34,7 +34,7 @@ enum class Pass : std::uint8_t { forward, backward, both };
 /// Guard memory before and after the values of a tensor or a workspace, in a device's memory.
 struct Room {
   std::shared_ptr<const void> block;  // owns all of it
-  std::span<std::byte> before{}, values{}, behind{};
+  std::span<std::byte> before{}, values{}, after{};
 };
 using TakeRoom = std::function<Room(std::int64_t bytes)>;
 
@@ -199,7 +199,7 @@ class RowWatch {
     Tensor CallView::*tensor;
     double scale;  // of the tensor's errors
     double (*bound)(DType, const ScoreRounding&);
-    double beside;  // added to the bound
+    double alongside;  // added to the bound
     std::vector<float> ChannelFactors::*factors;
     std::vector<Row> rows;
   };

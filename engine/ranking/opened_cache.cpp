@@ -40,12 +40,12 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
   if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
     return fail("{}: its documents were {}; encode them again", name, of_another_tokenizer);
   }
-  const std::int64_t asked = question.most_tokens;
-  if (!source.file.empty() && asked > 0 && asked != source.most_tokens) {
+  const std::int64_t requested = question.most_tokens;
+  if (!source.file.empty() && requested > 0 && requested != source.most_tokens) {
     return fail(
         "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
         "out, or encode them again",
-        name, cut_in_words(source), asked);
+        name, cut_in_words(source), requested);
   }
   std::string note;
   if (!source.file.empty() && model.limits.most_tokens != source.most_tokens) {

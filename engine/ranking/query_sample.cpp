@@ -38,7 +38,7 @@ std::int64_t QuerySample::documents() const {
 }
 
 std::vector<PairView> QuerySample::ranking(std::size_t query, std::int64_t top_k) const {
-  const Query& asked = queries_[query];
+  const Query& requested = queries_[query];
   const auto wanted = static_cast<std::size_t>(top_k);
   std::vector<bool> is_taken(documents_.size());
   std::vector<PairView> pairs;
@@ -46,11 +46,12 @@ std::vector<PairView> QuerySample::ranking(std::size_t query, std::int64_t top_k
   const auto take = [&](std::size_t place) {
     if (pairs.size() == wanted || is_taken[place]) return;
     is_taken[place] = true;
-    pairs.push_back({.query = asked.text, .document = documents_[place], .line = asked.line});
+    pairs.push_back(
+        {.query = requested.text, .document = documents_[place], .line = requested.line});
   };
-  for (const std::size_t place : asked.own) take(place);
+  for (const std::size_t place : requested.own) take(place);
   for (std::size_t i = 0; i < documents_.size() && pairs.size() < wanted; ++i)
-    take((asked.own.front() + i) % documents_.size());
+    take((requested.own.front() + i) % documents_.size());
   return pairs;
 }
 

@@ -66,14 +66,14 @@ std::string in_words(LongDocuments how) {
 }
 
 /// The metadata of both stages.
-ordered_json method_of(const RunFacts& facts, const ModelQuestion& asked,
+ordered_json method_of(const RunFacts& facts, const ModelQuestion& requested,
                        const ScoringModel& model) {
   ordered_json params = {{"pattern", model.pattern.name}};
   if (!model.place.revision.empty()) params["revision"] = model.place.revision;
   if (model.window) params["window"] = model.window->text();
   params.update({{"implementation", facts.implementation},
-                 {"dtype", asked.dtype},
-                 {"precision", asked.precision},
+                 {"dtype", requested.dtype},
+                 {"precision", requested.precision},
                  {"depth", facts.depth},
                  {"long documents", in_words(facts.long_documents)}});
   ordered_json first = {{"name", facts.first_tag}};
@@ -101,7 +101,7 @@ ordered_json run_resources(std::chrono::steady_clock::duration time,
   return resources;
 }
 
-ordered_json run_metadata(const RunFacts& facts, const ModelQuestion& asked,
+ordered_json run_metadata(const RunFacts& facts, const ModelQuestion& requested,
                           const ScoringModel& model, const json& hello) {
   ordered_json source = {{"lang", ordered_json::array({"c++"})}};
   take(source, "commit", part_of(hello, "build"), "commit");
@@ -110,11 +110,11 @@ ordered_json run_metadata(const RunFacts& facts, const ModelQuestion& asked,
   return {{"schema-version", 0.1},
           {"run-version", 1.0},
           {"tag", facts.tag},
-          {"platform", platform_of(hello, asked.device)},
+          {"platform", platform_of(hello, requested.device)},
           {"research goal", ordered_json::object()},
           {"implementation",
            {{"executable", {{"cmd", facts.command_line}}}, {"source", std::move(source)}}},
-          {"method", method_of(facts, asked, model)},
+          {"method", method_of(facts, requested, model)},
           {"actor", ordered_json::object()},
           {"data",
            {{"test collection", {{"topics", facts.queries}}},

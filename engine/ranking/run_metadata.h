@@ -23,7 +23,8 @@ struct RunFacts {
 };
 
 /// The known metadata of all six parts; `hello` is the worker's greeting.
-[[nodiscard]] nlohmann::ordered_json run_metadata(const RunFacts& facts, const ModelQuestion& asked,
+[[nodiscard]] nlohmann::ordered_json run_metadata(const RunFacts& facts,
+                                                  const ModelQuestion& requested,
                                                   const ScoringModel& model,
                                                   const nlohmann::json& hello);
 [[nodiscard]] nlohmann::ordered_json run_resources(std::chrono::steady_clock::duration time,

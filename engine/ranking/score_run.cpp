@@ -220,7 +220,7 @@ Status ScoreRun::compare(const Window& window) {
 
 Status ScoreRun::write(const std::string& text) {
   if (head_) {
-    behind_head_ += text;
+    after_head_ += text;
     return {};
   }
   if (out_.file != nullptr) return out_.file->write(text);
@@ -305,7 +305,7 @@ Status ScoreRun::run() {
     written_ = 0;
     return outcome;
   }
-  if (head_) rest = write(std::exchange(head_, nullptr)() + behind_head_);
+  if (head_) rest = write(std::exchange(head_, nullptr)() + after_head_);
   if (rest && out_.file != nullptr) rest = out_.file->commit();
   if (rest && !is_output_lost_) written_ = lines_.count();
   // A write error takes precedence: the scores before it are not in a file either.

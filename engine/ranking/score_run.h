@@ -133,7 +133,7 @@ class ScoreRun {
   };
   std::optional<Comparison> comparison_;
   std::function<std::string()> head_;
-  std::string behind_head_;
+  std::string after_head_;
 };
 
 }  // namespace attnscope

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr std::int64_t most_positions = 1 << 20;
 
 /// The requested pattern and window, and the checkpoint's own.
-struct Asked {
+struct ReceivedRequest {
   const std::string& pattern;
   const std::string& window;
 };
@@ -33,16 +33,16 @@ struct Own {
   const std::optional<Window>& window;
 };
 
-Result<LayerAttention> choose(const Asked& asked, const Own& config) {
-  const bool own = asked.pattern.empty() || asked.pattern == config.pattern;
-  auto pattern = find_pattern(own ? config.pattern : asked.pattern);
+Result<LayerAttention> choose(const ReceivedRequest& requested, const Own& config) {
+  const bool own = requested.pattern.empty() || requested.pattern == config.pattern;
+  auto pattern = find_pattern(own ? config.pattern : requested.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window = own ? config.window : std::nullopt;
-  if (!asked.window.empty()) {
-    const auto parsed = parse_window(asked.window);
+  if (!requested.window.empty()) {
+    const auto parsed = parse_window(requested.window);
     if (!parsed) return tl::unexpected(parsed.error());
     if (!pattern->has_window()) {
-      return fail("pattern '{}' has no window, and {} was given", pattern->name, asked.window);
+      return fail("pattern '{}' has no window, and {} was given", pattern->name, requested.window);
     }
     window = *parsed;
   }
@@ -65,14 +65,14 @@ Result<LayerAttention> attention_of(const ModelQuestion& question, const ModelCo
 /// A requested pattern applies to all layers, unless a local pattern is requested as well.
 Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& question,
                                                          const ModelConfig& config) {
-  const bool asked = !question.local_pattern.empty() || !question.local_window.empty();
+  const bool requested = !question.local_pattern.empty() || !question.local_window.empty();
   if (!config.local) {
-    if (!asked) return std::nullopt;
+    if (!requested) return std::nullopt;
     return fail(
         "all layers of this model have one attention; leave the pattern and the window of local "
         "layers out");
   }
-  if (!asked && !question.pattern.empty()) return std::nullopt;
+  if (!requested && !question.pattern.empty()) return std::nullopt;
   auto chosen = choose({question.local_pattern, question.local_window},
                        {config.local->pattern, config.local->window});
   if (!chosen) return fail("of the local layers: {}", chosen.error().message);
@@ -140,13 +140,13 @@ Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVect
 /// The limits of a model of words: each text has its own limit; queries always have one if the
 /// model has one.
 Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConfig& config) {
-  const auto within = [](std::int64_t asked, std::int64_t most,
+  const auto within = [](std::int64_t requested, std::int64_t most,
                          std::string_view of) -> Result<std::int64_t> {
-    if (most > 0 && asked > most) {
-      return fail("{} of {} words were asked for, and the model reads {}; ask for fewer", of, asked,
-                  most);
+    if (most > 0 && requested > most) {
+      return fail("{} of {} words were asked for, and the model reads {}; ask for fewer", of,
+                  requested, most);
     }
-    return asked > 0 ? asked : most;
+    return requested > 0 ? requested : most;
   };
   const auto query = within(question.most_query_tokens, config.most_query_tokens, "queries");
   if (!query) return tl::unexpected(query.error());
@@ -355,10 +355,10 @@ json layer_windows_of(const ModelQuestion& question, const ModelConfig& config) 
 
 }  // namespace
 
-Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
-  const Result<CheckpointPlace> place = find_checkpoint(asked.checkpoint);
+Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
+  const Result<CheckpointPlace> place = find_checkpoint(requested.checkpoint);
   if (!place) return tl::unexpected(place.error());
-  ModelQuestion question = asked;
+  ModelQuestion question = requested;
   question.checkpoint = place->folder;
   const auto dtype = parse_dtype(question.dtype);
   if (!dtype) return tl::unexpected(dtype.error());

@@ -44,7 +44,7 @@ TrainedStep step_of(const json& answer) {
 Status write_copy(const fs::path& from, const fs::path& into) {
   const auto read = MappedFile::open(from);
   if (!read) return tl::unexpected(read.error());
-  auto file = WrittenFile::beside(into);
+  auto file = WrittenFile::next_to(into);
   if (!file) return tl::unexpected(file.error());
   file->write(read->bytes());
   return file->commit();
@@ -195,7 +195,7 @@ Status TrainRun::save() {
 Result<double> TrainRun::validate() {
   if (Status loaded = ask_for({{"request", "model-so-far"}}, "model"); !loaded)
     return tl::unexpected(loaded.error());
-  auto out = WrittenFile::beside(options_.in_folder(validation_file));
+  auto out = WrittenFile::next_to(options_.in_folder(validation_file));
   if (!out) return tl::unexpected(out.error());
   Validation& validation = *ready_.validation;
   RerankedPairs pairs(ready_.model, validation.run, validation_depth, validation.texts,
@@ -290,16 +290,16 @@ Status TrainRun::check_folder() {
     return fmt::format("the query '{}' and the document '{}' have", in_a_sentence(pair.query),
                        in_a_sentence(pair.document));
   };
-  const ModelQuestion& asked = options_.question;
+  const ModelQuestion& requested = options_.question;
   ModelQuestion question{.checkpoint = options_.out,
-                         .implementation = asked.implementation,
-                         .dtype = asked.dtype,
-                         .device = asked.device,
-                         .precision = asked.precision,
+                         .implementation = requested.implementation,
+                         .dtype = requested.dtype,
+                         .device = requested.device,
+                         .precision = requested.precision,
                          .only_scores = true};
   if (attention().pattern.empty()) {
-    question.pattern = asked.pattern;
-    question.window = asked.window;
+    question.pattern = requested.pattern;
+    question.window = requested.window;
   }
   const auto folder = ScoringModel::open(question);
   if (!folder) return wrong(folder.error().message);

@@ -246,9 +246,10 @@ Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& 
   const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
   // The worker determines the number of threads.
-  json asked = settings;
-  asked["threads"] = then.value("threads", json());
-  if (Status same = same_settings(asked, then, state); !same) return tl::unexpected(same.error());
+  json requested = settings;
+  requested["threads"] = then.value("threads", json());
+  if (Status same = same_settings(requested, then, state); !same)
+    return tl::unexpected(same.error());
   FoundState found{
       .claim = std::move(*claimed), .is_there = true, .kept = std::nullopt, .settings = then};
   if (const auto kept = file->metadata("kept"))

@@ -249,11 +249,11 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
   if (table.rows.empty()) return answers;
   std::vector<bool> varying = varying_axes(table.rows);
   // x itself is stated with every ranking.
-  std::vector<bool> told = varying;
+  std::vector<bool> reported = varying;
   if (x != XAxis::window) {
     const std::size_t along = place_of_axis(key_along(x));
     varying[along] = true;
-    told[along] = false;
+    reported[along] = false;
   }
   const std::string shared = words_of(table.rows.front().cell.point, varying, false);
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
@@ -263,7 +263,7 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
     answer.baseline = table.baseline;
     answer.shared = shared;
     answer.point = rows.front()->cell.point;
-    answer.setting = words_of(answer.point, told, true);
+    answer.setting = words_of(answer.point, reported, true);
     answer.effectiveness = effectiveness_known_of(rows);
     answer.rankings = rank(rows, x, answer.effectiveness);
     const bool of_a_length = x != XAxis::length || std::ranges::none_of(rows, [](const Row* row) {

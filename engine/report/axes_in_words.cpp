@@ -14,14 +14,14 @@ namespace {
 std::string filled(std::string_view words, std::string_view value) {
   const std::size_t place = words.find("{}");
   if (place == std::string_view::npos) return std::string(words);
-  std::string_view behind = words.substr(place + 2);
-  const bool has_plural = behind.ends_with("(s)");
-  if (has_plural) behind.remove_suffix(3);
-  return fmt::format("{}{}{}{}", words.substr(0, place), value, behind,
+  std::string_view after = words.substr(place + 2);
+  const bool has_plural = after.ends_with("(s)");
+  if (has_plural) after.remove_suffix(3);
+  return fmt::format("{}{}{}{}", words.substr(0, place), value, after,
                      has_plural && value != "1" ? "s" : "");
 }
 
-bool goes_without_saying(const Axis& axis, const HeatPoint& point) {
+bool is_obvious(const Axis& axis, const HeatPoint& point) {
   return !axis.belongs_to(point) ||
          (axis.at_default != Axis::Default::counts && axis.is_at_default(point));
 }
@@ -32,17 +32,16 @@ std::vector<AxisValue> axes_of(const HeatPoint& point) {
   std::vector<AxisValue> all;
   for (const Axis& axis : heat_axes) {
     std::string value = text_of(axis, point);
-    std::string words =
-        goes_without_saying(axis, point) ? std::string() : filled(axis.in_titles, value);
+    std::string words = is_obvious(axis, point) ? std::string() : filled(axis.in_titles, value);
     all.push_back({axis.key, std::move(value), std::move(words)});
   }
   return all;
 }
 
-std::string words_beside_title(const Axis& axis, const std::string& value) {
+std::string words_next_to_title(const Axis& axis, const std::string& value) {
   if (axis.kind == Axis::Kind::truth)
-    return std::string(axis.beside_truths[value == "true" ? 1 : 0]);
-  return filled(axis.beside_title, value);
+    return std::string(axis.alongside_truths[value == "true" ? 1 : 0]);
+  return filled(axis.next_to_title, value);
 }
 
 bool comes_before(const HeatPoint& a, const HeatPoint& b) {
@@ -72,7 +71,7 @@ std::vector<bool> varying_axes(const std::vector<const Row*>& rows) {
   return varying;
 }
 
-bool length_tells_documents(const std::vector<const Row*>& rows) {
+bool length_identifies_documents(const std::vector<const Row*>& rows) {
   std::map<std::int64_t, LengthDistribution> known;
   return std::ranges::all_of(rows, [&](const Row* row) {
     const HeatPoint& point = row->cell.point;

@@ -24,7 +24,7 @@ struct AxisValue {
 [[nodiscard]] std::vector<AxisValue> axes_of(const HeatPoint& point);
 
 /// A value as shown next to its axis title: "512 tokens", "up to 16", "shared".
-[[nodiscard]] std::string words_beside_title(const Axis& axis, const std::string& value);
+[[nodiscard]] std::string words_next_to_title(const Axis& axis, const std::string& value);
 
 /// The key of a contender's window where it is used like an axis.
 inline constexpr std::string_view window_key = "window";
@@ -58,7 +58,7 @@ inline constexpr std::array axes_of_size{length_axis,
 
 /// Whether sequences of one length always have documents of one kind: of equal length, or drawn
 /// from the same distribution. Then the length alone distinguishes rows that differ in both.
-[[nodiscard]] bool length_tells_documents(const std::vector<const Row*>& rows);
+[[nodiscard]] bool length_identifies_documents(const std::vector<const Row*>& rows);
 
 /// The value of one axis, as words_of prints it when the axis varies: "4096 tokens", "seed 2".
 [[nodiscard]] std::string words_of(const AxisValue& axis);

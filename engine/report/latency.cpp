@@ -14,7 +14,7 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::array<int, 3> told_latencies{50, 95, 99};
+constexpr std::array<int, 3> reported_latencies{50, 95, 99};
 constexpr std::string_view longest_mark = "*";
 
 /// With one more digit than the table, so that a value just beyond a limit is not shown as equal to
@@ -39,7 +39,7 @@ SheetCell latency_cell(double value, bool bare) {
 std::vector<SheetCell> latency_row(const TopKLatency& calls, std::int64_t queries, bool bare) {
   std::vector<SheetCell> row{SheetCell(Value(calls.top_k))};
   if (bare) row.emplace_back(Value(static_cast<std::int64_t>(calls.seconds.size())));
-  for (const int percent : told_latencies) {
+  for (const int percent : reported_latencies) {
     row.push_back(latency_cell(1e3 * latency_at(calls, percent), bare));
     if (!bare && has_too_few(calls, percent)) row.back().marks = longest_mark;
   }
@@ -60,7 +60,7 @@ Sheet sheet_of(const ModelLatency& latency, bool bare) {
                   latency.tokens, latency.dtype, latency.implementation, latency.device)},
               .columns = {{.key = "top_k", .title = "Top-k"}}};
   if (bare) sheet.columns.push_back({.key = "calls", .title = "Calls"});
-  for (const int percent : told_latencies) {
+  for (const int percent : reported_latencies) {
     sheet.columns.push_back(
         {.key = fmt::format("p{}_ms", percent), .title = fmt::format("p{} (ms)", percent)});
   }
@@ -75,12 +75,13 @@ Sheet sheet_of(const ModelLatency& latency, bool bare) {
 
 std::vector<std::string> sentences_of(const ModelLatency& latency) {
   std::vector<std::string> sentences{answer_in_words(latency)};
-  const auto few = std::ranges::find_if(
-      latency.rows, [](const TopKLatency& row) { return has_too_few(row, told_latencies.back()); });
+  const auto few = std::ranges::find_if(latency.rows, [](const TopKLatency& row) {
+    return has_too_few(row, reported_latencies.back());
+  });
   if (few != latency.rows.end()) {
     sentences.push_back(fmt::format("{} the longest of {} calls; a p{} needs {}", longest_mark,
-                                    few->seconds.size(), told_latencies.back(),
-                                    least_calls(told_latencies.back())));
+                                    few->seconds.size(), reported_latencies.back(),
+                                    least_calls(reported_latencies.back())));
   }
   sentences.insert(sentences.end(), latency.notes.begin(), latency.notes.end());
   return sentences;

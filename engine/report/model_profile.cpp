@@ -34,7 +34,7 @@ Value share_cell(double share) {
 }
 
 /// The subject of the table: the number of pairs, the model and the implementation.
-std::string said_of(const ProfiledPairs& of) {
+std::string stated_for(const ProfiledPairs& of) {
   const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
   return fmt::format("{} on {}: {} pairs, {:.0f} tokens each, {}, attention by {}, {} {}", of.model,
                      of.pairs, of.count, static_cast<double>(of.tokens) / count, of.dtype,
@@ -123,12 +123,12 @@ std::vector<ProfiledPart> ModelProfile::parts() const {
 Figure profile_figure(const ModelProfile& profile) {
   const ProfiledPairs& of = profile.of();
   const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
-  Figure figure{.title = said_of(of),
+  Figure figure{.title = stated_for(of),
                 .x_label = "Model",
                 .y_label = fmt::format("Time per pair (ms){}", marks_in_words),
                 .x_scale = Scale::linear,
                 .y_scale = Scale::linear,
-                .provenance = said_of(of),
+                .provenance = stated_for(of),
                 .x_names = {of.model}};
   for (const ProfiledPart& part : profile.parts()) {
     if (part.name == whole_part) continue;
@@ -150,7 +150,7 @@ std::string write_profile(const ModelProfile& profile, TableFormat format) {
   const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
   const std::vector<ProfiledPart> parts = profile.parts();
   const bool bare = is_for_programs(format);
-  Sheet sheet{.above = {said_of(of)},
+  Sheet sheet{.above = {stated_for(of)},
               .columns = {{.key = "part", .title = "Part", .is_number = false},
                           {.key = "seconds", .title = "Time per pair (µs)"},
                           {.key = "share", .title = "Share"},

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<double, 5> told_percentiles{50, 75, 90, 95, 99};
+constexpr std::array<double, 5> reported_percentiles{50, 75, 90, 95, 99};
 
 double padded_share(std::span<const std::int64_t> lengths) {
   double positions = 0, tokens = 0;
@@ -79,7 +79,7 @@ std::string head_of(const PairLengths& lengths) {
 Sheet sheet_of(const PairLengths& lengths, bool for_programs) {
   Sheet sheet{.above = {head_of(lengths)},
               .columns = {{"what", "", false}, {"mean", "Mean"}, {"shortest", "Shortest"}}};
-  for (const double p : told_percentiles)
+  for (const double p : reported_percentiles)
     sheet.columns.push_back({fmt::format("p{:.0f}", p), fmt::format("p{:.0f}", p)});
   sheet.columns.push_back({"longest", "Longest"});
   for (std::size_t part = 0; part < PairLengths::names.size(); ++part) {
@@ -88,7 +88,7 @@ Sheet sheet_of(const PairLengths& lengths, bool for_programs) {
         SheetCell(std::string(PairLengths::names[part])),
         for_programs ? SheetCell(Value(one.mean())) : SheetCell(fmt::format("{:.1f}", one.mean())),
         Value(one.shortest())};
-    for (const double p : told_percentiles) cells.emplace_back(Value(one.percentile(p)));
+    for (const double p : reported_percentiles) cells.emplace_back(Value(one.percentile(p)));
     cells.emplace_back(Value(one.longest()));
     sheet.add(std::move(cells));
   }
@@ -124,7 +124,7 @@ json json_of(const PairLengths& lengths) {
                 {"shortest", one.shortest()},
                 {"longest", one.longest()},
                 {"counted", std::move(counted)}};
-    for (const double p : told_percentiles) own[fmt::format("p{:.0f}", p)] = one.percentile(p);
+    for (const double p : reported_percentiles) own[fmt::format("p{:.0f}", p)] = one.percentile(p);
     whole[std::string(PairLengths::names[part])] = std::move(own);
   }
   json cuts = json::array();

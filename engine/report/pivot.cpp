@@ -454,11 +454,11 @@ void for_each_line(const PivotBlock& block, auto&& each) {
 }
 
 std::vector<std::string> notes_of(const Table& table, const Pivot& pivot) {
-  const bool tells_time = std::ranges::any_of(pivot.choice.cells, [](Quantity quantity) {
+  const bool has_time = std::ranges::any_of(pivot.choice.cells, [](Quantity quantity) {
     return quantity == Quantity::time || quantity == Quantity::ratio;
   });
   const std::vector<const Row*> rows = rows_shown(table, pivot);
-  return tells_time ? notes_with_intervals(rows) : notes_below(rows);
+  return has_time ? notes_with_intervals(rows) : notes_below(rows);
 }
 
 Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
@@ -548,9 +548,9 @@ Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
         for (const PivotCell& cell : line.cells) {
           const Value value = values_of(cell, line.quantity)[i].value;
           // A missing number is replaced by its reason.
-          const bool says_why =
+          const bool gives_reason =
               std::holds_alternative<std::monostate>(value) && i == 0 && !cell.is_baseline;
-          cells.emplace_back(says_why ? Value(cell.text) : value);
+          cells.emplace_back(gives_reason ? Value(cell.text) : value);
         }
         cells.emplace_back(table.run.id.uuid);
         cells.emplace_back(provenance);

@@ -374,9 +374,9 @@ std::optional<PublishedRate> published_rate(const Row& row) {
   return std::nullopt;
 }
 
-std::vector<BesidePublished> beside_published(const Table& table) {
+std::vector<PublishedComparison> published_comparison(const Table& table) {
   const std::vector<PublishedCost> costs = published_costs();
-  std::vector<BesidePublished> found;
+  std::vector<PublishedComparison> found;
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
     for (const PublishedCost& cost : costs) {

@@ -65,11 +65,11 @@ struct PublishedCost {
 
 /// Our cells with the lengths, windows and patterns of Table 3, in the table's order; for whole
 /// models, the cells of the same row.
-struct BesidePublished {
+struct PublishedComparison {
   const Row* row = nullptr;
   PublishedCost cost;
 };
-[[nodiscard]] std::vector<BesidePublished> beside_published(const Table& table);
+[[nodiscard]] std::vector<PublishedComparison> published_comparison(const Table& table);
 
 /// One model of the MixEncoder paper's Tables 4 and 6: a query against 1,000 candidates.
 struct PublishedQuery {

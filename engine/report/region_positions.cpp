@@ -28,11 +28,11 @@ void RegionPositions::add(std::span<const std::int64_t> first_words) {
     begins_[place].push_back(first_words[place]);
 }
 
-double RegionPositions::share_behind(std::size_t place, std::int64_t word) const {
+double RegionPositions::share_after(std::size_t place, std::int64_t word) const {
   const std::vector<std::int64_t>& begins = begins_[place];
   if (begins.empty()) return 0;
-  const auto behind = std::ranges::count_if(begins, [&](std::int64_t b) { return b >= word; });
-  return static_cast<double>(behind) / static_cast<double>(begins.size());
+  const auto after = std::ranges::count_if(begins, [&](std::int64_t b) { return b >= word; });
+  return static_cast<double>(after) / static_cast<double>(begins.size());
 }
 
 std::string RegionPositions::in_words() const {
@@ -41,8 +41,8 @@ std::string RegionPositions::in_words() const {
   return fmt::format(
       "behind word {} begin {:.1f} % of the best regions of {} documents, {:.1f} % of the second "
       "and {:.1f} % of the third",
-      paper_word, percent * share_behind(0, paper_word), documents_,
-      percent * share_behind(1, paper_word), percent * share_behind(2, paper_word));
+      paper_word, percent * share_after(0, paper_word), documents_,
+      percent * share_after(1, paper_word), percent * share_after(2, paper_word));
 }
 
 Result<Figure> RegionPositions::figure(const std::string& model) const {

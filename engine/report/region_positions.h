@@ -28,7 +28,7 @@ class RegionPositions {
   [[nodiscard]] std::int64_t documents() const { return documents_; }
   /// The share of documents whose place-th region begins after that word, among the documents that
   /// have one.
-  [[nodiscard]] double share_behind(std::size_t place, std::int64_t word) const;
+  [[nodiscard]] double share_after(std::size_t place, std::int64_t word) const;
   /// "Behind word 500 begin 24.5 % of the best, ...", as reported in the paper.
   [[nodiscard]] std::string in_words() const;
   /// The share of documents whose region begins in each bin of words, one line per place. An error

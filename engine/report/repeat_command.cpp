@@ -20,18 +20,18 @@ std::optional<std::string> key_of_run(std::string_view axis) {
 }
 
 /// --only separates its terms with commas.
-bool can_be_said(const std::string& value) {
+bool can_be_stated(const std::string& value) {
   return !value.empty() && value.find(',') == std::string::npos;
 }
 
 }  // namespace
 
 RepeatCommand repeat_command(const Table& table, const Row& row,
-                             std::optional<std::string> beside) {
+                             std::optional<std::string> alongside) {
   RepeatCommand command;
   std::vector<std::string> terms;
   const auto add = [&](const std::string& key, const std::string& value, const char* what) {
-    if (can_be_said(value)) {
+    if (can_be_stated(value)) {
       terms.push_back(fmt::format("{}={}", key, value));
     } else {
       command.beyond =
@@ -40,8 +40,8 @@ RepeatCommand repeat_command(const Table& table, const Row& row,
   };
   const std::string contender = row.cell.cell.contender.id();
   add("contender", contender, "contender");
-  if (beside && *beside != contender && command.beyond.empty()) {
-    add("contender", *beside, "contender");
+  if (alongside && *alongside != contender && command.beyond.empty()) {
+    add("contender", *alongside, "contender");
   }
   const std::vector<bool> varying = varying_axes(table.rows);
   const std::vector<AxisValue> axes = axes_of(row.cell.point);

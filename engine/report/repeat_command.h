@@ -21,6 +21,6 @@ struct RepeatCommand {
 /// the cell's heat from others of the run. `beside` is measured in the same heat, so that the ratio
 /// of the two is paired.
 [[nodiscard]] RepeatCommand repeat_command(const Table& table, const Row& row,
-                                           std::optional<std::string> beside);
+                                           std::optional<std::string> alongside);
 
 }  // namespace attnscope::report

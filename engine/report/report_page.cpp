@@ -126,7 +126,7 @@ std::vector<std::string> style_keys(const Table& table, XAxis x) {
 }
 
 /// Whether the figure is informative: it has points, and for executed work not all of them are 1.
-bool tells_something(const Figure& figure, YAxis y) {
+bool is_informative(const Figure& figure, YAxis y) {
   return std::ranges::any_of(figure.series, [y](const Series& series) {
     if (y == YAxis::time && !series.rail.empty()) return true;
     return std::ranges::any_of(series.points, [y](const Point& point) {
@@ -160,7 +160,7 @@ ordered_json views_of(const Table& table, XAxis x, std::string& title) {
   for (const View& view : views()) {
     if (!is_along_axis(view.y)) continue;
     const Result<Figure> figure = make_figure(table, x, view.y);
-    if (!figure || !tells_something(*figure, view.y)) continue;
+    if (!figure || !is_informative(*figure, view.y)) continue;
     if (drawn.empty()) title = figure->title;
     drawn.push_back(json_of(*figure, view, keys));
   }

@@ -76,8 +76,8 @@ double p95_ns(const StoredCell& cell) {
 }
 
 double candidates_of(const Row& row) {
-  const std::int64_t asked = row.cell.point.candidates;
-  return static_cast<double>(asked > 0 ? asked : row.cell.cell.batch);
+  const std::int64_t requested = row.cell.point.candidates;
+  return static_cast<double>(requested > 0 ? requested : row.cell.cell.batch);
 }
 
 double documents_of(const Row& row) {

@@ -126,7 +126,7 @@ Status check_one_setting(const std::vector<const Row*>& rows, std::string_view k
   std::vector<bool> varying = varying_axes(rows);
   if (rows.empty()) return {};
   for (const std::size_t axis : as_well) varying[axis] = false;
-  if (key == heat_axes[length_axis].key && length_tells_documents(rows))
+  if (key == heat_axes[length_axis].key && length_identifies_documents(rows))
     varying[document_lengths_axis] = false;
   const std::vector<AxisValue> first = axes_of(rows.front()->cell.point);
   for (std::size_t i = 0; i < varying.size(); ++i) {
@@ -426,7 +426,7 @@ std::string x_label(XAxis x, YAxis y) {
 }  // namespace
 
 void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y) {
-  if (!table.baseline || !tells_time(y)) return;
+  if (!table.baseline || !has_time(y)) return;
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
     const Places places(rows, x);
     for (const CrossoverAnswer& crossover : find_crossover_answers(rows, x, *table.baseline)) {

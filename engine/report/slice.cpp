@@ -35,7 +35,7 @@ constexpr std::array<Name, 5> names_of_contenders{{
 std::string short_words(std::string_view key, const std::string& value) {
   if (key == window_key) return "w = " + value;
   const Axis* const axis = find_axis(key);
-  return axis == nullptr ? value : words_beside_title(*axis, value);
+  return axis == nullptr ? value : words_next_to_title(*axis, value);
 }
 
 std::optional<double> number_of(std::string_view text) {
@@ -66,7 +66,7 @@ Axes axes_in(const Table& table, std::span<const std::string_view> drawn) {
   const std::vector<bool> varying = varying_axes(table.rows);
   const std::vector<AxisValue> all = axes_of({});
   const bool with_length =
-      contains(drawn, all[length_axis].key) && length_tells_documents(all_rows(table.rows));
+      contains(drawn, all[length_axis].key) && length_identifies_documents(all_rows(table.rows));
   for (std::size_t i = 0; i < varying.size(); ++i) {
     if (with_length && i == document_lengths_axis) continue;
     if (varying[i] && !contains(drawn, all[i].key)) axes.places.push_back(i);

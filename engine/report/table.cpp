@@ -91,8 +91,8 @@ void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
 }
 
 /// The row of the same heat that drift is compared with.
-const Row* beside(const std::vector<Row>& rows, const Row& row,
-                  const std::optional<std::string>& baseline) {
+const Row* alongside(const std::vector<Row>& rows, const Row& row,
+                     const std::optional<std::string>& baseline) {
   const Row* first = nullptr;
   for (const Row& other : rows) {
     if (&other == &row || other.cell.heat_number != row.cell.heat_number || !is_measured(other) ||
@@ -111,7 +111,7 @@ void add_drift(std::vector<Row>& rows, const std::optional<std::string>& baselin
     const auto ours = per_item(row.cell);
     row.drift = statistics::drift_of(ours);
     if (!row.drift.is_flagged) continue;
-    if (const Row* other = beside(rows, row, baseline)) {
+    if (const Row* other = alongside(rows, row, baseline)) {
       row.ratio_drifted = statistics::drift_of_ratio(ours, per_item(other->cell)).is_flagged;
     }
   }
@@ -428,7 +428,7 @@ std::string relations_line(const Table& table) {
                 table.has_growth ? "growth: time per token against the shortest length" : "");
 }
 
-std::vector<bool> varying_beside_length(const Table& table) {
+std::vector<bool> varying_besides_length(const Table& table) {
   std::vector<bool> varying = varying_axes(table.rows);
   varying[length_axis] = true;
   return varying;
@@ -513,7 +513,7 @@ std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
 }
 
 Sheet sheet_for_paper(const Table& table) {
-  const std::vector<bool> varying = varying_beside_length(table);
+  const std::vector<bool> varying = varying_besides_length(table);
   const std::string fixed =
       table.rows.empty() ? "" : words_of(table.rows.front().cell.point, varying, false);
   Sheet sheet{.frame = SheetFrame::floating,
@@ -567,7 +567,7 @@ std::string widest_intervals(const std::vector<const Row*>& rows) {
 }  // namespace
 
 Sheet sheet_of(const Table& table) {
-  const std::vector<bool> varying = varying_beside_length(table);
+  const std::vector<bool> varying = varying_besides_length(table);
   Sheet sheet{.frame = SheetFrame::floating, .block_column = SheetColumn{"", "setting", false}};
   std::vector<Block> blocks;
   for (std::size_t begin = 0; begin < table.rows.size();) {

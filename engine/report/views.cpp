@@ -68,7 +68,7 @@ const View& view_of(YAxis y) {
   return *found;
 }
 
-bool tells_time(YAxis y) {
+bool has_time(YAxis y) {
   return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio || y == YAxis::per_ms ||
          y == YAxis::per_query;
 }

@@ -65,7 +65,7 @@ struct View {
 [[nodiscard]] Result<Scale> parse_scale(std::string_view option, std::string_view text);
 [[nodiscard]] std::string_view name_of(Scale scale);
 
-[[nodiscard]] bool tells_time(YAxis y);
+[[nodiscard]] bool has_time(YAxis y);
 /// Whether the view has stacked bars, on axes of their own.
 [[nodiscard]] bool has_bars(YAxis y);
 /// Whether the view depends on measured times, so that disturbances affect it: false for bytes and

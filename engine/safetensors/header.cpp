@@ -244,11 +244,11 @@ Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     length |= std::to_integer<std::uint64_t>(bytes[i]) << (8U * static_cast<unsigned>(i));
   }
-  const auto behind = static_cast<std::uint64_t>(file_bytes) - bytes.size();
-  if (length > behind) {
+  const auto after = static_cast<std::uint64_t>(file_bytes) - bytes.size();
+  if (length > after) {
     return fail(
         "{}: says its header has {} bytes, and only {} follow: no safetensors file, or cut short",
-        file, length, behind);
+        file, length, after);
   }
   if (length > static_cast<std::uint64_t>(longest)) {
     return fail("{}: says its header has {} bytes; at most {} are read here", file, length,

@@ -73,9 +73,9 @@ std::string with_programs(const nlohmann::json& provenance) {
   if (!provenance.contains(place)) return {};
   std::set<std::string> programs;
   for (const json& entry : provenance.at(place)) {
-    const bool is_told =
+    const bool is_reported =
         entry.is_object() && entry.contains("program") && entry["program"].is_string();
-    const std::string program = is_told ? entry["program"].get<std::string>() : std::string();
+    const std::string program = is_reported ? entry["program"].get<std::string>() : std::string();
     const bool is_name =
         program.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
     const bool is_plain =

@@ -105,10 +105,10 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   if (named.empty()) return fail("the name of the database is empty; name a file");
   std::error_code failed;
   // SQLite keeps its files next to the database itself, not next to a link to it.
-  const std::filesystem::path behind = std::filesystem::is_symlink(named, failed)
-                                           ? std::filesystem::canonical(named, failed)
-                                           : named;
-  const std::filesystem::path& file = behind.empty() ? named : behind;
+  const std::filesystem::path after = std::filesystem::is_symlink(named, failed)
+                                          ? std::filesystem::canonical(named, failed)
+                                          : named;
+  const std::filesystem::path& file = after.empty() ? named : after;
   const bool exists = std::filesystem::exists(file, failed);
   const bool writing = mode != Mode::read_only && !is_exported(file);
   if (!exists && (mode != Mode::read_write || !writing)) {

@@ -238,7 +238,7 @@ class Run {
     pool_.dismiss();
     turn_.release();
     const auto began = Clock::now();
-    for (bool told = false;; told = true) {
+    for (bool reported = false;; reported = true) {
       Status stored = pending_.store_all();
       if (stored) stored = store_.finish_run(outcome_.run, status);
       if (stored) {
@@ -250,7 +250,7 @@ class Run {
         outcome_.store_refusal = pending_.write_out(status, stored.error());
         return;
       }
-      if (!told) {
+      if (!reported) {
         warn(fmt::format(
             "{}; to be stored as soon as it takes more: {}; a cancel, or {:g} min without, writes "
             "a file instead",
@@ -282,7 +282,7 @@ class Run {
                            ceilings.tensor_flop_per_second / 1e9, name_of(ceilings.device)));
   }
 
-  [[nodiscard]] bool is_pause_asked() const {
+  [[nodiscard]] bool is_pause_requested() const {
     return options_.pause != nullptr && options_.pause->load(std::memory_order_relaxed);
   }
 
@@ -290,15 +290,15 @@ class Run {
   // heats.
   void wait_for_turn() {
     const TurnHolder::Listener listener{
-        .on_waiting = [this](const std::string& whom) { tell_waiting(whom); },
+        .on_waiting = [this](const std::string& whom) { report_waiting(whom); },
         .on_warning = [this](const std::string& text) { warn(text); },
         .is_given_up =
             [this] {
               pending_.follow_database();
               // The database may have been locked at the first attempt.
-              if (!waiting_.empty() && !told_waiting_)
-                told_waiting_ = set_progress(waiting_, /*now=*/false);
-              return pool_.is_cancelled() || is_pause_asked();
+              if (!waiting_.empty() && !reported_waiting_)
+                reported_waiting_ = set_progress(waiting_, /*now=*/false);
+              return pool_.is_cancelled() || is_pause_requested();
             }};
     bool has_turn = false;
     while (!has_turn && !is_over()) {
@@ -311,24 +311,24 @@ class Run {
   }
 
   // Ends the worker, because the other measurement may need its memory or the device.
-  void tell_waiting(const std::string& whom) {
+  void report_waiting(const std::string& whom) {
     pool_.dismiss();
     waiting_ = fmt::format("{}{} to finish", waiting_words, whom);
-    told_waiting_ = set_progress(waiting_, /*now=*/true);
+    reported_waiting_ = set_progress(waiting_, /*now=*/true);
     send(Kind::waiting, waiting_);
   }
 
   // Ends the worker during a pause, because the user may need its memory or the device.
   void wait_while_paused() {
-    if (!is_pause_asked()) return;
+    if (!is_pause_requested()) return;
     pool_.dismiss();
     turn_.release();
-    bool told = set_progress(std::string(paused_words), /*now=*/true);
+    bool reported = set_progress(std::string(paused_words), /*now=*/true);
     send(Kind::paused, std::string(paused_words));
-    while (is_pause_asked() && !pool_.is_cancelled()) {
+    while (is_pause_requested() && !pool_.is_cancelled()) {
       pool_.pause(std::chrono::milliseconds(100));
       // The database may have been locked at the first attempt.
-      told = told || set_progress(std::string(paused_words), /*now=*/false);
+      reported = reported || set_progress(std::string(paused_words), /*now=*/false);
     }
     if (pool_.is_cancelled()) {
       outcome_.status = RunStatus::cancelled;
@@ -485,7 +485,8 @@ class Run {
     const auto time = Clock::now();
     if (!now && time - last_progress_ < std::chrono::seconds(1)) return false;
     last_progress_ = time;
-    if (is_pause_asked() && !current.empty() && current != paused_words) current += pausing_words;
+    if (is_pause_requested() && !current.empty() && current != paused_words)
+      current += pausing_words;
     Progress progress{.heats_done = heats_done_,
                       .heats_planned = heats_planned_,
                       .current = std::move(current),
@@ -519,11 +520,11 @@ class Run {
   Clock::time_point last_progress_{};
   TurnHolder turn_;
   struct {
-    std::string current, text;  // as sent to the store and to followers
-  } doing_;                     // within a heat, otherwise empty
-  std::string waiting_;         // while another measurement is waited for
-  bool told_waiting_ = false;   // whether the store has it
-  std::string warned_of_;       // other measurements
+    std::string current, text;     // as sent to the store and to followers
+  } doing_;                        // within a heat, otherwise empty
+  std::string waiting_;            // while another measurement is waited for
+  bool reported_waiting_ = false;  // whether the store has it
+  std::string warned_of_;          // other measurements
   PendingResults pending_;
 };
 
@@ -680,8 +681,8 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello,
   return {};
 }
 
-Result<NewRun> record_of(const Sweep& asked, int cores, const std::string& command_line) {
-  Sweep sweep = asked;
+Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& command_line) {
+  Sweep sweep = requested;
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   if (Status settled = settle_threads(sweep.heats, cores); !settled)
     return tl::unexpected(settled.error());

@@ -66,10 +66,10 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
 // Checks a reported cell against the driver's own knowledge: the request, the time until the
 // answer, and the machine's ceilings. Tolerances are generous: they detect false reports or a
 // broken worker, not an unusual machine.
-class Belief {
+class Assumption {
  public:
-  Belief(const protocol::HeatRequest& request, double seconds,
-         const std::vector<Ceilings>& ceilings)
+  Assumption(const protocol::HeatRequest& request, double seconds,
+             const std::vector<Ceilings>& ceilings)
       : request_(request), seconds_(seconds), ceilings_(ceilings) {}
 
   /// A cell with impossible values becomes `crashed`, one with an error above its bound `wrong`.
@@ -96,11 +96,12 @@ class Belief {
   static constexpr double slack_of_ceilings = 200;
 
   [[nodiscard]] std::string why_not(const Cell& cell) const {
-    const Cell asked = failed_cell(request_.heat, cell.contender, cell.status, {});
-    if (cell.query_tokens != asked.query_tokens || cell.document_tokens != asked.document_tokens) {
+    const Cell requested = failed_cell(request_.heat, cell.contender, cell.status, {});
+    if (cell.query_tokens != requested.query_tokens ||
+        cell.document_tokens != requested.document_tokens) {
       return fmt::format("{} query and {} document tokens, where {} and {} were asked for",
-                         cell.query_tokens, cell.document_tokens, asked.query_tokens,
-                         asked.document_tokens);
+                         cell.query_tokens, cell.document_tokens, requested.query_tokens,
+                         requested.document_tokens);
     }
     if (std::string reason = why_impossible(request_.heat.point, cell); !reason.empty())
       return reason;
@@ -211,12 +212,12 @@ class Measurement {
   }
 
   Answer measure_share(std::size_t share, std::vector<HeatResult>& results) {
-    const protocol::HeatRequest asked = request(share);
+    const protocol::HeatRequest requested = request(share);
     const auto began = std::chrono::steady_clock::now();
     // A contender and its checks take less than the limit without events.
     const WorkerPool::Patience patience{
-        patience_, 4 * patience_ * static_cast<int>(asked.heat.contenders.size() + 2)};
-    Answer answer = pool_.ask(protocol::to_json(asked), "heat", patience,
+        patience_, 4 * patience_ * static_cast<int>(requested.heat.contenders.size() + 2)};
+    Answer answer = pool_.ask(protocol::to_json(requested), "heat", patience,
                               [this](const nlohmann::json& event) { report_phase(event); });
     if (answer.kind != Answer::Kind::answered) return answer;
     auto result = read_result(answer.event);
@@ -225,7 +226,7 @@ class Measurement {
       return {.kind = Answer::Kind::died, .words = result.error().message};
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    const Belief belief(asked, took.count(), ceilings_);
+    const Assumption belief(requested, took.count(), ceilings_);
     for (Cell& cell : result->cells) belief.judge(cell);
     results.push_back(std::move(*result));
     return answer;
@@ -236,8 +237,8 @@ class Measurement {
     Answer answer;
     do {
       pool_.dismiss();
-      std::vector<HeatResult> of_no_use;
-      answer = measure_share(0, of_no_use);
+      std::vector<HeatResult> is_unusable;
+      answer = measure_share(0, is_unusable);
     } while (was_cut_off(answer));
     pool_.dismiss();
     return answer;

@@ -73,7 +73,7 @@ Status PendingResults::store_in(Store& store, const Measured& result) const {
 }
 
 void PendingResults::follow_database() {
-  if (!told_of_no_copy_) leave_place();
+  if (!reported_no_copy_) leave_place();
 }
 
 void PendingResults::leave_place() {
@@ -89,9 +89,9 @@ void PendingResults::leave_place() {
                     what, file.string(), shell_word(file.string()));
     return on_warning_(moved_);
   }
-  if (!std::exchange(told_of_no_copy_, true)) {
+  if (!std::exchange(reported_no_copy_, true)) {
     on_warning_(what + ", and no copy of it could be written; what is measured waits in memory");
-    told_ = true;
+    reported_ = true;
   }
 }
 
@@ -99,7 +99,7 @@ Status PendingResults::store_all() {
   leave_place();
   while (!waiting_.empty()) {
     if (Status stored = store_in(store_, waiting_.front()); !stored) {
-      if (!std::exchange(told_, true)) {
+      if (!std::exchange(reported_, true)) {
         on_warning_(fmt::format("{}; what is measured waits in memory until the database takes it",
                                 stored.error().message));
       }
@@ -108,13 +108,13 @@ Status PendingResults::store_all() {
     on_stored_(waiting_.front());
     waiting_.pop_front();
   }
-  if (std::exchange(told_, false))
+  if (std::exchange(reported_, false))
     on_warning_("the database takes results again; those that waited are in it now");
   return {};
 }
 
 bool PendingResults::run_is_gone() const {
-  if (told_of_no_copy_) return true;
+  if (reported_no_copy_) return true;
   const auto runs = store_.run_list(RunsOf::both);
   return runs && std::ranges::find(*runs, run_, &RunInfo::id) == runs->end();
 }

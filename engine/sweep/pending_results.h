@@ -60,7 +60,7 @@ class PendingResults {
   std::optional<RunInfo> info_;  // as stored in the database when the run began
   std::deque<Measured> waiting_;
   std::string moved_;
-  bool told_ = false, told_of_no_copy_ = false;
+  bool reported_ = false, reported_no_copy_ = false;
 };
 
 }  // namespace attnscope

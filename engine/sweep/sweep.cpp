@@ -114,8 +114,9 @@ void check_models(const JsonField& root, Values& values) {
         "holds 0, which is as many as a batch has; leave it out or give numbers from 1 on");
   }
   for (const Rule& rule : rules) {
-    const auto& asked = values_of(values, rule.key);
-    if (asked.size() == 1 && text_of(*find_axis(rule.key), asked.front()) == rule.value) continue;
+    const auto& requested = values_of(values, rule.key);
+    if (requested.size() == 1 && text_of(*find_axis(rule.key), requested.front()) == rule.value)
+      continue;
     root[rule.key].wrong(fmt::format("must be {} in operation model{}", rule.value, rule.because));
   }
 }
@@ -348,9 +349,9 @@ std::string usual_baseline(const SweepContenders& own) {
 std::optional<effectiveness::RunsToEvaluate> read_runs(const JsonField& root, SweepContenders& own,
                                                        const std::filesystem::path& folder) {
   const auto qrels = root.member("qrels");
-  const auto asked = root.member("effectiveness");
+  const auto requested = root.member("effectiveness");
   if (own.runs.empty()) {
-    for (const auto& field : {qrels, asked}) {
+    for (const auto& field : {qrels, requested}) {
       if (field)
         field->wrong("is of TREC runs, and no contender has a \"run\"; give one or leave it out");
     }
@@ -364,15 +365,16 @@ std::optional<effectiveness::RunsToEvaluate> read_runs(const JsonField& root, Sw
   runs.folder = folder;
   effectiveness::RunsQuestion& question = runs.question;
   question.baseline = usual_baseline(own);
-  if (asked) {
-    asked->only({"measure", "baseline", "margin", "alpha", "complete"});
-    if (const auto measure = asked->member("measure"))
+  if (requested) {
+    requested->only({"measure", "baseline", "margin", "alpha", "complete"});
+    if (const auto measure = requested->member("measure"))
       question.measure = measure->take(effectiveness::parse_measure(measure->text()));
-    if (const auto baseline = asked->member("baseline"))
+    if (const auto baseline = requested->member("baseline"))
       question.baseline = read_baseline(*baseline, own);
-    if (const auto margin = asked->member("margin")) question.margin = read_number(*margin, 0, 1);
-    if (const auto alpha = asked->member("alpha")) question.alpha = read_number(*alpha, 0, 0.5);
-    question.complete = asked->truth_or("complete", false);
+    if (const auto margin = requested->member("margin"))
+      question.margin = read_number(*margin, 0, 1);
+    if (const auto alpha = requested->member("alpha")) question.alpha = read_number(*alpha, 0, 0.5);
+    question.complete = requested->truth_or("complete", false);
   }
   runs.runs = std::move(own.runs);
   return runs;

@@ -14,8 +14,8 @@ namespace {
 char32_t character_before(std::string_view utf8, std::size_t& at) {
   do --at;
   while (at > 0 && continues_character(utf8[at]));
-  std::size_t behind = at;
-  return next_character(utf8, behind);
+  std::size_t after = at;
+  return next_character(utf8, after);
 }
 
 bool stands_in_word(std::string_view utf8, std::size_t begin, std::size_t end) {
@@ -30,8 +30,8 @@ std::size_t begin_of_space(std::string_view utf8, std::size_t at) {
 }
 
 std::size_t end_of_space(std::string_view utf8, std::size_t at) {
-  for (std::size_t behind = at; behind < utf8.size(); at = behind)
-    if (!is_white_space(next_character(utf8, behind))) break;
+  for (std::size_t after = at; after < utf8.size(); at = after)
+    if (!is_white_space(next_character(utf8, after))) break;
   return at;
 }
 

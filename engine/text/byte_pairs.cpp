@@ -221,23 +221,23 @@ class BytePairs final : public SubwordModel {
 };
 
 /// "a b", or ["a", "b"], which is required for pieces with spaces.
-std::pair<std::string, std::string> read_merge(const JsonField& said) {
-  if (said.is_list()) {
-    const std::vector<JsonField> both = said.elements();
-    if (both.size() != 2) said.must_be("two pieces");
+std::pair<std::string, std::string> read_merge(const JsonField& object) {
+  if (object.is_list()) {
+    const std::vector<JsonField> both = object.elements();
+    if (both.size() != 2) object.must_be("two pieces");
     return {both[0].text(), both[1].text()};
   }
-  const std::string text = said.text();
+  const std::string text = object.text();
   const std::size_t space = text.find(' ');
   if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos)
-    said.must_be("two pieces with a space between");
+    object.must_be("two pieces with a space between");
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-MergeTable read_merges(const JsonField& said, const Vocabulary& vocabulary, std::string_view prefix,
-                       RunningSum& sum) {
+MergeTable read_merges(const JsonField& object, const Vocabulary& vocabulary,
+                       std::string_view prefix, RunningSum& sum) {
   MergeTable table;
-  const std::vector<JsonField> merges = said.elements();
+  const std::vector<JsonField> merges = object.elements();
   table.reserve(merges.size());
   std::int32_t rank = 0;
   for (const JsonField& field : merges) {
@@ -291,11 +291,11 @@ std::string bytes_of_piece(std::string_view piece) {
   return bytes;
 }
 
-std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
+std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,
                                                     const Vocabulary& vocabulary,
                                                     PreTokenizer& words) {
   const auto given = [&](const char* name) {
-    const auto field = said.member(name);
+    const auto field = object.member(name);
     return field && !field->is_null() ? field : std::nullopt;
   };
   if (const auto dropout = given("dropout"); dropout && dropout->number() != 0)
@@ -328,7 +328,7 @@ std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
   }
   for (const std::string& mark : {rules.prefix, rules.suffix})
     if (!mark.empty()) sum.add(std::string_view(mark));
-  MergeTable merges = read_merges(said["merges"], vocabulary, rules.prefix, sum);
+  MergeTable merges = read_merges(object["merges"], vocabulary, rules.prefix, sum);
   return std::make_unique<const BytePairs>(rules, pieces_of(vocabulary, of_bytes), of_bytes,
                                            std::move(merges), sum.value());
 }

@@ -19,8 +19,8 @@ namespace attnscope {
 namespace {
 
 // Without its own setting, BERT's accent stripping follows `lowercase`.
-bool strips_accents(const JsonField& said, bool lowercase) {
-  const auto strip = said.member("strip_accents");
+bool strips_accents(const JsonField& object, bool lowercase) {
+  const auto strip = object.member("strip_accents");
   return strip && !strip->is_null() ? strip->truth() : lowercase;
 }
 
@@ -141,31 +141,32 @@ constexpr std::array<std::string_view, 15> normalizer_types{
     "Prepend",      "Precompiled", "BertNormalizer", "Bert",  "Sequence"};
 
 /// As in `tokenizers`: by the type's name, or else by its fields.
-std::string_view type_of(const JsonField& said) {
-  const auto type = said.member("type");
+std::string_view type_of(const JsonField& object) {
+  const auto type = object.member("type");
   const std::string name = type && type->is_text() ? type->text() : "";
   const auto* known = std::ranges::find(normalizer_types, name);
   if (known != normalizer_types.end() && name != "BertNormalizer") return *known;
   const auto has = [&](std::initializer_list<std::string_view> fields) {
-    return std::ranges::all_of(fields, [&](auto field) { return said.member(field).has_value(); });
+    return std::ranges::all_of(fields,
+                               [&](auto field) { return object.member(field).has_value(); });
   };
   if (has({"clean_text", "handle_chinese_chars", "lowercase"})) return "Bert";
   if (has({"strip_left", "strip_right"})) return "Strip";
   if (has({"normalizers"})) return "Sequence";
   if (has({"pattern", "content"})) return "Replace";
   if (has({"prepend"})) return "Prepend";
-  return normalizer_types[said["type"].one_of(normalizer_types, "normalizer")];
+  return normalizer_types[object["type"].one_of(normalizer_types, "normalizer")];
 }
 
 }  // namespace
 
-TextRules read_text_rules(const JsonField& said, const char* handle_chinese_chars,
+TextRules read_text_rules(const JsonField& object, const char* handle_chinese_chars,
                           const char* lowercase) {
   TextRules rules;
-  rules.clean_text = said.truth_or("clean_text", true);
-  rules.handle_chinese_chars = said.truth_or(handle_chinese_chars, true);
-  rules.lowercase = said.truth_or(lowercase, true);
-  rules.strip_accents = strips_accents(said, rules.lowercase);
+  rules.clean_text = object.truth_or("clean_text", true);
+  rules.handle_chinese_chars = object.truth_or(handle_chinese_chars, true);
+  rules.lowercase = object.truth_or(lowercase, true);
+  rules.strip_accents = strips_accents(object, rules.lowercase);
   return rules;
 }
 
@@ -175,22 +176,22 @@ Normalizer Normalizer::bert(const TextRules& rules) {
   return normalizer;
 }
 
-Normalizer Normalizer::read(const JsonField& said) {
+Normalizer Normalizer::read(const JsonField& object) {
   Normalizer normalizer;
-  if (!said.is_null()) normalizer.add(said);
+  if (!object.is_null()) normalizer.add(object);
   return normalizer;
 }
 
-void Normalizer::grows(std::size_t times, const JsonField& said) {
+void Normalizer::grows(std::size_t times, const JsonField& object) {
   constexpr std::size_t most = 10'000;
   growth_ *= std::max<std::size_t>(times, 1);
-  if (growth_ > most) said.wrong("would make texts thousands of times as long");
+  if (growth_ > most) object.wrong("would make texts thousands of times as long");
 }
 
-void Normalizer::add(const JsonField& said) {
-  const std::string_view type = type_of(said);
+void Normalizer::add(const JsonField& object) {
+  const std::string_view type = type_of(object);
   if (type == "Sequence") {
-    for (const JsonField& step : said["normalizers"].elements()) add(step);
+    for (const JsonField& step : object["normalizers"].elements()) add(step);
     return;
   }
   constexpr std::array<std::string_view, 4> forms{"NFC", "NFD", "NFKC", "NFKD"};
@@ -213,18 +214,18 @@ void Normalizer::add(const JsonField& said) {
   } else if (type == "Nmt") {
     steps_.emplace_back(apply_nmt);
   } else if (type == "ByteLevel") {
-    grows(2, said);
+    grows(2, object);
     steps_.emplace_back([](std::string& text) {
       text = spelled_bytes(text);
       return true;
     });
   } else if (type == "Strip") {
-    const bool left = said["strip_left"].truth(), right = said["strip_right"].truth();
+    const bool left = object["strip_left"].truth(), right = object["strip_right"].truth();
     steps_.emplace_back([left, right](std::string& text) { return strip(text, left, right); });
   } else if (type == "Replace") {
-    const TextPattern pattern = TextPattern::read(said["pattern"]);
-    const std::string content = said["content"].text();
-    grows(1 + content.size(), said);
+    const TextPattern pattern = TextPattern::read(object["pattern"]);
+    const std::string content = object["content"].text();
+    grows(1 + content.size(), object);
     steps_.emplace_back([pattern, content](std::string& text) -> Result<bool> {
       const auto found = pattern.matches(text);
       if (!found) return tl::unexpected(found.error());
@@ -238,24 +239,24 @@ void Normalizer::add(const JsonField& said) {
       return starts;
     });
   } else if (type == "Prepend") {
-    const std::string begin = said["prepend"].text();
-    grows(1 + begin.size(), said);
+    const std::string begin = object["prepend"].text();
+    grows(1 + begin.size(), object);
     steps_.emplace_back([begin](std::string& text) {
       if (!text.empty()) text.insert(0, begin);
       return true;
     });
   } else if (type == "Precompiled") {
-    const JsonField table = said["precompiled_charsmap"];
+    const JsonField table = object["precompiled_charsmap"];
     const auto map = std::make_shared<const Charsmap>(table.take(Charsmap::read(table.text())));
-    grows(map->longest(), said);
+    grows(map->longest(), object);
     steps_.emplace_back([map](std::string& text) {
       map->apply(text);
       return true;
     });
   } else {
     for (const char* field : {"clean_text", "handle_chinese_chars", "lowercase"})
-      static_cast<void>(said[field].truth());
-    const TextRules rules = read_text_rules(said, "handle_chinese_chars", "lowercase");
+      static_cast<void>(object[field].truth());
+    const TextRules rules = read_text_rules(object, "handle_chinese_chars", "lowercase");
     steps_.emplace_back([rules](std::string& text) { return apply_bert(text, rules); });
   }
 }

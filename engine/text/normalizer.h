@@ -28,7 +28,7 @@ struct TextRules {
 };
 
 /// Reads a BertNormalizer, or a tokenizer_config.json, which has another name for the second rule.
-[[nodiscard]] TextRules read_text_rules(const JsonField& said, const char* handle_chinese_chars,
+[[nodiscard]] TextRules read_text_rules(const JsonField& object, const char* handle_chinese_chars,
                                         const char* lowercase);
 
 class Normalizer {
@@ -37,7 +37,7 @@ class Normalizer {
   [[nodiscard]] static Normalizer bert(const TextRules& rules);
   /// null: leaves texts as they are. An unknown type is an error of its field; without a type, the
   /// fields determine it.
-  [[nodiscard]] static Normalizer read(const JsonField& said);
+  [[nodiscard]] static Normalizer read(const JsonField& object);
 
   /// Normalizes UTF-8 in place. Returns false if the beginning of the text was removed; an error if
   /// a pattern exceeds its limits (text_pattern.h).
@@ -45,9 +45,9 @@ class Normalizer {
 
  private:
   using Step = std::function<Result<bool>(std::string&)>;
-  void add(const JsonField& said);
+  void add(const JsonField& object);
   /// Accounts for a step that lengthens a text at most `times` times.
-  void grows(std::size_t times, const JsonField& said);
+  void grows(std::size_t times, const JsonField& object);
 
   std::vector<Step> steps_;
   std::size_t growth_ = 1;  // product over all steps

@@ -196,10 +196,10 @@ void cut_as_gpt2(TextWords& words) {
       const std::size_t first = at;
       at += ending(word.substr(at));
       if (at == first) {
-        std::size_t behind = first + (word[first] == ' ' ? 1U : 0U);
-        std::size_t next = behind;
-        const Class of = behind < word.size() ? class_of(next_character(word, next)) : Class::space;
-        at = of == Class::space ? end_of_spaces(word, first) : end_of_run(word, behind, of);
+        std::size_t after = first + (word[first] == ' ' ? 1U : 0U);
+        std::size_t next = after;
+        const Class of = after < word.size() ? class_of(next_character(word, next)) : Class::space;
+        at = of == Class::space ? end_of_spaces(word, first) : end_of_run(word, after, of);
       }
       to.push_back({begin + first, begin + at});
     }
@@ -257,11 +257,11 @@ constexpr std::array<std::string_view, 12> pre_tokenizer_types{
     "UnicodeScripts", "FixedLength", "CharDelimiterSplit", "Sequence"};
 
 /// A text of one character.
-std::string read_character(const JsonField& said) {
-  std::string text = said.text();
+std::string read_character(const JsonField& object) {
+  std::string text = object.text();
   std::size_t end = 0;
   if (!text.empty()) static_cast<void>(next_character(text, end));
-  if (end == 0 || end != text.size()) said.must_be("one character");
+  if (end == 0 || end != text.size()) object.must_be("one character");
   return text;
 }
 
@@ -274,16 +274,16 @@ std::vector<std::string_view> TextWords::words() const {
   return all;
 }
 
-PreTokenizer PreTokenizer::read(const JsonField& said) {
+PreTokenizer PreTokenizer::read(const JsonField& object) {
   PreTokenizer made;
-  if (!said.is_null()) made.add(said);
+  if (!object.is_null()) made.add(object);
   return made;
 }
 
-void PreTokenizer::grows(std::size_t times, const JsonField& said) {
+void PreTokenizer::grows(std::size_t times, const JsonField& object) {
   constexpr std::size_t most = 10'000;
   growth_ *= times;
-  if (growth_ > most) said.wrong("would make texts thousands of times as long");
+  if (growth_ > most) object.wrong("would make texts thousands of times as long");
 }
 
 template <typename Change>
@@ -311,16 +311,16 @@ void PreTokenizer::spell_bytes() {
   });
 }
 
-void PreTokenizer::add(const JsonField& said) {
+void PreTokenizer::add(const JsonField& object) {
   const std::string_view type =
-      pre_tokenizer_types[said["type"].one_of(pre_tokenizer_types, "pre-tokenizer")];
+      pre_tokenizer_types[object["type"].one_of(pre_tokenizer_types, "pre-tokenizer")];
   if (type != "Sequence") spell_bytes();
   if (type == "Sequence") {
-    for (const JsonField& step : said["pretokenizers"].elements()) add(step);
+    for (const JsonField& step : object["pretokenizers"].elements()) add(step);
   } else if (type == "ByteLevel") {
-    add_byte_level(said);
+    add_byte_level(object);
   } else if (type == "Metaspace") {
-    add_metaspace(said);
+    add_metaspace(object);
   } else if (type == "WhitespaceSplit") {
     add_step([](TextWords& words) {
       cut_into_runs(words, [](char32_t c) {
@@ -335,9 +335,10 @@ void PreTokenizer::add(const JsonField& said) {
       });
     });
   } else if (type == "Split") {
-    const TextPattern pattern = TextPattern::read(said["pattern"]);
-    const auto how = static_cast<Delimiters>(said["behavior"].one_of(delimiter_names, "behaviour"));
-    const bool invert = said["invert"].truth();
+    const TextPattern pattern = TextPattern::read(object["pattern"]);
+    const auto how =
+        static_cast<Delimiters>(object["behavior"].one_of(delimiter_names, "behaviour"));
+    const bool invert = object["invert"].truth();
     add_step([=](TextWords& words) {
       Status done;
       cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
@@ -353,10 +354,10 @@ void PreTokenizer::add(const JsonField& said) {
     });
   } else if (type == "Digits") {
     const auto how =
-        said["individual_digits"].truth() ? Delimiters::isolated : Delimiters::contiguous;
+        object["individual_digits"].truth() ? Delimiters::isolated : Delimiters::contiguous;
     add_step([how](TextWords& words) { cut_at_characters(words, is_numeric, how); });
   } else if (type == "Punctuation") {
-    const auto behavior = said.member("behavior");
+    const auto behavior = object.member("behavior");
     const auto how = behavior
                          ? static_cast<Delimiters>(behavior->one_of(delimiter_names, "behaviour"))
                          : Delimiters::isolated;
@@ -365,12 +366,12 @@ void PreTokenizer::add(const JsonField& said) {
     add_step(cut_at_scripts);
   } else if (type == "FixedLength") {
     constexpr std::int64_t by_default = 5;
-    const auto own = said.member("length");
+    const auto own = object.member("length");
     const std::int64_t length = own ? own->whole(1) : by_default;
     add_step([length](TextWords& words) { cut_into_lengths(words, length); });
   } else if (type == "CharDelimiterSplit") {
     std::size_t begin = 0;
-    const char32_t delimiter = next_character(read_character(said["delimiter"]), begin);
+    const char32_t delimiter = next_character(read_character(object["delimiter"]), begin);
     add_step([delimiter](TextWords& words) {
       cut_at_characters(
           words, [=](char32_t c) { return c == delimiter; }, Delimiters::removed);
@@ -380,9 +381,9 @@ void PreTokenizer::add(const JsonField& said) {
   }
 }
 
-void PreTokenizer::add_byte_level(const JsonField& said) {
-  grows(3, said);  // a space before each word, two bytes for one
-  if (said["add_prefix_space"].truth()) {
+void PreTokenizer::add_byte_level(const JsonField& object) {
+  grows(3, object);  // a space before each word, two bytes for one
+  if (object["add_prefix_space"].truth()) {
     add_step([](TextWords& words) {
       rewrite_words(words, [](std::string_view word, std::string& to) {
         if (!word.starts_with(' ')) to += ' ';
@@ -390,22 +391,22 @@ void PreTokenizer::add_byte_level(const JsonField& said) {
       });
     });
   }
-  if (said.truth_or("use_regex", true)) add_step(cut_as_gpt2);
+  if (object.truth_or("use_regex", true)) add_step(cut_as_gpt2);
   gives_bytes_ = true;
 }
 
-void PreTokenizer::add_metaspace(const JsonField& said) {
+void PreTokenizer::add_metaspace(const JsonField& object) {
   enum class Prepend : std::uint8_t { always, first, never };
   constexpr std::array<std::string_view, 3> schemes{"always", "first", "never"};
-  const std::string mark = read_character(said["replacement"]);
-  grows(1 + mark.size(), said);
-  const auto scheme = said.member("prepend_scheme");
+  const std::string mark = read_character(object["replacement"]);
+  grows(1 + mark.size(), object);
+  const auto scheme = object.member("prepend_scheme");
   const auto prepend =
       scheme ? static_cast<Prepend>(scheme->one_of(schemes, "scheme")) : Prepend::always;
-  const auto prefix = said.member("add_prefix_space");
+  const auto prefix = object.member("add_prefix_space");
   if (prefix && !prefix->is_null() && !prefix->truth() && prepend != Prepend::never)
     prefix->wrong("is false without a 'prepend_scheme' of \"never\"");
-  const auto splits = said.member("split");
+  const auto splits = object.member("split");
   const bool split = !splits || splits->is_null() || splits->truth();
   add_step([=](TextWords& words) {
     TextWords marked{.text = {}, .spans = {}, .starts = words.starts};

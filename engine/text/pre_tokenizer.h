@@ -37,7 +37,7 @@ class PreTokenizer {
   PreTokenizer() = default;  // the whole text is one word
   [[nodiscard]] static PreTokenizer bert();
   /// null: the whole text is one word. An unknown type is an error of its field.
-  [[nodiscard]] static PreTokenizer read(const JsonField& said);
+  [[nodiscard]] static PreTokenizer read(const JsonField& object);
 
   /// `starts`: the text begins the original text. An error if a pattern exceeds its limits
   /// (text_pattern.h).
@@ -50,13 +50,13 @@ class PreTokenizer {
 
  private:
   using Step = std::function<Status(TextWords&)>;
-  void add(const JsonField& said);
+  void add(const JsonField& object);
   template <typename Change>
   void add_step(Change change);
-  void add_byte_level(const JsonField& said);
-  void add_metaspace(const JsonField& said);
+  void add_byte_level(const JsonField& object);
+  void add_metaspace(const JsonField& object);
   /// Accounts for a step that lengthens a text at most `times` times.
-  void grows(std::size_t times, const JsonField& said);
+  void grows(std::size_t times, const JsonField& object);
 
   std::vector<Step> steps_;
   bool gives_bytes_ = false;

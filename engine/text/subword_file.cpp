@@ -22,28 +22,28 @@ namespace {
 using nlohmann::json;
 
 /// A value that may be missing or null.
-std::optional<JsonField> said_in(const JsonField& of, std::string_view key) {
+std::optional<JsonField> stated_in(const JsonField& of, std::string_view key) {
   const auto field = of.member(key);
   return field && !field->is_null() ? field : std::nullopt;
 }
 
-std::int32_t read_id(const JsonField& said) {
-  return said.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
+std::int32_t read_id(const JsonField& object) {
+  return object.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
 }
 
 /// Reads an object of pieces and ids, or Unigram's list of pieces and scores.
-Vocabulary read_pieces(const JsonField& said) {
+Vocabulary read_pieces(const JsonField& object) {
   Vocabulary vocabulary;
-  if (!said.is_list()) {
-    for (const JsonField& field : said.members())
+  if (!object.is_list()) {
+    for (const JsonField& field : object.members())
       vocabulary.add(std::string(field.key()), read_id(field));
     return vocabulary;
   }
   std::int32_t id = 0;
-  for (const JsonField& field : said.elements()) {
+  for (const JsonField& field : object.elements()) {
     const std::vector<JsonField> piece = field.elements();
     if (piece.size() != 2) field.must_be("a piece and its score");
-    if (id == Vocabulary::most_pieces) said.wrong("has too many pieces for a cross-encoder");
+    if (id == Vocabulary::most_pieces) object.wrong("has too many pieces for a cross-encoder");
     vocabulary.add(piece[0].text(), id++);
   }
   return vocabulary;
@@ -84,20 +84,21 @@ std::vector<std::string> shown_pieces(const Vocabulary& vocabulary, bool of_byte
 constexpr std::array<std::string_view, 4> model_types{"BPE", "WordPiece", "WordLevel", "Unigram"};
 
 /// Without a type: the first model whose fields are present, as in `tokenizers`.
-std::string_view model_type(const JsonField& said) {
-  if (const auto type = said.member("type")) return model_types[type->one_of(model_types, "model")];
-  const auto has = [&](const char* field) { return said.member(field).has_value(); };
-  if (said["vocab"].is_list()) return "Unigram";
+std::string_view model_type(const JsonField& object) {
+  if (const auto type = object.member("type"))
+    return model_types[type->one_of(model_types, "model")];
+  const auto has = [&](const char* field) { return object.member(field).has_value(); };
+  if (object["vocab"].is_list()) return "Unigram";
   if (has("merges")) return "BPE";
   if (!has("unk_token"))
-    said.wrong("has no 'type', and no 'merges' or 'unk_token' that would tell it");
+    object.wrong("has no 'type', and no 'merges' or 'unk_token' that would tell it");
   return has("continuing_subword_prefix") && has("max_input_chars_per_word") ? "WordPiece"
                                                                              : "WordLevel";
 }
 
-void read_model(const JsonField& said, SubwordParts& parts) {
-  const std::string_view type = model_type(said);
-  const JsonField vocabulary = said["vocab"];
+void read_model(const JsonField& object, SubwordParts& parts) {
+  const std::string_view type = model_type(object);
+  const JsonField vocabulary = object["vocab"];
   if (vocabulary.is_list() != (type == "Unigram")) {
     vocabulary.must_be(type == "Unigram" ? "a list of pieces with their scores"
                                          : "an object of pieces with their ids");
@@ -105,39 +106,39 @@ void read_model(const JsonField& said, SubwordParts& parts) {
   parts.vocabulary = read_pieces(vocabulary);
   const bool of_bytes = parts.pre_tokenizer.gives_bytes();
   if (type == "BPE") {
-    parts.model = read_byte_pairs(said, parts.vocabulary, parts.pre_tokenizer);
+    parts.model = read_byte_pairs(object, parts.vocabulary, parts.pre_tokenizer);
   } else {
     parts.pre_tokenizer.spell_bytes();
     if (type == "Unigram") {
-      parts.model = read_unigram(said, parts.vocabulary);
+      parts.model = read_unigram(object, parts.vocabulary);
     } else {
-      parts.model = type == "WordPiece" ? read_word_piece(said, parts.vocabulary)
-                                        : read_word_level(said, parts.vocabulary);
+      parts.model = type == "WordPiece" ? read_word_piece(object, parts.vocabulary)
+                                        : read_word_level(object, parts.vocabulary);
     }
   }
   if (of_bytes || type == "BPE" || type == "Unigram")
     parts.shown = shown_pieces(parts.vocabulary, of_bytes);
 }
 
-AddedToken read_added_token(const JsonField& said) {
+AddedToken read_added_token(const JsonField& object) {
   AddedToken token;
-  token.text = token.found_by = said["content"].text();
-  static_cast<void>(said["id"].whole<std::uint32_t>());
-  token.single_word = said.truth_or("single_word", false);
-  token.lstrip = said.truth_or("lstrip", false);
-  token.rstrip = said.truth_or("rstrip", false);
-  token.normalized = said.truth_or("normalized", false);
-  token.special = said.truth_or("special", false);
+  token.text = token.found_by = object["content"].text();
+  static_cast<void>(object["id"].whole<std::uint32_t>());
+  token.single_word = object.truth_or("single_word", false);
+  token.lstrip = object.truth_or("lstrip", false);
+  token.rstrip = object.truth_or("rstrip", false);
+  token.normalized = object.truth_or("normalized", false);
+  token.special = object.truth_or("special", false);
   return token;
 }
 
 /// Ids as in `tokenizers`, ignoring the ids in the file: an existing piece keeps its id, others get
 /// consecutive ids from `next` on, in order. If several tokens have one id, the last one is used.
-std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t next,
+std::vector<AddedToken> read_added_tokens(const JsonField& object, std::int64_t next,
                                           SubwordParts& parts) {
   std::vector<AddedToken> tokens;
   std::unordered_map<std::int32_t, std::size_t> places;  // by id
-  for (const JsonField& field : said.elements()) {
+  for (const JsonField& field : object.elements()) {
     AddedToken token = read_added_token(field);
     if (token.text.empty()) continue;
     const std::int32_t known = parts.vocabulary.id(token.text);
@@ -153,7 +154,7 @@ std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t ne
   std::set<std::pair<bool, std::string_view>> seen;
   for (const AddedToken& token : tokens) {
     if (!seen.emplace(token.normalized, token.found_by).second) {
-      said.wrong(fmt::format(
+      object.wrong(fmt::format(
           "has several tokens that are '{}' when normalized, and `tokenizers` draws one; leave one",
           in_a_sentence(token.found_by)));
     }
@@ -166,7 +167,7 @@ std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t ne
 
 /// Adds texts as transformers' add_tokens does: an existing added token then has the flags of a
 /// plain text token.
-void add_markers(const std::vector<std::string>& markers, const JsonField& said,
+void add_markers(const std::vector<std::string>& markers, const JsonField& object,
                  SubwordParts& parts, std::vector<AddedToken>& added) {
   for (const std::string& marker : markers) {
     AddedToken token{.text = marker, .id = parts.vocabulary.id(marker)};
@@ -183,16 +184,16 @@ void add_markers(const std::vector<std::string>& markers, const JsonField& said,
     }
     token.normalized = true;
     token.found_by = marker;
-    static_cast<void>(said.take(parts.normalizer.apply(token.found_by)));
+    static_cast<void>(object.take(parts.normalizer.apply(token.found_by)));
     added.push_back(std::move(token));
   }
 }
 
 void place_added(SubwordParts& parts, std::vector<AddedToken> tokens) {
-  const auto behind = std::stable_partition(
+  const auto after = std::stable_partition(
       tokens.begin(), tokens.end(), [](const AddedToken& token) { return !token.normalized; });
-  parts.normalized = AddedTokens(std::vector<AddedToken>(behind, tokens.end()));
-  tokens.erase(behind, tokens.end());
+  parts.normalized = AddedTokens(std::vector<AddedToken>(after, tokens.end()));
+  tokens.erase(after, tokens.end());
   parts.raw = AddedTokens(std::move(tokens));
 }
 
@@ -203,7 +204,7 @@ struct Placed {
   std::int64_t type = 0;
 };
 
-PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& said,
+PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& object,
                          bool gives_types) {
   using What = Placed::What;
   const auto place_of = [&](What what) {
@@ -214,31 +215,32 @@ PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& sai
   const auto texts =
       std::ranges::count_if(placed, [](const Placed& part) { return part.what != What::special; });
   if (texts != 2 || query != 1 || document < 3 || document + 2 != placed.size())
-    said.wrong("is no '[CLS] query [SEP] document [SEP]', and only such pairs are read here");
+    object.wrong("is no '[CLS] query [SEP] document [SEP]', and only such pairs are read here");
   PairTemplate pair{.cls = placed.front().id,
                     .between = {},
-                    .behind = placed.back().id,
+                    .after = placed.back().id,
                     .document_type = static_cast<std::int32_t>(placed.back().type)};
   pair.between.reserve(document - query - 1);
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const std::int64_t type = i < document ? 0 : placed.back().type;
     if (gives_types && (placed[i].type != type || type < 0 || type > 1))
-      said.wrong("has other token types than 0 of the query and 0 or 1 of the document");
+      object.wrong("has other token types than 0 of the query and 0 or 1 of the document");
     if (i > query && i < document) pair.between.push_back(placed[i].id);
   }
   return pair;
 }
 
-std::int32_t read_special(const JsonField& said, const Vocabulary& vocabulary) {
-  const std::int32_t id = read_id(said);
-  if (vocabulary.piece(id).empty()) said.wrong(fmt::format("is {}, which no piece has", id));
+std::int32_t read_special(const JsonField& object, const Vocabulary& vocabulary) {
+  const std::int32_t id = read_id(object);
+  if (vocabulary.piece(id).empty()) object.wrong(fmt::format("is {}, which no piece has", id));
   return id;
 }
 
-PairTemplate read_template(const JsonField& said, const Vocabulary& vocabulary, bool gives_types) {
+PairTemplate read_template(const JsonField& object, const Vocabulary& vocabulary,
+                           bool gives_types) {
   using What = Placed::What;
   std::vector<Placed> placed;
-  for (const JsonField& field : said["pair"].elements()) {
+  for (const JsonField& field : object["pair"].elements()) {
     if (const auto text = field.member("Sequence")) {
       constexpr std::array<std::string_view, 2> names{"A", "B"};
       const bool query = (*text)["id"].one_of(names, "sequence") == 0;
@@ -247,31 +249,32 @@ PairTemplate read_template(const JsonField& said, const Vocabulary& vocabulary, 
     }
     const JsonField special = field["SpecialToken"];
     const std::int64_t type = special["type_id"].whole();
-    for (const JsonField& id : said["special_tokens"][special["id"].text()]["ids"].elements())
+    for (const JsonField& id : object["special_tokens"][special["id"].text()]["ids"].elements())
       placed.push_back({What::special, read_special(id, vocabulary), type});
   }
-  return template_of(placed, said["pair"], gives_types);
+  return template_of(placed, object["pair"], gives_types);
 }
 
-PairTemplate read_processing(const JsonField& said, const Vocabulary& vocabulary, bool roberta) {
+PairTemplate read_processing(const JsonField& object, const Vocabulary& vocabulary, bool roberta) {
   const auto id_of = [&](const char* name) {
-    const std::vector<JsonField> both = said[name].elements();
-    if (both.size() != 2) said[name].must_be("a token and its id");
+    const std::vector<JsonField> both = object[name].elements();
+    if (both.size() != 2) object[name].must_be("a token and its id");
     return read_special(both[1], vocabulary);
   };
   const std::int32_t cls = id_of("cls"), sep = id_of("sep");
   return {.cls = cls,
           .between = std::vector<std::int32_t>(roberta ? 2 : 1, sep),
-          .behind = sep,
+          .after = sep,
           .document_type = roberta ? 0 : 1};
 }
 
-std::optional<PairTemplate> read_post_processor(const JsonField& said, const Vocabulary& vocabulary,
-                                                bool gives_types) {
+std::optional<PairTemplate> read_post_processor(const JsonField& object,
+                                                const Vocabulary& vocabulary, bool gives_types) {
   constexpr std::array<std::string_view, 5> types{"TemplateProcessing", "RobertaProcessing",
                                                   "BertProcessing", "ByteLevel", "Sequence"};
   const auto has = [&](std::initializer_list<std::string_view> fields) {
-    return std::ranges::all_of(fields, [&](auto field) { return said.member(field).has_value(); });
+    return std::ranges::all_of(fields,
+                               [&](auto field) { return object.member(field).has_value(); });
   };
   // As in `tokenizers`, which checks the fields and not the type.
   std::string_view type;
@@ -280,13 +283,13 @@ std::optional<PairTemplate> read_post_processor(const JsonField& said, const Voc
   } else if (has({"single", "pair", "special_tokens"})) {
     type = "TemplateProcessing";
   } else {
-    type = types[said["type"].one_of(types, "post-processor")];
+    type = types[object["type"].one_of(types, "post-processor")];
   }
-  if (type == "TemplateProcessing") return read_template(said, vocabulary, gives_types);
+  if (type == "TemplateProcessing") return read_template(object, vocabulary, gives_types);
   if (type == "ByteLevel") return std::nullopt;  // affects offsets only
-  if (type != "Sequence") return read_processing(said, vocabulary, type == "RobertaProcessing");
+  if (type != "Sequence") return read_processing(object, vocabulary, type == "RobertaProcessing");
   std::optional<PairTemplate> pair;
-  for (const JsonField& field : said["processors"].elements()) {
+  for (const JsonField& field : object["processors"].elements()) {
     auto read = read_post_processor(field, vocabulary, gives_types);
     if (read && pair) field.wrong("puts pairs together, and another did so before");
     if (read) pair = std::move(read);
@@ -294,8 +297,8 @@ std::optional<PairTemplate> read_post_processor(const JsonField& said, const Voc
   return pair;
 }
 
-bool is_type(const JsonField& said, std::string_view part, std::string_view type) {
-  const auto field = said_in(said, part);
+bool is_type(const JsonField& object, std::string_view part, std::string_view type) {
+  const auto field = stated_in(object, part);
   return field && field->text_or("type", "") == type;
 }
 
@@ -333,13 +336,13 @@ void add_tokens(RunningSum& sum, const std::vector<AddedToken>& tokens) {
 }
 
 /// [CLS] query [SEP] document [SEP].
-PairTemplate bert_pair(const JsonField& said, const Vocabulary& vocabulary) {
+PairTemplate bert_pair(const JsonField& object, const Vocabulary& vocabulary) {
   const std::int32_t cls = vocabulary.id("[CLS]"), sep = vocabulary.id("[SEP]");
   if (cls < 0 || sep < 0) {
-    said.wrong(fmt::format("has no post_processor, and '{}' is not among its {} pieces",
-                           cls < 0 ? "[CLS]" : "[SEP]", vocabulary.size()));
+    object.wrong(fmt::format("has no post_processor, and '{}' is not among its {} pieces",
+                             cls < 0 ? "[CLS]" : "[SEP]", vocabulary.size()));
   }
-  return {.cls = cls, .between = {sep}, .behind = sep, .document_type = 1};
+  return {.cls = cls, .between = {sep}, .after = sep, .document_type = 1};
 }
 
 /// Lowercase, then the file's normalizer.
@@ -378,47 +381,47 @@ void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
 }
 
 /// Fields that affect no token, but that `tokenizers` validates.
-void check_others(const JsonField& said) {
-  said.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
-             "post_processor", "decoder", "model"});
+void check_others(const JsonField& object) {
+  object.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+               "post_processor", "decoder", "model"});
   constexpr std::array<std::string_view, 1> versions{"1.0"};
-  if (const auto version = said.member("version"))
+  if (const auto version = object.member("version"))
     static_cast<void>(version->one_of(versions, "version"));
   constexpr std::array<std::string_view, 10> decoders{
       "BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC",
       "Sequence",   "Replace",   "Fuse",      "Strip",     "ByteFallback"};
-  const auto decoder = said_in(said, "decoder");
+  const auto decoder = stated_in(object, "decoder");
   const auto type = decoder ? decoder->member("type") : std::nullopt;
   if (type) static_cast<void>(type->one_of(decoders, "decoder"));
 }
 
-SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) {
+SubwordParts read_parts(const JsonField& object, const TokenizerChoices& choices) {
   SubwordParts parts;
-  check_others(said);
-  const auto normalizer = said_in(said, "normalizer");
+  check_others(object);
+  const auto normalizer = stated_in(object, "normalizer");
   if (choices.lower_case) {
     parts.normalizer = lower_case_first(normalizer ? normalizer->value() : json());
   } else if (normalizer) {
     parts.normalizer = Normalizer::read(*normalizer);
   }
-  if (const auto cut = said_in(said, "pre_tokenizer"))
+  if (const auto cut = stated_in(object, "pre_tokenizer"))
     parts.pre_tokenizer = PreTokenizer::read(*cut);
-  read_model(said["model"], parts);
+  read_model(object["model"], parts);
   parts.model_pieces = parts.vocabulary.size();
   std::vector<AddedToken> added;
-  if (const auto tokens = said_in(said, "added_tokens")) {
+  if (const auto tokens = stated_in(object, "added_tokens")) {
     const Vocabulary& known = parts.vocabulary;
-    const bool listed = said["model"]["vocab"].is_list();
+    const bool listed = object["model"]["vocab"].is_list();
     added = read_added_tokens(*tokens, listed ? known.size() : known.count(), parts);
   }
   overlay(choices.added, parts, added);
-  add_markers(choices.markers, said, parts, added);
+  add_markers(choices.markers, object, parts, added);
   std::optional<PairTemplate> pair;
-  if (const auto post = said_in(said, "post_processor"))
+  if (const auto post = stated_in(object, "post_processor"))
     pair = read_post_processor(*post, parts.vocabulary, choices.gives_types);
-  if (!pair && choices.usual_template) pair = bert_pair(said, parts.vocabulary);
+  if (!pair && choices.usual_template) pair = bert_pair(object, parts.vocabulary);
   if (!pair) {
-    said.wrong(
+    object.wrong(
         "has no post_processor, so that pairs have no [CLS] and no [SEP]; add a template of pairs, "
         "as the tokenizer that the checkpoint was trained with has it");
   }
@@ -427,13 +430,14 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
   parts.gives_types = choices.gives_types;
   RunningSum sum;
   add_pieces(sum, parts.vocabulary);
-  const bool bert = is_type(said, "normalizer", "BertNormalizer") &&
-                    is_type(said, "pre_tokenizer", "BertPreTokenizer");
+  const bool bert = is_type(object, "normalizer", "BertNormalizer") &&
+                    is_type(object, "pre_tokenizer", "BertPreTokenizer");
   if (bert) {
     add_rules(sum, read_text_rules(*normalizer, "handle_chinese_chars", "lowercase"));
   } else {
     for (const char* part : {"normalizer", "pre_tokenizer", "post_processor"})
-      if (const auto field = said_in(said, part)) sum.add(std::string_view(field->value().dump()));
+      if (const auto field = stated_in(object, part))
+        sum.add(std::string_view(field->value().dump()));
   }
   parts.model->add_to(sum);
   add_tokens(sum, added);

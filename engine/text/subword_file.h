@@ -24,7 +24,7 @@ namespace attnscope {
 struct PairTemplate {
   std::int32_t cls = 0;
   std::vector<std::int32_t> between;
-  std::int32_t behind = 0;
+  std::int32_t after = 0;
   std::int32_t document_type = 1;  // token type; the query's is 0
 };
 

@@ -48,18 +48,18 @@ struct WordPieceRules {
 
 /// Reads a `model` with its vocabulary, which is read before. An unknown setting that would change
 /// the pieces is an error of its field.
-[[nodiscard]] std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& said,
+[[nodiscard]] std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& object,
                                                                   const Vocabulary& vocabulary);
 /// Byte-pair encoding: merges the pair with the lowest rank until none is left. On bytes if `words`
 /// outputs bytes and the model supports them, otherwise on characters.
-[[nodiscard]] std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
+[[nodiscard]] std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,
                                                                   const Vocabulary& vocabulary,
                                                                   PreTokenizer& words);
 /// The segmentation with the highest sum of scores. The vocabulary is a list of pieces with scores.
-[[nodiscard]] std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
+[[nodiscard]] std::unique_ptr<const SubwordModel> read_unigram(const JsonField& object,
                                                                const Vocabulary& vocabulary);
 /// Words that are pieces themselves; other words are unknown.
-[[nodiscard]] std::unique_ptr<const SubwordModel> read_word_level(const JsonField& said,
+[[nodiscard]] std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,
                                                                   const Vocabulary& vocabulary);
 
 /// Replaces each byte with its character in a byte-level vocabulary.

@@ -152,7 +152,7 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
     if (!fits) return tl::unexpected(fits.error());
   }
   pair.query.insert(pair.query.end(), around.between.begin(), around.between.end());
-  pair.document.push_back(around.behind);
+  pair.document.push_back(around.after);
   return pair;
 }
 
@@ -188,7 +188,7 @@ std::int32_t SubwordTokenizer::cls() const {
 }
 
 std::int32_t SubwordTokenizer::sep() const {
-  return parts_->pair.behind;
+  return parts_->pair.after;
 }
 
 std::int32_t SubwordTokenizer::document_type() const {

@@ -245,14 +245,14 @@ Result<std::vector<TextSpan>> matches_of(regex_t* compiled, std::string_view exp
 
 }  // namespace
 
-TextPattern TextPattern::read(const JsonField& said) {
+TextPattern TextPattern::read(const JsonField& object) {
   TextPattern pattern;
-  if (said.members().size() != 1) said.must_be("either {\"String\": ...} or {\"Regex\": ...}");
-  const auto text = said.member("String");
+  if (object.members().size() != 1) object.must_be("either {\"String\": ...} or {\"Regex\": ...}");
+  const auto text = object.member("String");
   if (text) pattern.string_ = text->text();
   if (!pattern.string_.empty()) return pattern;
   // An empty string matches as an empty expression does.
-  const JsonField regex = text ? *text : said["Regex"];
+  const JsonField regex = text ? *text : object["Regex"];
   auto made = std::make_shared<Regex>();
   made->expression = regex.text();
   OnigErrorInfo info{};

@@ -24,7 +24,7 @@ struct TextSpan {
 class TextPattern {
  public:
   /// A missing pattern, or an expression that Oniguruma rejects, is an error of the field.
-  [[nodiscard]] static TextPattern read(const JsonField& said);
+  [[nodiscard]] static TextPattern read(const JsonField& object);
 
   /// The matches in order, without overlap. The text is UTF-8. An error if an expression exceeds
   /// Oniguruma's limits of steps or memory.

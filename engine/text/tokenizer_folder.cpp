@@ -367,7 +367,7 @@ class FolderReader {
     parts.types_source = names ? "model_input_names of tokenizer_config.json"
                                : fmt::format("the class {}", parts.class_name);
     parts.gives_mask = gives_mask;
-    const std::string_view last = parts.vocabulary.piece(parts.pair.behind);
+    const std::string_view last = parts.vocabulary.piece(parts.pair.after);
     parts.last_is_special =
         std::ranges::any_of(named, [&](const auto& entry) { return entry.second == last; }) ||
         std::ranges::find(tokens.extra, last, &AddedToken::text) != tokens.extra.end();

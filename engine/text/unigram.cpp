@@ -32,8 +32,8 @@ class Unigram final : public SubwordModel {
     static thread_local std::vector<Best> best;
     best.assign(word.size() + 1, {});
     for (std::size_t begin = 0; begin < word.size();) {
-      std::size_t behind = begin;  // end of the character
-      static_cast<void>(next_character(word, behind));
+      std::size_t after = begin;  // end of the character
+      static_cast<void>(next_character(word, after));
       const double so_far = best[begin].score;
       const auto offer = [&](std::size_t end, double score, std::int32_t id) {
         Best& here = best[end];
@@ -47,17 +47,17 @@ class Unigram final : public SubwordModel {
         const std::int32_t id = pieces_.value(node);
         if (id < 0) continue;
         offer(end, scores_[static_cast<std::size_t>(id)], id);
-        alone = alone || end == behind;
+        alone = alone || end == after;
       }
       if (!alone) {
-        const Best& there = best[behind];
+        const Best& there = best[after];
         if (unknown_ == no_piece && (there.id < 0 || unknown_score_ + so_far > there.score)) {
           ids.push_back(no_piece);
           return;
         }
-        offer(behind, unknown_score_, unknown_);
+        offer(after, unknown_score_, unknown_);
       }
-      begin = behind;
+      begin = after;
     }
     append_best(word, best, ids);
   }
@@ -118,12 +118,12 @@ class Unigram final : public SubwordModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
+std::unique_ptr<const SubwordModel> read_unigram(const JsonField& object,
                                                  const Vocabulary& vocabulary) {
   std::vector<double> scores;
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
-  const std::vector<JsonField> list = said["vocab"].elements();
-  if (list.empty()) said["vocab"].wrong("has no pieces");
+  const std::vector<JsonField> list = object["vocab"].elements();
+  if (list.empty()) object["vocab"].wrong("has no pieces");
   scores.reserve(list.size());
   pieces.reserve(list.size());
   for (const JsonField& piece : list) {
@@ -132,11 +132,11 @@ std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
     scores.push_back(piece.elements().at(1).number());
   }
   const auto most = static_cast<std::int64_t>(list.size()) - 1;
-  const auto given = said.member("unk_id");
+  const auto given = object.member("unk_id");
   const std::int32_t unknown =
       given && !given->is_null() ? given->whole<std::int32_t>(0, most) : no_piece;
   return std::make_unique<const Unigram>(PieceTrie(std::move(pieces)), std::move(scores), unknown,
-                                         said.truth_or("byte_fallback", false));
+                                         object.truth_or("byte_fallback", false));
 }
 
 }  // namespace attnscope

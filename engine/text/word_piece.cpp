@@ -96,17 +96,17 @@ std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
   return std::make_unique<const WordPieceModel>(rules, vocabulary);
 }
 
-std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& said,
+std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& object,
                                                     const Vocabulary& vocabulary) {
-  const WordPieceRules rules{.unknown = said["unk_token"].text(),
-                             .continuing_prefix = said["continuing_subword_prefix"].text(),
-                             .most_characters = said["max_input_chars_per_word"].whole(0)};
+  const WordPieceRules rules{.unknown = object["unk_token"].text(),
+                             .continuing_prefix = object["continuing_subword_prefix"].text(),
+                             .most_characters = object["max_input_chars_per_word"].whole(0)};
   return word_piece(rules, vocabulary);
 }
 
-std::unique_ptr<const SubwordModel> read_word_level(const JsonField& said,
+std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,
                                                     const Vocabulary& vocabulary) {
-  return std::make_unique<const WordLevel>(said["unk_token"].text(), vocabulary);
+  return std::make_unique<const WordLevel>(object["unk_token"].text(), vocabulary);
 }
 
 }  // namespace attnscope

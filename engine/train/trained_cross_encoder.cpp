@@ -90,12 +90,12 @@ struct TrainedImplementation {
   std::string_view id;
   Attend attend;
 };
-constexpr TrainedImplementation known_ways[] = {
+constexpr TrainedImplementation known_choices[] = {
     {"segment", &attend_by_segment}, {"windowed", &attend_by_windowed}, {"sdpa", &attend_by_sdpa}};
 
-Result<Attend> way_named(std::string_view id) {
-  const auto found = std::ranges::find(known_ways, id, &TrainedImplementation::id);
-  if (found != std::end(known_ways)) return found->attend;
+Result<Attend> choice_named(std::string_view id) {
+  const auto found = std::ranges::find(known_choices, id, &TrainedImplementation::id);
+  if (found != std::end(known_choices)) return found->attend;
   return fail("no gradients come back through the implementation '{}' here; take {}",
               in_a_sentence(id), fmt::join(trained_implementations(), ", "));
 }
@@ -240,8 +240,8 @@ class BertGraph final : public TrainedCrossEncoder {
     return at::linear(x, of(weights.weight), of(weights.bias));
   }
   /// Several layers in one product, forward and backward.
-  [[nodiscard]] at::Tensor beside(const at::Tensor& x,
-                                  std::initializer_list<LinearWeights> parts) const {
+  [[nodiscard]] at::Tensor alongside(const at::Tensor& x,
+                                     std::initializer_list<LinearWeights> parts) const {
     std::vector<at::Tensor> weights;
     std::vector<at::Tensor> biases;
     for (const LinearWeights& part : parts) {
@@ -277,12 +277,12 @@ class BertGraph final : public TrainedCrossEncoder {
 
   [[nodiscard]] at::Tensor encode(const Layer& layer, const BatchPlan& plan,
                                   const at::Tensor& x) const {
-    const auto local = heads_of(beside(x, {layer.query, layer.key, layer.value}));
+    const auto local = heads_of(alongside(x, {layer.query, layer.key, layer.value}));
     at::Tensor o = attend_(plan, local[0], local[1], local[2], scale());
     if (plan.global) {
       const at::Tensor& index = plan.global->index();
       const auto query = heads_of(linear(x.index_select(0, index), layer.query_global));
-      const auto all = heads_of(beside(x, {layer.key_global, layer.value_global}));
+      const auto all = heads_of(alongside(x, {layer.key_global, layer.value_global}));
       o = o.index_copy(0, index, plan.global->attend(query[0], all[0], all[1], scale()));
     }
     return finish(layer, o.flatten(1), x);
@@ -294,8 +294,8 @@ class BertGraph final : public TrainedCrossEncoder {
     const bool global = plan.global.has_value();
     const at::Tensor states = x.index_select(0, plan.cls_index);
     const at::Tensor query = linear(states, global ? layer.query_global : layer.query);
-    const auto all = heads_of(global ? beside(x, {layer.key_global, layer.value_global})
-                                     : beside(x, {layer.key, layer.value}));
+    const auto all = heads_of(global ? alongside(x, {layer.key_global, layer.value_global})
+                                     : alongside(x, {layer.key, layer.value}));
     // The kernel indexes rows by token number; the other rows attend to nothing.
     const at::Tensor q = at::zeros(x.sizes(), x.options()).index_copy(0, plan.cls_index, query);
     const at::Tensor o = segment_attention(plan.cls, heads_of(q)[0], all[0], all[1], scale());
@@ -335,7 +335,8 @@ class BertGraph final : public TrainedCrossEncoder {
 
 std::vector<std::string_view> trained_implementations() {
   std::vector<std::string_view> ids;
-  for (const TrainedImplementation& implementation : known_ways) ids.push_back(implementation.id);
+  for (const TrainedImplementation& implementation : known_choices)
+    ids.push_back(implementation.id);
   return ids;
 }
 
@@ -372,7 +373,7 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
         "none; take a Longformer's checkpoint",
         variant.pattern.name);
   }
-  const auto attend = way_named(implementation);
+  const auto attend = choice_named(implementation);
   if (!attend) return tl::unexpected(attend.error());
   if (Status takes = supports_attention(variant, config.shape, implementation); !takes)
     return tl::unexpected(takes.error());

@@ -327,13 +327,14 @@ std::string write_line(const json& message) {
 }
 
 std::optional<int> cores_of(const json& device) {
-  const auto told = device.is_object() ? device.find("cores") : device.end();
-  if (told == device.end() || !told->is_number_integer()) return std::nullopt;
+  const auto reported = device.is_object() ? device.find("cores") : device.end();
+  if (reported == device.end() || !reported->is_number_integer()) return std::nullopt;
   // A sweep may request that many threads, each with its own core.
   static const std::int64_t most = find_axis("threads")->most;
-  if (told->is_number_unsigned() && told->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+  if (reported->is_number_unsigned() &&
+      reported->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     return std::nullopt;
-  const auto cores = told->get<std::int64_t>();
+  const auto cores = reported->get<std::int64_t>();
   return cores >= 1 && cores <= most ? std::optional(static_cast<int>(cores)) : std::nullopt;
 }
 

@@ -47,7 +47,7 @@ void write_all(std::string_view text) {
 }
 
 // The line feed before it ends a line that the worker may have left incomplete.
-void tell_end(int status) {
+void report_end(int status) {
   nlohmann::json event = {{"event", "ended"}, {"contender", watched_beacon->contender()}};
   if (WIFSIGNALED(status)) {
     event["signal"] = WTERMSIG(status);
@@ -80,7 +80,7 @@ void tell_end(int status) {
   int status = 0;
   while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
   }
-  tell_end(status);
+  report_end(status);
   end_like(status);
 }
 
@@ -136,8 +136,8 @@ Beacon& beacon() {
   return *watched_beacon;
 }
 
-std::jthread tell_alive(std::chrono::milliseconds interval,
-                        std::function<void(const nlohmann::json&)> send) {
+std::jthread report_alive(std::chrono::milliseconds interval,
+                          std::function<void(const nlohmann::json&)> send) {
   return std::jthread([interval, send = std::move(send)](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any ends;

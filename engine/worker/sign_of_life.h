@@ -55,8 +55,8 @@ class Beacon {
 
 /// Sends the event `alive` at once and then at every interval, until the thread is destroyed; it
 /// sends no event afterwards.
-[[nodiscard]] std::jthread tell_alive(std::chrono::milliseconds interval,
-                                      std::function<void(const nlohmann::json&)> send);
+[[nodiscard]] std::jthread report_alive(std::chrono::milliseconds interval,
+                                        std::function<void(const nlohmann::json&)> send);
 inline constexpr std::chrono::milliseconds alive_interval{2'000};
 
 /// Ends the previous worker of the same driver. If a connection is lost without notice, the worker

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds cancel_patience{2'000};
 // Longer than any `alive` event: a longer unfinished line is an answer in transit.
 constexpr std::size_t longest_alive = 256;
 // Maximum number of events before an answer; a heat of a hundred contenders sends a few thousand.
-constexpr int most_told = 100'000;
+constexpr int most_reported = 100'000;
 // Restarts of a worker that is killed each time, possibly because of a permanent lack of memory.
 constexpr int most_restarts = 5;
 
@@ -177,14 +177,14 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
   const bool may_be_silent = is_here_ || awaited != "heat";
   const auto began = Clock::now();
   auto last_sign = began, last_byte = began;
-  int told = 0;
+  int reported = 0;
   std::optional<int> contender;  // running at the worker's last event
   json calls;
   std::size_t pending = 0;
   std::optional<Clock::time_point> cancel_deadline;
   while (true) {
     if (is_cancelled() && !cancel_deadline) {
-      if (!std::exchange(told_cancelling_, true)) on_cancelling_();
+      if (!std::exchange(reported_cancelling_, true)) on_cancelling_();
       static_cast<void>(worker_->send({{"request", "cancel"}}));
       cancel_deadline = Clock::now() + cancel_patience;
     }
@@ -212,7 +212,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
         calls = std::move(made);
       } else if (kind != awaited && kind != "error") {
         last_sign = now;
-        ++told;
+        ++reported;
         on_event(read.event);
       } else {
         losses_ = 0;
@@ -239,8 +239,8 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
             ? fmt::format("it showed no sign of life for {}", in_words(patience.silence))
         : now - began > patience.whole
             ? fmt::format("it had not answered after {}", in_words(patience.whole))
-        : told > most_told ? fmt::format("it told {} things and gave no answer", told)
-                           : "";
+        : reported > most_reported ? fmt::format("it told {} things and gave no answer", reported)
+                                   : "";
     if (!words.empty()) {
       end_worker();
       return {

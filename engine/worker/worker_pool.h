@@ -104,7 +104,7 @@ class WorkerPool {
   bool is_here_ = true;
   bool over_a_line_ = false;  // the connection may be lost: another machine, or ssh to this one
   int losses_ = 0;
-  bool told_cancelling_ = false;
+  bool reported_cancelling_ = false;
   std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};
   std::function<void()> on_cancelling_ = [] {};
   std::function<void()> on_look_ = [] {};

@@ -142,8 +142,8 @@ Status check_versions(const json& hello, const std::string& command) {
 
 json device_field(const json& hello, const char* field) {
   const auto device = hello.find("device");
-  const bool told = device != hello.end() && device->is_object() && device->contains(field);
-  return told ? device->at(field) : json();
+  const bool reported = device != hello.end() && device->is_object() && device->contains(field);
+  return reported ? device->at(field) : json();
 }
 
 }  // namespace
@@ -476,12 +476,12 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
     const bool by_itself = child_->wait_for_end(quitting_patience).has_value();
     child_->kill();
     const int status = child_->end().value_or(0);
-    const bool told = last_event_.is_object();
+    const bool reported = last_event_.is_object();
     Ended now;
-    now.is_lost = !told && before.empty();
+    now.is_lost = !reported && before.empty();
     if (!before.empty()) {
       now.words = before;
-    } else if (told) {
+    } else if (reported) {
       now.signal = int_field(last_event_, "signal").value_or(0);
       now.contender = int_field(last_event_, "contender");
       if (now.contender.value_or(0) < 0) now.contender.reset();
@@ -490,12 +490,12 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
     }
     if (now.signal != 0) {
       now.words = "killed by " + signal_name(now.signal);
-    } else if (!told && !by_itself && now.words.empty()) {
+    } else if (!reported && !by_itself && now.words.empty()) {
       now.words = "it closed its output and was ended";
     } else if (now.words.empty()) {
       now.words = fmt::format(
           "it ended with exit code {}",
-          told ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
+          reported ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
     }
     if (!child_->last_error_line().empty()) {
       now.words += fmt::format("; its last words: {}",
@@ -531,12 +531,12 @@ std::string default_worker() {
 bool is_this_machine(const json& hello) {
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
-  const json told = device_field(hello, "boot_id");
-  return !told.is_string() || told == boot_id;
+  const json reported = device_field(hello, "boot_id");
+  return !reported.is_string() || reported == boot_id;
 }
 
 int worker_cores(const json& hello) {
-  if (const auto told = protocol::cores_of(hello.value("device", json()))) return *told;
+  if (const auto reported = protocol::cores_of(hello.value("device", json()))) return *reported;
   cpu_set_t cores;
   CPU_ZERO(&cores);
   return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;

@@ -209,10 +209,10 @@ Status pack_linear(std::span<const float> weights, Products products, std::int64
   if (Status sizes = check_packed(products, out, in, packed.size()); !sizes) return sizes;
   std::ranges::fill(packed, std::byte{0});
   const std::int64_t groups = groups_of(products, in);
-  std::byte* behind = packed.data() + panel_bytes(products, out, in);
-  auto* scales = reinterpret_cast<float*>(behind);
+  std::byte* after = packed.data() + panel_bytes(products, out, in);
+  auto* scales = reinterpret_cast<float*>(after);
   auto* too_much =
-      reinterpret_cast<std::int32_t*>(behind + float_bytes(panels_of(out) * linear_panel));
+      reinterpret_cast<std::int32_t*>(after + float_bytes(panels_of(out) * linear_panel));
   for (std::int64_t o = 0; o < out; ++o) {
     const std::span row =
         weights.subspan(static_cast<std::size_t>(o * in), static_cast<std::size_t>(in));

@@ -20,7 +20,7 @@
 namespace attnscope::cuda {
 
 /// Start of the next section after `end`.
-[[nodiscard]] constexpr std::int64_t section_behind(std::int64_t end) {
+[[nodiscard]] constexpr std::int64_t section_after(std::int64_t end) {
   constexpr std::int64_t alignment = 256;
   return (end + alignment - 1) / alignment * alignment;
 }
@@ -33,7 +33,7 @@ template <typename List>
     static_assert(std::is_trivially_copyable_v<std::ranges::range_value_t<decltype(section)>>);
     const std::span<const std::byte> more = std::as_bytes(std::span(section));
     bytes.insert(bytes.end(), more.begin(), more.end());
-    bytes.resize(static_cast<std::size_t>(section_behind(std::ssize(bytes))));
+    bytes.resize(static_cast<std::size_t>(section_after(std::ssize(bytes))));
   });
   return bytes;
 }
@@ -45,7 +45,7 @@ template <typename List>
   std::int64_t begin = 0;
   visit_sections(list, seen, [&](const auto& section, const auto*& pointer) {
     pointer = reinterpret_cast<decltype(section.data())>(base + begin);
-    begin = section_behind(begin + std::ssize(std::as_bytes(std::span(section))));
+    begin = section_after(begin + std::ssize(std::as_bytes(std::span(section))));
   });
   return seen;
 }

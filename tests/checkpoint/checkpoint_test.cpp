@@ -160,7 +160,7 @@ TEST(Checkpoint, DoublesAreReadAsTheyAre) {
 /// A tensor may lie in another shard than the index says: all shards are read, as Hugging Face
 /// does.
 TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
-  for (const bool says_another : {false, true}) {
+  for (const bool states_another : {false, true}) {
     const ScratchFolder folder;
     TinyCheckpoint first = TinyCheckpoint::bert();
     TinyCheckpoint second{first.config, {}};
@@ -169,7 +169,7 @@ TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
       const bool moves = name.find("layer.1") != std::string::npos;
       if (moves) second.tensors.insert(first.tensors.extract(name));
       map += fmt::format("{}\"{}\": \"{}.safetensors\"", map.empty() ? "" : ",", name,
-                         moves == says_another ? "one" : "two");
+                         moves == states_another ? "one" : "two");
     }
     write_bytes(folder / "config.json", first.config_json());
     write_bytes(folder / "one.safetensors", first.weights());

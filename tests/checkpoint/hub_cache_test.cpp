@@ -65,8 +65,8 @@ class HubCache : public ::testing::Test {
     tests::write_bytes(inside / "refs/main", second);
     tests::write_bytes(inside / "refs/refs/pr/4", first + "\n");
   }
-  static std::string error_of(const fs::path& asked) {
-    const auto place = find_checkpoint(asked);
+  static std::string error_of(const fs::path& requested) {
+    const auto place = find_checkpoint(requested);
     return place ? "found in " + place->folder.string() : place.error().message;
   }
 
@@ -164,9 +164,10 @@ TEST_F(HubCache, ALinkThatLeadsNowhereIsAnError_NoAbsentFile) {
   const fs::path snapshot = cache / "models--org--name/snapshots" / second;
   fs::create_directories(snapshot / "1_Pooling");
   fs::create_symlink("../../../blobs/2", snapshot / "1_Pooling/config.json");
-  for (const fs::path& asked : {fs::path("org/name"), snapshot}) {
-    EXPECT_THAT(error_of(asked), AllOf(HasSubstr("1_Pooling/config.json: is a link to a file that"),
-                                       HasSubstr("hf download org/name")));
+  for (const fs::path& requested : {fs::path("org/name"), snapshot}) {
+    EXPECT_THAT(error_of(requested),
+                AllOf(HasSubstr("1_Pooling/config.json: is a link to a file that"),
+                      HasSubstr("hf download org/name")));
   }
   EXPECT_THAT(error_of("org/name@" + first), Not(HasSubstr("is a link")));
 }

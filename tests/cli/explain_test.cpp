@@ -89,12 +89,12 @@ TEST_F(Explain, SaysWhatWasReadFromWhere) {
                  "model_input_names": ["input_ids", "attention_mask"]})");
   const Outcome outcome = score({"--explain", "--format", "jsonl"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto said = nlohmann::json::parse(outcome.out);
-  EXPECT_THAT(said["tokens"].get<std::vector<std::string>>(),
+  const auto stated = nlohmann::json::parse(outcome.out);
+  EXPECT_THAT(stated["tokens"].get<std::vector<std::string>>(),
               ElementsAre("[CLS]", "a", "b", "[SEP]", "[UNK]", "d", "[MASK]", "e", "[SEP]"));
-  EXPECT_THAT(said["ids"].get<std::vector<int>>(), ElementsAre(2, 4, 5, 3, 1, 7, 19, 8, 3));
-  EXPECT_EQ(said["types"].back(), 0);
-  EXPECT_EQ(said["positions"].back(), 8);
+  EXPECT_THAT(stated["ids"].get<std::vector<int>>(), ElementsAre(2, 4, 5, 3, 1, 7, 19, 8, 3));
+  EXPECT_EQ(stated["types"].back(), 0);
+  EXPECT_EQ(stated["positions"].back(), 8);
   const std::string text = score({"--explain"}).out;
   EXPECT_THAT(text, AllOf(HasSubstr("BertTokenizer"), HasSubstr("model_type of config.json"),
                           HasSubstr("9 tokens  (model_max_length of tokenizer_config.json)"),

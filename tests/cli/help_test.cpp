@@ -33,11 +33,11 @@ TEST(Help, EveryCommandHasAnExampleOfItsOwn) {
   const auto names = commands(program);
   ASSERT_GT(names.size(), 20U);
   for (const std::string& name : names) {
-    const Outcome asked = program.run({"help", name});
-    EXPECT_EQ(asked.exit_code, 0) << name;
-    EXPECT_THAT(asked.out, HasSubstr("Usage: attnscope " + name));
-    EXPECT_THAT(asked.out, ContainsRegex("Example:\n  .*attnscope " + name)) << name;
-    EXPECT_EQ(program.run({name, "--help"}).out, asked.out);
+    const Outcome requested = program.run({"help", name});
+    EXPECT_EQ(requested.exit_code, 0) << name;
+    EXPECT_THAT(requested.out, HasSubstr("Usage: attnscope " + name));
+    EXPECT_THAT(requested.out, ContainsRegex("Example:\n  .*attnscope " + name)) << name;
+    EXPECT_EQ(program.run({name, "--help"}).out, requested.out);
   }
 }
 

@@ -75,9 +75,9 @@ TEST_F(Lengths, OfADataSetAreThoseOfItsJudgedPairs) {
                                       R"({"_id": "8", "text": "a b c d e f"})"
                                       "\n");
   program_.write("set/qrels/dev.tsv", "query-id\tcorpus-id\tscore\n7\t1\t1\n7\t2\t0\n7\t3\t1\n");
-  const std::vector<std::string> asked{"lengths", "--checkpoint", ".",        "--beir", "set",
-                                       "--split", "dev",          "--format", "json"};
-  const Outcome outcome = program_.run(asked);
+  const std::vector<std::string> requested{"lengths", "--checkpoint", ".",        "--beir", "set",
+                                           "--split", "dev",          "--format", "json"};
+  const Outcome outcome = program_.run(requested);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("1 of its pairs have no text"));
   const json counted = json::parse(outcome.out);

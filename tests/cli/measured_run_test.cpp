@@ -323,16 +323,16 @@ TEST(Estimate, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   const json answer = json::parse(outcome.out);
   EXPECT_EQ(answer.at("largest_tokens"), 4096);
   EXPECT_GT(answer.at("longest_seconds"), 0);
-  int asked = 0;
+  int requested = 0;
   for (const json& pair : answer.at("pairs")) {
     // Short sequences of bigbird are full attention, which sdpa takes.
     if (pair.at("implementation") != "sdpa" || pair.at("pattern") == "bigbird") continue;
     const bool takes = pair.at("pattern") == "full" || pair.at("pattern") == "chunks";
     EXPECT_EQ(pair.at("reason").get<std::string>().empty(), takes) << pair;
     EXPECT_EQ(pair.value("item_bytes", 0.0) > 0, takes) << pair;
-    ++asked;
+    ++requested;
   }
-  EXPECT_GT(asked, 3);
+  EXPECT_GT(requested, 3);
   EXPECT_THAT(program.run({"estimate", "quick", "--no-trial"}).out, HasSubstr("full/dense"));
   EXPECT_EQ(program.run({"estimate", "nowhere.json"}).exit_code, 2);
   program.write("odd.json", R"({"contenders": ["full/spda"], "sequence_tokens": 64})");

@@ -216,9 +216,9 @@ TEST_F(Rerank, TheRunSaysAtItsHeadHowItWasMade_AndIsReadAsWithout) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::string whole = program_.read("out.trec");
   const std::string end = "# ir_metadata.end\n";
-  const std::size_t behind = whole.find(end) + end.size();
-  EXPECT_EQ(whole.substr(behind), bare);
-  const std::string head = whole.substr(0, behind);
+  const std::size_t after = whole.find(end) + end.size();
+  EXPECT_EQ(whole.substr(after), bare);
+  const std::string head = whole.substr(0, after);
   EXPECT_EQ(head.rfind("# ir_metadata.start\n# schema-version: 0.1\n", 0), 0U);
   for (const char* part : {"# tag: \"mine\"\n", "#       number of cores: ",
                            "# research goal: {}\n", "--ir-metadata-with own.json\"\n",
@@ -228,12 +228,12 @@ TEST_F(Rerank, TheRunSaysAtItsHeadHowItWasMade_AndIsReadAsWithout) {
   program_.write("qrels.txt", "q1 0 d3 1\nq2 0 d5 1\n");
   program_.write("bare.trec", bare);
   const auto means = [&](const char* run) {
-    const Outcome told =
+    const Outcome reported =
         program_.run({"evaluate", "--qrels", "qrels.txt", run, "--format", "json"});
-    EXPECT_EQ(told.exit_code, 0) << told.err;
-    EXPECT_EQ(told.err, "");
+    EXPECT_EQ(reported.exit_code, 0) << reported.err;
+    EXPECT_EQ(reported.err, "");
     std::vector<double> values;
-    for (const auto& row : nlohmann::json::parse(told.out)) values.push_back(row.at("mean"));
+    for (const auto& row : nlohmann::json::parse(reported.out)) values.push_back(row.at("mean"));
     return values;
   };
   EXPECT_FALSE(means("out.trec").empty());
@@ -321,9 +321,9 @@ TEST_F(Rerank, ARunOfThreeColumnsIsAsked_UnlessItsRanksCountUp) {
   ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
   EXPECT_EQ(program_.read("out.trec"), expected);
   program_.write("bm25.trec", "q2\td0\t8\nq2\td1\t7\nq1\td0\t8\nq1\td1\t7\nq1\td2\t6\n");
-  const Outcome asked = rerank({});
-  EXPECT_EQ(asked.exit_code, 2);
-  EXPECT_THAT(asked.err, HasSubstr("--run-columns rank or --run-columns score"));
+  const Outcome requested = rerank({});
+  EXPECT_EQ(requested.exit_code, 2);
+  EXPECT_THAT(requested.err, HasSubstr("--run-columns rank or --run-columns score"));
   ASSERT_EQ(rerank({"--tag", "mine", "--depth", "2", "--run-columns", "score"}).exit_code, 0);
   EXPECT_EQ(program_.read("out.trec"), expected);
 }

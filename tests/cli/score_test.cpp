@@ -406,9 +406,9 @@ TEST_F(Score, AnImplementationThatDoesNotTakeThePatternSaysWhy) {
 }
 
 TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
-  const std::vector<std::string> asked{"profile",   "--checkpoint", ".", "--pairs",
-                                       "pairs.tsv", "--rounds",     "2"};
-  std::vector<std::string> as_json = asked;
+  const std::vector<std::string> requested{"profile",   "--checkpoint", ".", "--pairs",
+                                           "pairs.tsv", "--rounds",     "2"};
+  std::vector<std::string> as_json = requested;
   as_json.insert(as_json.end(), {"--format", "json"});
   const Outcome numbers = program_.run(as_json);
   ASSERT_EQ(numbers.exit_code, 0) << numbers.err;
@@ -422,11 +422,11 @@ TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
   }
   // Medians of each part, over rounds that differ: near the whole, if not equal to it.
   EXPECT_GT(sum, 0.5);
-  EXPECT_THAT(program_.run(asked).out,
+  EXPECT_THAT(program_.run(requested).out,
               AllOf(HasSubstr("60 pairs, "), HasSubstr("Medians of 2 passes")));
 
   const auto refused = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = asked;
+    std::vector<std::string> all = requested;
     all.insert(all.end(), more.begin(), more.end());
     const Outcome outcome = program_.run(all);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
@@ -490,10 +490,10 @@ TEST_F(Score, LatencyAndProfile_WaitForAnotherMeasurement_OrSayThatItRan) {
   std::jthread ends_the_other(
       [&, held = std::make_optional(std::move(*other))](const std::stop_token& stop) mutable {
         // It is let go when the program has said that it waits.
-        const auto is_told = [&] {
+        const auto is_reported = [&] {
           return program_.read("stderr").find("waiting for run 'other'") != std::string::npos;
         };
-        while (!is_told() && !stop.stop_requested())
+        while (!is_reported() && !stop.stop_requested())
           std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks
         held.reset();
       });

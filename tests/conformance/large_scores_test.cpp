@@ -41,9 +41,9 @@ class LargeScores {
 
   /// Of a call with this scale.
   Verdict verdict_on(std::string_view id, float scale) {
-    Problem asked = problem_;
-    asked.scale = scale;
-    auto prepared = find_implementation(id)->prepare(asked);
+    Problem requested = problem_;
+    requested.scale = scale;
+    auto prepared = find_implementation(id)->prepare(requested);
     EXPECT_TRUE(prepared) << prepared.error().message;
     const Pass pass = problem_.direction == Direction::forward ? Pass::forward : Pass::both;
     const Room workspace = guarded_room(problem_.device, (*prepared)->workspace_bytes());

@@ -166,8 +166,8 @@ TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
   EXPECT_NEAR(DocumentCache::open(target)->error()->mean, error->mean, 1e-12);
   const std::size_t data = cache_file::header(contents_of(10, VectorFormat::int8)).size();
   const std::size_t errors = data + sizeof(cache_file::State::encoded);
-  const std::size_t behind = errors + sizeof(cache_file::State::errors);
-  EXPECT_EQ(bytes_of(target).substr(behind), once.substr(behind));
+  const std::size_t after = errors + sizeof(cache_file::State::errors);
+  EXPECT_EQ(bytes_of(target).substr(after), once.substr(after));
 }
 
 TEST_F(CacheWriter, ItsDataBeginWhereTheStateStaysInOnePage) {

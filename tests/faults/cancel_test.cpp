@@ -105,14 +105,14 @@ TEST_F(CancelTest, ToldInTheStore_ForWhoeverFollowsTheRun) {
   ASSERT_TRUE(program.read_until("cancelling"));
   const Store store = open_store();
   const RunId run = store.find_run("last")->id;
-  const auto is_told = [&] {
+  const auto is_reported = [&] {
     const auto progress = store.progress(run);
     return progress && *progress && (*progress)->current.starts_with("cancelling");
   };
   // It is written right after it is told, and may be over within two seconds.
-  while (!is_told() && store.find_run("last")->status == RunStatus::running) {
+  while (!is_reported() && store.find_run("last")->status == RunStatus::running) {
   }
-  EXPECT_TRUE(is_told());
+  EXPECT_TRUE(is_reported());
   program.send(SIGINT);
   program.read_all();
   EXPECT_EQ(program.wait(), 130);

@@ -242,7 +242,7 @@ void answer_heat(const json& message) {
   HeatResult result{.heat_index = request->heat.index, .point = request->heat.point, .cells = {}};
   if (has_fault("other-heat")) result.point.sequence_tokens += 1;
   std::jthread alive;
-  if (!has_fault("no-heartbeat")) alive = tell_alive(std::chrono::milliseconds(20), send);
+  if (!has_fault("no-heartbeat")) alive = report_alive(std::chrono::milliseconds(20), send);
   for (std::size_t i = 0; i < request->heat.contenders.size(); ++i) {
     send({{"event", "progress"}, {"contender", i}, {"phase", "time"}});
     beacon().calling(static_cast<int>(i));

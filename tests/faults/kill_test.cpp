@@ -27,8 +27,8 @@ constexpr int heats = 4, contenders = 2;
 constexpr int events = 2 + heats * (2 + contenders) + 2;
 
 int rounds() {
-  const char* asked = std::getenv("ATTNSCOPE_KILLS");
-  return asked != nullptr ? std::max(1, std::atoi(asked)) : 20;
+  const char* requested = std::getenv("ATTNSCOPE_KILLS");
+  return requested != nullptr ? std::max(1, std::atoi(requested)) : 20;
 }
 
 /// A point in time of a run: that many events, and then some.
@@ -102,7 +102,7 @@ class KillTest : public ProgramFixture {
     EXPECT_EQ(stored_cells(store, run.id).size(), static_cast<std::size_t>(heats * contenders));
   }
 
-  [[nodiscard]] int heats_asked() {
+  [[nodiscard]] int heats_requested() {
     int count = 0;
     for (const std::string& line : requests()) count += line.starts_with("heat") ? 1 : 0;
     return count;
@@ -115,7 +115,7 @@ class KillTest : public ProgramFixture {
     LiveProgram rest(rest_of_it(), errors());
     rest.read_all();
     EXPECT_EQ(rest.wait(), 0);
-    EXPECT_EQ(heats_asked(), heats - run.heats_done);
+    EXPECT_EQ(heats_requested(), heats - run.heats_done);
     expect_whole(open_store());
   }
 };

@@ -69,7 +69,7 @@ TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
 }
 
 TEST_F(PauseTest, WhilePaused_NoWorkerHoldsTheMachine) {
-  std::vector<std::string> asked;
+  std::vector<std::string> requested;
   const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
                              if (event.kind == Kind::heat_finished) pause = event.heats_done == 1;
                              if (event.kind != Kind::paused) return;
@@ -185,9 +185,9 @@ TEST_F(PausedProgramTest, AskedOfAProgramThatKnowsNoPause_IsRefusedAndHarmsNobod
   run.number = 7;
   run.start.process_id = getpid();
   run.start.process_start_ticks = own_process_start_ticks();
-  const Status asked = ask_to_pause(run);
-  ASSERT_FALSE(asked);
-  EXPECT_THAT(asked.error().message, HasSubstr("does not know how to pause"));
+  const Status requested = ask_to_pause(run);
+  ASSERT_FALSE(requested);
+  EXPECT_THAT(requested.error().message, HasSubstr("does not know how to pause"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class PendingResultsTest : public FaultFixture {
   void lock_from_the_second_heat(const RunEvent& event) {
     if (event.kind == Kind::heat_started && event.heat->index == 1) other_.emplace(database());
   }
-  static bool tells_of_waiting(const RunEvent& event) {
+  static bool reports_waiting(const RunEvent& event) {
     return event.kind == Kind::warning &&
            event.text.find("to be stored as soon") != std::string::npos;
   }
@@ -110,7 +110,7 @@ TEST_F(PendingResultsTest, ALockedDatabase_GetsWhatWaitedWhenItIsFreeAgain) {
 TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_IsWaitedFor) {
   const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     lock_from_the_second_heat(event);
-    if (!tells_of_waiting(event)) return;
+    if (!reports_waiting(event)) return;
     EXPECT_THAT(event.text,
                 AllOf(HasSubstr("is locked"), HasSubstr("as it takes more: 3 results")));
     EXPECT_THAT(announced_, ElementsAre(64));
@@ -126,7 +126,7 @@ TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_IsWaitedFor) {
 TEST_F(PendingResultsTest, ACancelWhileItIsWaitedFor_WritesTheFileAtOnce) {
   const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     lock_from_the_second_heat(event);
-    if (tells_of_waiting(event)) cancel_ = 1;
+    if (reports_waiting(event)) cancel_ = 1;
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->store_refusal, HasSubstr("attnscope import"));

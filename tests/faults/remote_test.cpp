@@ -186,13 +186,13 @@ TEST_F(RemoteTest, AnswerThatTakesLong_IsASignOfLife) {
 TEST_F(RemoteTest, NextWorkerOfARun_TakesThePlaceOfOneLeftBehind) {
   misbehave("elsewhere deaf");
   const StartOptions run_of_one{.driver = "0123456789abcdef"};
-  auto left_behind = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
-  ASSERT_TRUE(left_behind) << left_behind.error().message;
+  auto left_over = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
+  ASSERT_TRUE(left_over) << left_over.error().message;
   auto other_run = WorkerProcess::start(FAKE_WORKER_PROGRAM, {.driver = "fedcba9876543210"});
   ASSERT_TRUE(other_run) << other_run.error().message;
   auto next = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
   ASSERT_TRUE(next) << next.error().message;
-  EXPECT_EQ(left_behind->read(std::chrono::minutes(1)).wait, WorkerProcess::Wait::ended);
+  EXPECT_EQ(left_over->read(std::chrono::minutes(1)).wait, WorkerProcess::Wait::ended);
   EXPECT_EQ(other_run->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
   EXPECT_EQ(next->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
 }

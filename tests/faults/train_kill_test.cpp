@@ -145,8 +145,8 @@ TEST_F(TrainKill, Interrupted_FinishesItsStepAndSaysHowItGoesOn) {
     EXPECT_EQ(program.seen().back().value("event", ""), "saved");
   }
   std::ifstream file(errors());
-  const std::string said{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(said, testing::HasSubstr("the same command goes on"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, testing::HasSubstr("the same command goes on"));
   ASSERT_EQ(trained("stopped"), 0);
   EXPECT_EQ(weights("stopped"), weights("whole"));
   EXPECT_EQ(curve("stopped"), curve("whole"));

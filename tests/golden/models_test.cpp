@@ -55,22 +55,23 @@ class Golden {
   std::vector<Pair> pairs_;
 };
 
-struct Asked {
+struct ReceivedRequest {
   const char* pattern;
   std::optional<Window> window;
   std::vector<const char*> implementations;
   bool global_projections = false;
 };
 
-void expect_scores(const Golden& golden, const Asked& asked) {
-  const std::string row =
-      asked.window ? fmt::format("{}/{}", asked.pattern, asked.window->text()) : asked.pattern;
-  for (const char* id : asked.implementations) {
+void expect_scores(const Golden& golden, const ReceivedRequest& requested) {
+  const std::string row = requested.window
+                              ? fmt::format("{}/{}", requested.pattern, requested.window->text())
+                              : requested.pattern;
+  for (const char* id : requested.implementations) {
     for (const bool cls_only : {false, true}) {
       SCOPED_TRACE(fmt::format("{} by {}{}", row, id, cls_only ? ", [CLS] alone last" : ""));
       ModelVariant variant{
-          .pattern = *find_pattern(asked.pattern), .window = asked.window, .threads = 2};
-      if (asked.global_projections) variant.options.emplace("global-projections");
+          .pattern = *find_pattern(requested.pattern), .window = requested.window, .threads = 2};
+      if (requested.global_projections) variant.options.emplace("global-projections");
       if (cls_only) variant.options.emplace("cls-only-last-layer");
       const Family& family = family_of(*golden.weights()->config().family);
       auto encoder = family.make(golden.weights(), variant, id);
@@ -123,9 +124,9 @@ TEST(GoldenModels, ASetEncodersDocumentsSeeEachOther) {
     const ModelConfig& config = golden.weights()->config();
     const AttentionPattern full = *find_pattern("full");
     for (const char* id : {"segment", "windowed"}) {
-      for (const ModelOptions& asked : {ModelOptions(), ModelOptions{"cls-only-last-layer"}}) {
+      for (const ModelOptions& requested : {ModelOptions(), ModelOptions{"cls-only-last-layer"}}) {
         const ModelVariant variant{.pattern = full,
-                                   .options = *config.family->options_for(config, full, asked),
+                                   .options = *config.family->options_for(config, full, requested),
                                    .threads = 2};
         const auto model = family_of(*config.family).make(golden.weights(), variant, id);
         ASSERT_TRUE(model) << model.error().message;

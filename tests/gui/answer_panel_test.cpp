@@ -210,7 +210,7 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has(", sequences of 512 tokens."));
     QVERIFY(panel_->advice()->to_measure.empty());
     const AnswerFields again;
-    QVERIFY(again.asked() && again.asked()->question.of_sequences);
+    QVERIFY(again.requested() && again.requested()->question.of_sequences);
   }
 
   void SeveralLengths_AreAskedAtOnce() {
@@ -305,14 +305,14 @@ class AnswerPanelTest : public QObject {
   void AnInterpolatedLength_IsMarked_AndAButtonMeasuresIt() {
     type("document_tokens", QStringLiteral("600"));
     QTRY_VERIFY(sentence(0).contains(QStringLiteral("≈")));
-    QSignalSpy asked(panel_.get(), &AnswerPanel::measure_asked);
+    QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     auto* measure = button("measure_exactly_button");
     QVERIFY(measure->isEnabled());
     const auto tokens = panel_->advice()->to_measure.front();
     QCOMPARE(measure->text(), QStringLiteral("Measure %1 tokens").arg(tokens));
     QTest::mouseClick(measure, Qt::LeftButton);
-    QCOMPARE(asked.size(), 1);
-    const auto sweep = nlohmann::json::parse(asked.front().front().toString().toStdString());
+    QCOMPARE(requested.size(), 1);
+    const auto sweep = nlohmann::json::parse(requested.front().front().toString().toStdString());
     QCOMPARE(sweep["sequence_tokens"].get<std::vector<std::int64_t>>(), std::vector{tokens});
   }
 
@@ -325,11 +325,11 @@ class AnswerPanelTest : public QObject {
     panel_->show_run(read(*begun));
     type("document_tokens", QStringLiteral("300, 700"));
     QTRY_VERIFY(heading_has("documents as 2 given"));
-    QSignalSpy asked(panel_.get(), &AnswerPanel::measure_asked);
+    QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
-    QCOMPARE(asked.size(), 1);
+    QCOMPARE(requested.size(), 1);
     const auto sweep =
-        parse_sweep(asked.front().front().toString().toStdString(), "what is to be measured");
+        parse_sweep(requested.front().front().toString().toStdString(), "what is to be measured");
     QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
     std::vector<std::int64_t> lengths;
     for (const Heat& heat : sweep->heats) lengths.push_back(heat.point.sequence_tokens);
@@ -339,9 +339,9 @@ class AnswerPanelTest : public QObject {
 
   void AMeasuredLength_NeedsNoMeasuring() {
     QVERIFY(!button("measure_exactly_button")->isEnabled());
-    QSignalSpy asked(panel_.get(), &AnswerPanel::measure_asked);
+    QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
-    QCOMPARE(asked.size(), 0);
+    QCOMPARE(requested.size(), 0);
   }
 
   void Arrows_OpenWhatOneMustKnow_AndTheKeyCopiesIt() {
@@ -368,7 +368,7 @@ class AnswerPanelTest : public QObject {
     const QString text = QApplication::clipboard()->text();
     QVERIFY(text.contains(QStringLiteral("1. full/dense: ")));
     QVERIFY(text.contains(QStringLiteral("made-up processor")));
-    QSignalSpy said(panel_.get(), &AnswerPanel::succeeded);
+    QSignalSpy stated(panel_.get(), &AnswerPanel::succeeded);
     const auto save_as = [&](const QString& file) {
       action("save_answer")->trigger();
       QFileDialog* dialog = nullptr;
@@ -383,7 +383,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(refused.front().front().toString().contains(QStringLiteral(".json")));
     const QString file = folder_.filePath(QStringLiteral("answer.JSON"));
     save_as(file);
-    QCOMPARE(said.size(), 1);
+    QCOMPARE(stated.size(), 1);
     QFile written(file);
     QVERIFY(written.open(QIODevice::ReadOnly));
     const auto json = nlohmann::json::parse(written.readAll().toStdString());
@@ -410,7 +410,7 @@ class AnswerPanelTest : public QObject {
     type("latency_ms", QStringLiteral("90"));
     const AnswerFields again;
     QCOMPARE(again.documents()->text(), QStringLiteral("300"));
-    QVERIFY(again.asked() && again.asked()->question.latency_ns == 90e6);
+    QVERIFY(again.requested() && again.requested()->question.latency_ns == 90e6);
   }
 
   void WithoutAFinishedHeat_ItSaysWhatToDo() {

@@ -31,7 +31,7 @@ bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& docume
 
 bool shoot_answer(MainWindow& window, const std::function<bool(const QString& name)>& save) {
   AnswerPanel* panel = window.compare()->answer();
-  const QString asked = panel->fields()->documents()->text();
+  const QString requested = panel->fields()->documents()->text();
   window.compare()->run_view()->show_tab(QLatin1String(RunView::answer_tab));
   fill(*panel, "document_tokens", "512");
   bool saved = is_answered(*panel, report::DocumentLengths(512));
@@ -51,7 +51,7 @@ bool shoot_answer(MainWindow& window, const std::function<bool(const QString& na
   saved = QTest::qWaitFor([&] { return panel->advice() == nullptr; }, patience_ms) && saved;
   saved = save(QStringLiteral("answer-problem")) && saved;
   for (const char* limit : {"memory_mb", "latency_ms"}) fill(*panel, limit, "");
-  panel->fields()->documents()->setText(asked);
+  panel->fields()->documents()->setText(requested);
   saved = QTest::qWaitFor([&] { return panel->advice() != nullptr; }, patience_ms) && saved;
   return saved;
 }

@@ -160,17 +160,17 @@ class AttentionPageTest : public QObject {
 
   void Tokens_StandAlongTheAxesOfALargeMap() {
     const QRectF labelled = map()->map_rect();
-    const QRect beside(
+    const QRect alongside(
         QPoint(static_cast<int>(labelled.left()) - 60, static_cast<int>(labelled.top())),
         QSize(40, static_cast<int>(labelled.height())));
-    const QImage with = map()->grab(beside).toImage();
+    const QImage with = map()->grab(alongside).toImage();
     map()->set_token_texts(nullptr);
     QVERIFY(map()->map_rect().height() > labelled.height());
     map()->set_token_texts(std::make_shared<const std::vector<std::string>>(
         static_cast<std::size_t>(map()->tokens()), std::string()));
     QCOMPARE(map()->map_rect(), labelled);
     QTRY_VERIFY(map()->is_settled());
-    QVERIFY(map()->grab(beside).toImage() != with);
+    QVERIFY(map()->grab(alongside).toImage() != with);
   }
 
   void PointingAtAPair_SaysTokensAndWeight() {
@@ -184,12 +184,12 @@ class AttentionPageTest : public QObject {
   }
 
   void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
-    const auto beside = [&](qint64 row) {
+    const auto alongside = [&](qint64 row) {
       return QPoint(static_cast<int>(map()->row_margin().center().x()), at(row, 0).y());
     };
-    QTest::mousePress(map(), Qt::LeftButton, {}, beside(20));
-    QTest::mouseMove(map(), beside(24));
-    QTest::mouseRelease(map(), Qt::LeftButton, {}, beside(24));
+    QTest::mousePress(map(), Qt::LeftButton, {}, alongside(20));
+    QTest::mouseMove(map(), alongside(24));
+    QTest::mouseRelease(map(), Qt::LeftButton, {}, alongside(24));
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{20, 25}}));
     QTRY_VERIFY(session().received().has_value());
     QCOMPARE(session().received()->rows, std::int64_t{5});
@@ -323,8 +323,8 @@ class AttentionPageTest : public QObject {
     QVERIFY2(map()->map_rect().width() > 120,
              qPrintable(QString::number(map()->map_rect().width())));
     find<QComboBox>("shown")->setCurrentIndex(2);
-    constexpr int beside_the_rail = 857;  // of 1000, whose rail has large text, too
-    QTRY_VERIFY(page_->minimumSizeHint().width() <= beside_the_rail);
+    constexpr int next_to_the_rail = 857;  // of 1000, whose rail has large text, too
+    QTRY_VERIFY(page_->minimumSizeHint().width() <= next_to_the_rail);
   }
 
   void ASecondPattern_StandsBesideTheFirst() {
@@ -517,10 +517,10 @@ class AttentionPageTest : public QObject {
 
   void Run_BenchmarksTheProblemOfTheDump() {
     choose_second(QStringLiteral("Sparse asymmetric"));
-    QSignalSpy asked(page_.get(), &Page::run_asked);
+    QSignalSpy requested(page_.get(), &Page::run_requested);
     page_->run();
-    QCOMPARE(asked.size(), 1);
-    const std::string text = asked.at(0).at(0).toString().toStdString();
+    QCOMPARE(requested.size(), 1);
+    const std::string text = requested.at(0).at(0).toString().toStdString();
     const auto sweep = parse_sweep(text, "sweep");
     QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
     QVERIFY(text.find("\"sparse/segment\"") != std::string::npos);

@@ -99,9 +99,9 @@ QString regions_file(const QTemporaryDir& folder) {
       scores[r] += 3 * static_cast<float>(std::exp(-away * away));
     }
   }
-  const std::int64_t beside[] = {0, -1, 1, -2, 2};
+  const std::int64_t alongside[] = {0, -1, 1, -2, 2};
   for (std::size_t i = 0; i < counted; ++i) {
-    const std::int64_t region = best[i % 3] + beside[i / 3];
+    const std::int64_t region = best[i % 3] + alongside[i / 3];
     numbers[i] = static_cast<float>(region);
     weights[i] = 0.3F / static_cast<float>(1 + i);
     score[0] += weights[i] * scores[static_cast<std::size_t>(region)];

@@ -81,7 +81,7 @@ class CellFactsTest : public QObject {
           statistics::Ratio{.ratio = 64, .low = 0.1, .high = 900},
           statistics::Ratio{.ratio = 64, .low = 2, .high = 900, .verdict = slower}}) {
       row.ratio = ratio;
-      const QString said = QString::fromStdString(report::difference_in_words(ratio));
+      const QString stated = QString::fromStdString(report::difference_in_words(ratio));
       const QString ends = QString::fromStdString(report::interval_in_words(ratio));
       for (const Quantity quantity : {Quantity::time, Quantity::ratio})
         QVERIFY(cell_tip(row, quantity).contains(ends));
@@ -89,9 +89,9 @@ class CellFactsTest : public QObject {
       const auto section = std::ranges::find(facts.sections, QStringLiteral("Against the baseline"),
                                              &CellFacts::Section::name);
       QVERIFY(section != facts.sections.end());
-      QCOMPARE(section->facts[0].value, charts::with_minus(said));
+      QCOMPARE(section->facts[0].value, charts::with_minus(stated));
       QCOMPARE(section->facts[1].value, charts::with_minus(ends));
-      QVERIFY(pivot_text(table, Quantity::ratio, 2).startsWith(said));
+      QVERIFY(pivot_text(table, Quantity::ratio, 2).startsWith(stated));
     }
   }
 

@@ -65,7 +65,7 @@ class CheckpointDialogTest : public QObject {
     return dialog();
   }
   /// What the program was asked, an argument a line.
-  [[nodiscard]] QString asked() const {
+  [[nodiscard]] QString requested() const {
     QFile file(dump() + QStringLiteral(".asked"));
     return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
   }
@@ -112,8 +112,8 @@ class CheckpointDialogTest : public QObject {
     QTRY_VERIFY(page_->session().file().startsWith(CheckpointInspection::folder()));
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(page_->session().file().endsWith(QStringLiteral("-mini.safetensors")));
-    QVERIFY(asked().contains(QStringLiteral("--checkpoint=/models/mini\n--query=how tall\n")));
-    QVERIFY(!asked().contains(QStringLiteral("--pattern")));
+    QVERIFY(requested().contains(QStringLiteral("--checkpoint=/models/mini\n--query=how tall\n")));
+    QVERIFY(!requested().contains(QStringLiteral("--pattern")));
   }
 
   void AChosenPattern_IsAskedForWithItsWindow() {
@@ -122,7 +122,7 @@ class CheckpointDialogTest : public QObject {
     asking->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(16);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
-    QVERIFY(asked().contains(QStringLiteral("/pattern.json\n--window=16\n")));
+    QVERIFY(requested().contains(QStringLiteral("/pattern.json\n--window=16\n")));
   }
 
   void ARefusal_IsSaidInTheDialog_WhichStaysOpen() {
@@ -187,7 +187,7 @@ class CheckpointDialogTest : public QObject {
     QTest::keyClick(pairs, Qt::Key_Down);
     QCOMPARE(query()->text(), QStringLiteral("how old"));
     QCOMPARE(document()->toPlainText(), QStringLiteral("a bridge"));
-    asking->findChild<PatternPicker*>(QStringLiteral("checkpoint_beside"))
+    asking->findChild<PatternPicker*>(QStringLiteral("checkpoint_compared"))
         ->choose(QStringLiteral("Sparse asymmetric"));
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);

@@ -117,12 +117,12 @@ class ComparisonViewTest : public QObject {
   void Swap_AsksForTheTwoExchanged() {
     const ComparisonPointer shown = made_up({64});
     view_->show_comparison(shown);
-    const QSignalSpy asked(view_.get(), &ComparisonView::swap_asked);
+    const QSignalSpy requested(view_.get(), &ComparisonView::swap_requested);
     QTest::mouseClick(view_->findChild<QToolButton*>(QStringLiteral("comparison_swap")),
                       Qt::LeftButton);
-    QCOMPARE(asked.count(), 1);
-    QCOMPARE(asked[0][0].toString(), shown->uuid_b);
-    QCOMPARE(asked[0][1].toString(), shown->uuid_a);
+    QCOMPARE(requested.count(), 1);
+    QCOMPARE(requested[0][0].toString(), shown->uuid_b);
+    QCOMPARE(requested[0][1].toString(), shown->uuid_a);
   }
 
   void RunsWithoutASharedCell_SayWhatToDo() {

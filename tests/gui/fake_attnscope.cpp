@@ -82,14 +82,14 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigprocmask(SIG_BLOCK, &go_on, nullptr);
   // While sigwait waits it does not count as blocked; a handler says that it is taken.
   std::signal(pause_signal(), [](int) {});
-  sigset_t asked;
-  sigemptyset(&asked);
-  sigaddset(&asked, pause_signal());
-  sigprocmask(SIG_BLOCK, &asked, nullptr);
+  sigset_t requested;
+  sigemptyset(&requested);
+  sigaddset(&requested, pause_signal());
+  sigprocmask(SIG_BLOCK, &requested, nullptr);
   const auto wait_for = [&](PauseRequest request) {
     siginfo_t signal;
     do {
-      sigwaitinfo(&asked, &signal);
+      sigwaitinfo(&requested, &signal);
     } while (pause_request(signal) != request);
   };
 
@@ -109,9 +109,9 @@ int run(const std::string& sweep_file, const std::string& database) {
     if (const Status added = store.add_heat(*id, result); !added)
       return refuse(added.error().message);
     ++done;
-    const Status told =
+    const Status reported =
         store.set_progress(*id, {done, planned, "sparse/segment/4", 1.5 * (planned - done)});
-    if (!told) return refuse(told.error().message);
+    if (!reported) return refuse(reported.error().message);
     if (sweep->name == "until-cancelled") {
       int signal = 0;
       sigwait(&interrupt, &signal);
@@ -154,16 +154,16 @@ int inspect(int argc, char** argv) {
   if (query == "wait") return pause();
   std::error_code failed;
   std::filesystem::copy_file(std::getenv("FAKE_DUMP"), option(argc, argv, "output"), failed);
-  std::ofstream asked(std::string(std::getenv("FAKE_DUMP")) + ".asked");
-  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
+  std::ofstream requested(std::string(std::getenv("FAKE_DUMP")) + ".asked");
+  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   return failed ? refuse("cannot copy") : 0;
 }
 
 /// As if there were two documents, of 100 and of 300 tokens; what was asked stands beside them.
 int lengths(int argc, char** argv) {
   const std::string pairs = option(argc, argv, "pairs");
-  std::ofstream asked(pairs + ".asked");
-  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
+  std::ofstream requested(pairs + ".asked");
+  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   if (option(argc, argv, "checkpoint").ends_with("refused"))
     return refuse("there is no model's configuration; check the path");
   std::puts(R"({"documents": {"counted": [[100, 1], [300, 1]]},
@@ -182,9 +182,9 @@ int train(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   const std::filesystem::path folder = option(argc, argv, "output");
   std::filesystem::create_directories(folder);
-  std::ofstream asked(folder / "asked");
-  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
-  asked.close();
+  std::ofstream requested(folder / "asked");
+  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
+  requested.close();
   auto curve = TrainingCurveFile::go_on(folder / training_curve_file, 0);
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));

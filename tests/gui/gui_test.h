@@ -37,18 +37,18 @@ class TestHome {
 };
 
 /// What an object of another thread says, heard on this one; a QSignalSpy would write from there.
-template <typename Sender, typename... Said>
+template <typename Sender, typename... Stated>
 class Heard {
  public:
-  Heard(const Sender* sender, void (Sender::*signal)(Said...)) {
+  Heard(const Sender* sender, void (Sender::*signal)(Stated...)) {
     QObject::connect(sender, signal, &here_,
-                     [this](const std::decay_t<Said>&... said) { all_.emplace_back(said...); });
+                     [this](const std::decay_t<Stated>&... text) { all_.emplace_back(text...); });
   }
   [[nodiscard]] int count() const { return static_cast<int>(all_.size()); }
-  [[nodiscard]] const std::vector<std::tuple<std::decay_t<Said>...>>& all() const { return all_; }
+  [[nodiscard]] const std::vector<std::tuple<std::decay_t<Stated>...>>& all() const { return all_; }
 
  private:
-  std::vector<std::tuple<std::decay_t<Said>...>> all_;
+  std::vector<std::tuple<std::decay_t<Stated>...>> all_;
   QObject here_;
 };
 

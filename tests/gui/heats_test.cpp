@@ -266,8 +266,8 @@ class HeatsTest : public QObject {
     tell("64 tokens");
     RunEntry live = entry();
     strip.show_run(&live);
-    QSignalSpy paused(&strip, &ProgressStrip::pause_asked);
-    QSignalSpy continued(&strip, &ProgressStrip::continue_asked);
+    QSignalSpy paused(&strip, &ProgressStrip::pause_requested);
+    QSignalSpy continued(&strip, &ProgressStrip::continue_requested);
     strip.pause_action()->trigger();
     QCOMPARE(paused.count(), 1);
     QVERIFY(strip.text().contains(QStringLiteral("then a pause")));

@@ -137,7 +137,7 @@ class LockedDatabaseTest : public QObject {
     QTest::keyClicks(note, QStringLiteral("noisy"));
     QVERIFY(!window.close());
     QVERIFY(window.isVisible());
-    QVERIFY(window.compare()->messages()->mend_button()->text().startsWith("Go on without"));
+    QVERIFY(window.compare()->messages()->fix_button()->text().startsWith("Go on without"));
     QCOMPARE(note->toPlainText(), QStringLiteral("noisy"));
     holder.let_go();
     QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), patience_ms);

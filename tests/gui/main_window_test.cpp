@@ -120,7 +120,7 @@ class MainWindowTest : public QObject {
       QTest::mouseClick(button, Qt::LeftButton, {}, at);
     };
     QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
-    click(page()->place()->mend_button());  // Run the quick sweep
+    click(page()->place()->fix_button());  // Run the quick sweep
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
     auto* offer = window_->findChild<QPushButton*>(QStringLiteral("export_figure"));
@@ -358,7 +358,7 @@ class MainWindowTest : public QObject {
     QVERIFY(page()->messages()->text().contains(QStringLiteral("attnscope.db")));
     QVERIFY(!window_->commands()->run_button()->isEnabled());
     QVERIFY(foreign.remove());
-    QTest::mouseClick(page()->messages()->mend_button(), Qt::LeftButton);
+    QTest::mouseClick(page()->messages()->fix_button(), Qt::LeftButton);
     QTRY_VERIFY(window_->commands()->run_button()->isEnabled());
     QVERIFY(!page()->messages()->isVisible());
   }

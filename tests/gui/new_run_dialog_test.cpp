@@ -98,7 +98,7 @@ class NewRunDialogTest : public QObject {
 
   void TheQuickPreset_CanStartAsItIs() {
     choose("quick");
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("heats")));
     QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
     QCOMPARE(started.count(), 1);
@@ -122,9 +122,9 @@ class NewRunDialogTest : public QObject {
   void ADesktopWithoutAnEditor_IsSaidAtOnce() {
     choose("quick");
     edit_as_file();
-    const QString said = find<QLabel>("preset_saved")->text();
-    QVERIFY2(said.contains(opened_) && said.contains(QStringLiteral("If no editor opens")),
-             qPrintable(said));
+    const QString stated = find<QLabel>("preset_saved")->text();
+    QVERIFY2(stated.contains(opened_) && stated.contains(QStringLiteral("If no editor opens")),
+             qPrintable(stated));
   }
 
   void EveryPreset_SaysWhatItMeasures() {
@@ -144,7 +144,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(named.count(), 1);
     QCOMPARE(named[0][0].toStringList(),
              QStringList({QStringLiteral("mine.py"), QStringLiteral("flex")}));
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     line->setFocus();
     QTest::keyClick(line, Qt::Key_Return);
     QCOMPARE(started.count(), 0);
@@ -155,7 +155,7 @@ class NewRunDialogTest : public QObject {
   }
 
   void DoNotWait_HoldsForOneStart() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* now = find<QCheckBox>("now");
     QTest::mouseClick(now, Qt::LeftButton, {}, {8, now->height() / 2});
     for (const bool expected : {true, false}) {
@@ -167,7 +167,7 @@ class NewRunDialogTest : public QObject {
   }
 
   void ReturnInAField_StartsWhenAllIsRight() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* lengths = find<QLineEdit>("sequence_tokens");
     type_into("sequence_tokens", QStringLiteral("64:4"));
     QTest::keyClick(lengths, Qt::Key_Return);
@@ -193,7 +193,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(lengths->hasFocus());
     lengths->selectAll();
     QTest::keyClicks(lengths, QStringLiteral("64, 128"));
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     // Right behind the last key, while that is still being checked.
     QTest::keyClick(lengths, Qt::Key_Return, Qt::ControlModifier);
     QTRY_COMPARE(started.count(), 1);
@@ -202,7 +202,7 @@ class NewRunDialogTest : public QObject {
   }
 
   void Escape_ClosesAndKeepsWhatIsFilledIn() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     type_into("sequence_tokens", QStringLiteral("96"));
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Escape);
     QVERIFY(!dialog_->isVisible());
@@ -215,7 +215,7 @@ class NewRunDialogTest : public QObject {
     type_into("sequence_tokens", QStringLiteral("64:4"));
     QTRY_VERIFY(find<QLabel>("sequence_tokens_problem")->isVisible());
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
     type_into("sequence_tokens", QStringLiteral("64:256:*2"));
@@ -409,7 +409,7 @@ class NewRunDialogTest : public QObject {
     }
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), QStringLiteral("typed"));
     QCOMPARE(find<QLineEdit>("heads")->text(), QStringLiteral("2"));
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     // What has only just been saved is what starts.
     save_file(R"({"name": "late", "contenders": ["full/sdpa"], "sequence_tokens": 64})", true);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
@@ -433,7 +433,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY2(problem->text().contains(QStringLiteral("heads")), qPrintable(problem->text()));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), lengths);
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
     // The form's next edit makes a sweep again, and leaves the person's text to the person.
@@ -448,7 +448,7 @@ class NewRunDialogTest : public QObject {
   void AFileThatCannotBeRead_StartsNothing() {
     choose("quick");
     edit_as_file();
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     const auto refused = [&] {
       QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
       return find<QLabel>("other_problem")->isVisible() && started.count() == 0 &&

@@ -571,10 +571,10 @@ class PatternsPageTest : public QObject {
     QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
     page_->editor().set_title("Own");  // its own pattern from now on
     QTRY_VERIFY(button->isEnabled());
-    QSignalSpy asked(page_.get(), &Page::run_asked);
+    QSignalSpy requested(page_.get(), &Page::run_requested);
     QTest::mouseClick(button, Qt::LeftButton);
-    QCOMPARE(asked.size(), 1);
-    const auto sweep = parse_sweep(asked[0][0].toString().toStdString(), "asked");
+    QCOMPARE(requested.size(), 1);
+    const auto sweep = parse_sweep(requested[0][0].toString().toStdString(), "asked");
     QVERIFY(sweep.has_value());
     QCOMPARE(sweep->heats[0].contenders.size(), std::size_t{3});
     QCOMPARE(sweep->heats[0].contenders[0].id(), std::string("sparse-edited/dense/4"));

@@ -206,14 +206,14 @@ class ProgramQuestionTest : public QObject {
   }
 
   void ProgramsWithContenders_AreNamedInQuestionsAndRuns() {
-    const QString told = folder_.filePath(QStringLiteral("told"));
-    const auto is_told = [&] {
-      QFile file(told);
+    const QString reported = folder_.filePath(QStringLiteral("told"));
+    const auto is_reported = [&] {
+      QFile file(reported);
       return file.open(QIODevice::ReadOnly) &&
              file.readAll().contains("--with mine.py --with flex");
     };
-    QFile::remove(told);
-    be("echo \"$@\" > " + told.toUtf8() + "; exit 2");
+    QFile::remove(reported);
+    be("echo \"$@\" > " + reported.toUtf8() + "; exit 2");
     const QStringList programs{QStringLiteral("mine.py"), QStringLiteral("flex")};
     if (auto* list = dynamic_cast<ImplementationList*>(question_.get())) {
       list->set_programs(programs);
@@ -223,11 +223,11 @@ class ProgramQuestionTest : public QObject {
       RunLauncher launcher(folder_.filePath(QStringLiteral("runs.db")).toStdString());
       launcher.set_programs(programs);
       launcher.start("{}");
-      QTRY_VERIFY(is_told());
+      QTRY_VERIFY(is_reported());
       return;
     }
     ask(*question_, 0);
-    QTRY_VERIFY(is_told());
+    QTRY_VERIFY(is_reported());
   }
 
   void WhatIsForgotten_HasNoAnswer() {

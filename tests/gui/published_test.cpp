@@ -101,7 +101,7 @@ class PublishedTest : public QObject {
       row.cell.cell = cell;
       row.cell.summary = {.median_ns = 5e6, .samples = 10, .placements = 2};
     }
-    BesideView view;
+    SideBySideView view;
     QAbstractItemModel& model = *view.findChild<QTableView*>()->model();
     const QAbstractItemModelTester tester(&model);
     view.show_run(run);
@@ -150,9 +150,9 @@ class PublishedTest : public QObject {
   void TheFirstStart_OffersTheQuickSweepBesideThePublishedRun() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
-    const QSignalSpy asked(page(), &ComparePage::quick_sweep_asked);
-    QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
-    QCOMPARE(asked.count(), 1);
+    const QSignalSpy requested(page(), &ComparePage::quick_sweep_requested);
+    QTest::mouseClick(page()->place()->fix_button(), Qt::LeftButton);
+    QCOMPARE(requested.count(), 1);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
     QTRY_COMPARE(panel()->section(), RunListPanel::runs_section);
   }
@@ -171,7 +171,7 @@ class PublishedTest : public QObject {
     QTRY_VERIFY(page()->run_view()->run() &&
                 page()->run_view()->run()->request.uuid == panel()->published().first_run());
     QVERIFY(again->isHidden());
-    QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
+    QTest::mouseClick(page()->place()->fix_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
     QVERIFY(window_->runs().index_of(panel()->published().first_run()).isValid());
   }
@@ -203,15 +203,15 @@ class PublishedTest : public QObject {
     open_window();
     window_->resize(1000, 650);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    const BesideView* beside = page()->beside_view();
-    QVERIFY(!beside->isVisible());
+    const SideBySideView* alongside = page()->side_by_side_view();
+    QVERIFY(!alongside->isVisible());
     QTabBar* tabs = page()->run_view()->tabs()->tabBar();
     QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(tabs->count() - 1).center());
-    QTRY_VERIFY(beside->isVisible());
-    const auto* table = beside->findChild<QTableView*>();
+    QTRY_VERIFY(alongside->isVisible());
+    const auto* table = alongside->findChild<QTableView*>();
     QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 3, patience_ms);
     QTRY_VERIFY(table->viewport()->height() >= 3 * table->rowHeight(0));
-    QVERIFY(beside->findChild<QLabel*>(QStringLiteral("beside_words"))
+    QVERIFY(alongside->findChild<QLabel*>(QStringLiteral("side_by_side_words"))
                 ->text()
                 .contains(QStringLiteral("not measured here")));
   }

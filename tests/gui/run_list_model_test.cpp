@@ -108,14 +108,14 @@ class RunListModelTest : public QObject {
   void ATypedName_IsAskedForOnlyWhereItIsAnother() {
     RunListModel model;
     model.set_runs(runs({entry("a", "sweep", RunStatus::done, 4)}));
-    QSignalSpy asked(&model, &RunListModel::rename_asked);
+    QSignalSpy requested(&model, &RunListModel::rename_requested);
     QVERIFY(!model.setData(model.index(0), QStringLiteral("mine"), Qt::EditRole));
     model.set_editable(true);
     QVERIFY(model.flags(model.index(0)).testFlag(Qt::ItemIsEditable));
     QVERIFY(!model.setData(model.index(0), QStringLiteral("sweep"), Qt::EditRole));
     QVERIFY(model.setData(model.index(0), QStringLiteral("  mine  too "), Qt::EditRole));
-    QCOMPARE(asked.count(), 1);
-    QCOMPARE(asked.constFirst().at(1).toString(), QStringLiteral("mine too"));
+    QCOMPARE(requested.count(), 1);
+    QCOMPARE(requested.constFirst().at(1).toString(), QStringLiteral("mine too"));
   }
 
   void ADamagedRun_IsMarkedAndStaysSoInTheNextSnapshot() {

@@ -154,7 +154,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(title(panel()->list(), 0), QStringLiteral("1  alpha"));
     QTRY_VERIFY(window_->compare()->messages()->text().contains(QStringLiteral("2 runs")));
     QCOMPARE(count(RunsOf::trash), 2);
-    QPushButton* undo = window_->compare()->messages()->mend_button();
+    QPushButton* undo = window_->compare()->messages()->fix_button();
     QCOMPARE(undo->text(), QStringLiteral("Undo"));
     QVERIFY(undo->toolTip().contains(QStringLiteral("Ctrl+Z")));
     QTest::mouseClick(undo, Qt::LeftButton);
@@ -506,11 +506,11 @@ class RunListPanelTest : public QObject {
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     QAction* exported = action(menu.get(), QStringLiteral("Export 3 runs"));
     QVERIFY(exported != nullptr);
-    disconnect(panel(), &RunListPanel::export_asked, nullptr, nullptr);
-    QSignalSpy asked(panel(), &RunListPanel::export_asked);
+    disconnect(panel(), &RunListPanel::export_requested, nullptr, nullptr);
+    QSignalSpy requested(panel(), &RunListPanel::export_requested);
     exported->trigger();
-    QCOMPARE(asked.count(), 1);
-    QCOMPARE(asked.constFirst().constFirst().toStringList().size(), 3);
+    QCOMPARE(requested.count(), 1);
+    QCOMPARE(requested.constFirst().constFirst().toStringList().size(), 3);
   }
 
   void ALiveRun_StaysAndTheStoreSaysWhy() {

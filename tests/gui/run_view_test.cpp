@@ -42,7 +42,7 @@ class RunViewTest : public QObject {
   std::unique_ptr<Store> store_;
   QString uuid_, mixed_;
   std::unique_ptr<RunView> view_;
-  std::vector<RunRequest> asked_;
+  std::vector<RunRequest> requested_;
 
   [[nodiscard]] static std::vector<std::size_t> points_of(const report::Figure& figure) {
     std::vector<std::size_t> counts;
@@ -80,13 +80,13 @@ class RunViewTest : public QObject {
   }
   void init() {
     QSettings().clear();
-    asked_.clear();
+    requested_.clear();
     view_ = std::make_unique<RunView>();
     view_->resize(1000, 700);
     view_->show();
     QVERIFY(QTest::qWaitForWindowExposed(view_.get()));
     connect(view_.get(), &RunView::run_wanted, view_.get(), [this](const RunRequest& request) {
-      asked_.push_back(request);
+      requested_.push_back(request);
       view_->show_run(read_run(*store_, request, view_->run()));
     });
     view_->choose_run(uuid_);
@@ -125,7 +125,7 @@ class RunViewTest : public QObject {
     QVERIFY(marks->isVisible());
     QVERIFY(marks->text().contains(QStringLiteral("! disturbed: ")));
     QVERIFY2(pivot_text(0, 1).contains(QLatin1Char('!')), qPrintable(pivot_text(0, 1)));
-    const QSignalSpy again(view_.get(), &RunView::again_asked);
+    const QSignalSpy again(view_.get(), &RunView::again_requested);
     button->click();
     QCOMPARE(again.count(), 1);
     QCOMPARE(again.front().front().toString(), uuid);
@@ -148,7 +148,7 @@ class RunViewTest : public QObject {
     QVERIFY(store_->finish_run(run, RunStatus::cancelled));
     view_->choose_run(QString::fromStdString(run.uuid));
     QVERIFY(button->isVisible());
-    const QSignalSpy resumed(view_.get(), &RunView::resume_asked);
+    const QSignalSpy resumed(view_.get(), &RunView::resume_requested);
     QTest::mouseClick(button, Qt::LeftButton);
     QCOMPARE(resumed.count(), 1);
     QCOMPARE(resumed.front().front().toString(), QString::fromStdString(run.uuid));
@@ -345,7 +345,7 @@ class RunViewTest : public QObject {
     view_->choose_run(mixed_);
     choose(box("slice_dtype"), 1);
     view_->choose_run(uuid_);
-    QVERIFY(asked_.back().slice.values.empty());
+    QVERIFY(requested_.back().slice.values.empty());
     QVERIFY(box("slice_dtype") == nullptr);
   }
 
@@ -534,7 +534,7 @@ class RunViewTest : public QObject {
         QString(300, QLatin1Char('m')).replace(QStringLiteral("mmm"), QStringLiteral("me ")),
         QStringLiteral("Run the quick sweep"), {}, [] {});
     const auto* label = bar.findChild<QLabel*>();
-    const QPushButton* button = bar.mend_button();
+    const QPushButton* button = bar.fix_button();
     const auto lay_out = [&](int width) {
       bar.resize(width, bar.heightForWidth(width));
       bar.layout()->activate();

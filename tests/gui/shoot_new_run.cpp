@@ -28,10 +28,10 @@ bool shoot_new_run(MainWindow& window, const Save& save) {
   if (dialog == nullptr) return false;
   dialog->choose_preset(QStringLiteral("quick"));
   auto* more = dialog->findChild<QToolButton*>(QStringLiteral("more_contenders"));
-  const auto is_foreseen = [more] {
+  const auto is_estimated = [more] {
     return QTest::qWaitFor([more] { return more->isVisible(); }, patience_ms);
   };
-  static_cast<void>(is_foreseen());
+  static_cast<void>(is_estimated());
   more->setChecked(true);
   bool saved = settle(*dialog) && save(*dialog, QStringLiteral("new-run"));
   more->setChecked(false);
@@ -47,7 +47,7 @@ bool shoot_new_run(MainWindow& window, const Save& save) {
   dialog->show_advanced(false);
 
   dialog->choose_preset(QStringLiteral("models-cpu"));
-  static_cast<void>(is_foreseen());
+  static_cast<void>(is_estimated());
   saved = settle(*dialog) && save(*dialog, QStringLiteral("new-run-models")) && saved;
 
   dialog->choose_preset(QStringLiteral("quick"));

@@ -91,8 +91,8 @@ bool shoot_lengths(MainWindow& window, const Save& save) {
   pairs.write("how tall is the tower\tThe tower is 330 metres tall.\n");
   pairs.close();
   window.compare()->answer()->take_lengths(pairs.fileName());
-  const auto asked = [&] { return window.findChild<QFileDialog*>() != nullptr; };
-  bool saved = QTest::qWaitFor(asked, patience_ms);
+  const auto requested = [&] { return window.findChild<QFileDialog*>() != nullptr; };
+  bool saved = QTest::qWaitFor(requested, patience_ms);
   auto* dialog = window.findChild<QFileDialog*>();
   saved = dialog && save(*dialog, QStringLiteral("answer-checkpoint")) && saved;
   if (dialog) dialog->reject();

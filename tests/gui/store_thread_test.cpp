@@ -213,17 +213,17 @@ class StoreThreadTest : public QObject {
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
     Heard written(store.reader(), &StoreReader::written_down);
-    Heard said(store.reader(), &StoreReader::succeeded);
+    Heard text(store.reader(), &StoreReader::succeeded);
     store.start();
     store.post(&StoreReader::write_note, text_of(run), QStringLiteral("first"), QString());
     QTRY_COMPARE(written.count(), 1);
-    QCOMPARE(said.count(), 0);
+    QCOMPARE(text.count(), 0);
     QVERIFY(other.describe_run(run, {.note = "theirs"}));
     store.post(&StoreReader::write_note, text_of(run), QStringLiteral("mine"),
                QStringLiteral("first"));
     QTRY_COMPARE(written.count(), 2);
     QCOMPARE(other.find_run(run.uuid)->note, std::string("theirs\n\nmine"));
-    QCOMPARE(said.count(), 1);
+    QCOMPARE(text.count(), 1);
   }
 
   void ADatabaseThatIsReplaced_IsSaidOnceAndTheOtherOpened() {

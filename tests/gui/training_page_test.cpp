@@ -114,9 +114,9 @@ class TrainingPageTest : public QObject {
     start_training(path("triples.tsv"), 1000);
     QTRY_COMPARE_WITH_TIMEOUT(points(), std::size_t{3}, patience_ms);
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    QFile asked(path("full") + QStringLiteral("/asked"));
-    QVERIFY(asked.open(QIODevice::ReadOnly));
-    const QList<QByteArray> all = asked.readAll().trimmed().split('\n');
+    QFile requested(path("full") + QStringLiteral("/asked"));
+    QVERIFY(requested.open(QIODevice::ReadOnly));
+    const QList<QByteArray> all = requested.readAll().trimmed().split('\n');
     QCOMPARE(all, (QList<QByteArray>{"--margin-mse", "--steps=1000",
                                      "--checkpoint=" + path("bert").toUtf8(),
                                      "--triples=" + path("triples.tsv").toUtf8(),

@@ -83,7 +83,7 @@ class WindowFilesTest : public QObject {
     QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(window_.get(), &event);
   }
-  [[nodiscard]] QString said() const { return window_->compare()->messages()->text(); }
+  [[nodiscard]] QString stated() const { return window_->compare()->messages()->text(); }
 
   static void collect(const QMenu& menu, QList<QAction*>& leaves) {
     for (QAction* action : menu.actions()) {
@@ -158,7 +158,7 @@ class WindowFilesTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
     drop({exported("runs.attn.gz")});
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(said().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
+    QTRY_VERIFY(stated().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
   }
 
   void ADroppedPattern_IsShownOnItsPage() {
@@ -196,33 +196,33 @@ class WindowFilesTest : public QObject {
   void WhatCannotBeOpened_IsSaidOnThePage() {
     open_window();
     drop({written("other.json", "{}")});
-    QVERIFY(said().contains(QStringLiteral("neither a sweep")));
+    QVERIFY(stated().contains(QStringLiteral("neither a sweep")));
     QVERIFY(recent_files().isEmpty());
   }
 
   void ADatabase_OpensInAWindowOfItsOwn() {
     open_window();
-    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     static_cast<void>(exported("runs.attn"));
     QVERIFY(window_->open_file(path("source.db")));
-    QTRY_COMPARE_WITH_TIMEOUT(asked.count(), 1, patience_ms);
-    QCOMPARE(words(asked[0][0].value<WindowOptions>().database.string()), path("source.db"));
+    QTRY_COMPARE_WITH_TIMEOUT(requested.count(), 1, patience_ms);
+    QCOMPARE(words(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
     QCOMPARE(recent_files(), QStringList{path("source.db")});
   }
 
   void ADatabaseThatDoesNotFit_LeavesTheOneThatIsOpen() {
     open_window();
-    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     drop({written("other.db", "SQLite format 3" + std::string(500, '\0'))});
-    QTRY_VERIFY_WITH_TIMEOUT(said().contains(path("other.db")), patience_ms);
-    QCOMPARE(asked.count(), 0);
+    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("other.db")), patience_ms);
+    QCOMPARE(requested.count(), 0);
     QVERIFY(recent_files().isEmpty());
   }
 
   void AnExportedRun_OpensAmongTheOwnRuns() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
-    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     const QString file = exported("runs.attn");
     window_->show_page(MainWindow::patterns_page);
     QVERIFY(window_->open_file(file));
@@ -231,13 +231,13 @@ class WindowFilesTest : public QObject {
     QCOMPARE(window_->compare()->run_list()->chosen(),
              window_->runs().index(0).data(RunListModel::uuid_role).toString());
     QVERIFY(window_->compare()->isVisible());
-    QCOMPARE(asked.count(), 0);
+    QCOMPARE(requested.count(), 0);
   }
 
   void AnExportThatDoesNotFit_IsNotRemembered() {
     open_window();
     drop({written("broken.attn", "no runs")});
-    QTRY_VERIFY_WITH_TIMEOUT(said().contains(path("broken.attn")), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("broken.attn")), patience_ms);
     QVERIFY(recent_files().isEmpty());
   }
 
@@ -245,7 +245,7 @@ class WindowFilesTest : public QObject {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
-    QVERIFY2(said().contains(path("mine.json")), qPrintable(said()));
+    QVERIFY2(stated().contains(path("mine.json")), qPrintable(stated()));
     QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
     QVERIFY(recent_files().isEmpty());
   }
@@ -396,12 +396,12 @@ class WindowFilesTest : public QObject {
 
   void LargerText_AsksForTheWindowAnew() {
     open_window();
-    const QSignalSpy asked(window_.get(), &MainWindow::window_asked);
+    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     window_->show_page(MainWindow::patterns_page);
     window_->patterns()->editor().set_title("Mine");
     QVERIFY(window_->patterns()->has_unsaved());
     QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
-    QCOMPARE(asked.count(), 1);  // without a question: the next window goes on with the edits
+    QCOMPARE(requested.count(), 1);  // without a question: the next window goes on with the edits
     QCOMPARE(kept_text_size(), 110);
     // What the next window restores is kept before this one closes.
     QCOMPARE(QSettings().value(QStringLiteral("window/page")).toInt(),

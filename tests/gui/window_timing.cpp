@@ -41,7 +41,7 @@ void time_frames(const char* what, QWidget& widget) {
   std::printf("%-44s %8.2f ms, slowest %8.2f ms\n", what, ms[frames / 2], ms.back());
 }
 
-void say_longest(const char* what, const WatchedApplication& application) {
+void report_longest(const char* what, const WatchedApplication& application) {
   std::printf("%-44s %8.2f ms (%s)\n", what, application.longest().ms,
               qPrintable(application.longest().what));
 }
@@ -69,11 +69,11 @@ int time_window(WatchedApplication& application, const std::filesystem::path& da
     return 1;
   }
   QTest::qWait(0);
-  say_longest("longest block while opening", application);
+  report_longest("longest block while opening", application);
   application.watch();
   window.show_page(MainWindow::patterns_page);
   QTest::qWait(0);
-  say_longest("longest block, first look at Patterns", application);
+  report_longest("longest block, first look at Patterns", application);
   time_frames("frame: the mask", *window.patterns()->mask());
   window.show_page(MainWindow::compare_page);
   QTest::qWait(0);
@@ -86,7 +86,7 @@ int time_window(WatchedApplication& application, const std::filesystem::path& da
   window.start_run(sweep);
   const bool measured = QTest::qWaitFor(
       [&] { return window.runs().rowCount() > before && !window.runs().live(); }, 10 * patience_ms);
-  say_longest("longest block while measuring", application);
+  report_longest("longest block while measuring", application);
   return measured ? 0 : 1;
 }
 

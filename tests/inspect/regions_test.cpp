@@ -44,7 +44,7 @@ TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
                         "by tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250); its weight "
                         "0.5000 makes it add -0.500, regions beside it add -1.000"));
   double sum = regions->without_peak;
-  for (const RegionPeak& peak : regions->peaks) sum += peak.adds() + peak.beside;
+  for (const RegionPeak& peak : regions->peaks) sum += peak.adds() + peak.alongside;
   EXPECT_NEAR(sum, regions->score, 1e-6);
 }
 

@@ -104,7 +104,7 @@ TEST(BlockCache, RequestAboveTheLimit_ThrowsWithBytesAskedAndFree) {
     const Buffer refused(memory, 13 * mib);
     FAIL() << "13 MiB were served from 12";
   } catch (const OutOfMemory& error) {
-    EXPECT_EQ(error.asked_bytes(), 13 * mib);
+    EXPECT_EQ(error.requested_bytes(), 13 * mib);
     EXPECT_EQ(error.free_bytes(), 12 * mib);
   }
   EXPECT_EQ(memory.counters().requested, 4 * mib);

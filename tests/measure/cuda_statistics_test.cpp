@@ -41,12 +41,12 @@ TEST(CudaStatistics, AFullDevice_HasNothingFreeRatherThanLess) {
 }
 
 TEST(CudaStatistics, LibTorchsParagraphEndsWhereItHasSaidWhatWasAskedAndFree) {
-  EXPECT_EQ(asked_and_free("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
-                           "capacity of 79.10 GiB of which 1.25 GiB is free. Of the allocated "
-                           "memory 70.00 GiB is allocated by PyTorch"),
+  EXPECT_EQ(requested_and_free("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+                               "capacity of 79.10 GiB of which 1.25 GiB is free. Of the allocated "
+                               "memory 70.00 GiB is allocated by PyTorch"),
             "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 "
             "GiB of which 1.25 GiB is free.");
-  EXPECT_EQ(asked_and_free("other words"), "other words");
+  EXPECT_EQ(requested_and_free("other words"), "other words");
 }
 
 TEST(CudaEvents, WhatAnEmptyPairTakesIsNobodysTime_ButNoCallTakesNone) {

@@ -110,8 +110,8 @@ TEST(CompileBlocks, AMiddleBlockSeesEightBlocksOf64) {
     for (const Segment& segment : plan.segments_of(task)) keys += segment.keys.size();
     const std::int64_t block = task.queries.begin / 64;
     const bool outer = block == 0 || block == 63;
-    const bool beside = block == 1 || block == 62;
-    EXPECT_EQ(keys, outer ? 4096 : (beside ? 7 : 8) * 64) << block;
+    const bool alongside = block == 1 || block == 62;
+    EXPECT_EQ(keys, outer ? 4096 : (alongside ? 7 : 8) * 64) << block;
   }
 }
 

@@ -199,16 +199,16 @@ TEST(Oracle, ExplainsBlocks) {
       SequenceLayout::make({{.query = 3, .documents = {996}}, {.query = 3, .documents = {100}}})
           .value();
   const Oracle oracle(bigbird, std::nullopt, layout);
-  const auto said = [&](std::int64_t query, std::int64_t key) {
+  const auto text = [&](std::int64_t query, std::int64_t key) {
     return oracle.explain(query, key, 1);
   };
-  EXPECT_EQ(said(0, 500), "cls 0 sees document 496: block 0, an outer one, sees everything");
-  EXPECT_EQ(said(500, 1),
+  EXPECT_EQ(text(0, 500), "cls 0 sees document 496: block 0, an outer one, sees everything");
+  EXPECT_EQ(text(500, 1),
             "document 496 sees query 0: block 0, an outer one, is seen by everything");
-  EXPECT_EQ(said(500, 575),
+  EXPECT_EQ(text(500, 575),
             "document 496 sees document 571: block 7 sees itself and its neighbours, 8 among them");
-  EXPECT_EQ(said(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
-  EXPECT_EQ(said(1000, 1001),
+  EXPECT_EQ(text(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
+  EXPECT_EQ(text(1000, 1001),
             "cls 0 sees query 0: an item of at most 704 tokens is full attention");
   const std::vector<std::int64_t> drawn =
       random_blocks(3, {.seed = 1, .blocks = 16, .head = 1, .block = 7});
@@ -216,7 +216,7 @@ TEST(Oracle, ExplainsBlocks) {
     if (std::abs(block - 7) <= 1) continue;
     const bool random = std::ranges::find(drawn, block) != drawn.end();
     EXPECT_EQ(oracle.allowed(1, 500, 64 * block), random);
-    EXPECT_THAT(said(500, 64 * block),
+    EXPECT_THAT(text(500, 64 * block),
                 HasSubstr(random ? "is a random block of block 7 in head 1"
                                  : "is no neighbour of block 7, nor drawn for it in head 1"));
   }

@@ -22,11 +22,11 @@ TopKLatency around(std::int64_t top_k, double seconds, int calls = 100) {
 /// A machine that takes so many seconds a document, and what it was asked.
 struct Machine {
   double seconds_each = 0;
-  std::vector<std::int64_t> asked{};
+  std::vector<std::int64_t> requested{};
 
   Result<LargestTopK> largest(const LatencyLimit& limit, std::span<const TopKLatency> known = {}) {
     return largest_within(limit, known, [this](std::int64_t top_k) -> Result<TopKLatency> {
-      asked.push_back(top_k);
+      requested.push_back(top_k);
       return around(top_k, seconds_each * static_cast<double>(top_k));
     });
   }
@@ -37,7 +37,7 @@ TEST(LargestTopK, IsFoundByDoublingAndThenByHalves) {
   Machine machine{.seconds_each = 0.199 / 43};
   const auto largest = machine.largest({.seconds = 0.2, .percent = 50, .most = 1000});
   ASSERT_TRUE(largest);
-  EXPECT_THAT(machine.asked, ElementsAre(1, 2, 4, 8, 16, 32, 64, 48, 40, 44, 42));
+  EXPECT_THAT(machine.requested, ElementsAre(1, 2, 4, 8, 16, 32, 64, 48, 40, 44, 42));
   EXPECT_EQ(largest->within->top_k, 42);
   EXPECT_EQ(largest->beyond->top_k, 44) << "5 % apart";
 }
@@ -47,7 +47,7 @@ TEST(LargestTopK, BeginsWithWhatIsMeasuredAlready) {
   Machine machine{.seconds_each = 0.01};
   const auto largest = machine.largest({.seconds = 0.255, .percent = 50, .most = 1000}, known);
   ASSERT_TRUE(largest);
-  EXPECT_THAT(machine.asked, ElementsAre(35, 27, 23, 25, 26));
+  EXPECT_THAT(machine.requested, ElementsAre(35, 27, 23, 25, 26));
   EXPECT_EQ(largest->within->top_k, 25);
   EXPECT_EQ(largest->beyond->top_k, 26);
 }
@@ -57,7 +57,7 @@ TEST(LargestTopK, WhereOneDocumentIsTooMuch_NoneIsWithin) {
   Machine machine{.seconds_each = 2};
   const auto largest = machine.largest({.seconds = 0.2, .percent = 95, .most = 1000}, known);
   ASSERT_TRUE(largest);
-  EXPECT_THAT(machine.asked, ElementsAre(1));
+  EXPECT_THAT(machine.requested, ElementsAre(1));
   EXPECT_FALSE(largest->within);
   EXPECT_EQ(largest->beyond->top_k, 1);
 }
@@ -66,7 +66,7 @@ TEST(LargestTopK, IsNoMoreThanThereAre) {
   Machine machine{.seconds_each = 1e-6};
   const auto largest = machine.largest({.seconds = 0.2, .percent = 95, .most = 60});
   ASSERT_TRUE(largest);
-  EXPECT_EQ(machine.asked.back(), 60);
+  EXPECT_EQ(machine.requested.back(), 60);
   EXPECT_EQ(largest->within->top_k, 60);
   EXPECT_FALSE(largest->beyond);
 }

@@ -404,14 +404,14 @@ TEST(HeadlineOf, NamesTheFastestThatIsEquivalentFirst_ThenTheFastestAndWhatItLos
             "over passages 0.560 against 0.619, not shown to be equivalent.");
   EXPECT_THAT(headline.against_baseline, StartsWith("w = 4 is 2.0x (95 %: "));
   // One source: to a question the same is said of its list.
-  const Advice asked =
+  const Advice requested =
       make_advice(table, {.documents = DocumentLengths(512), .of_sequences = true}).at(0);
-  EXPECT_EQ(fastest_equivalent(asked)->name, "w = 4");
-  EXPECT_THAT(asked.notes.at(0),
+  EXPECT_EQ(fastest_equivalent(requested)->name, "w = 4");
+  EXPECT_THAT(requested.notes.at(0),
               AllOf(StartsWith("Fastest that is equivalent to full attention in nDCG@10 within "
                                "0.02 (published, not measured here): w = 4 (2.0x as fast as the "
                                "next, significant), 2.0x as fast as full attention")));
-  EXPECT_THAT(asked.notes.at(1), StartsWith("Fastest of all: w = 0 (2.0x as fast as the next"));
+  EXPECT_THAT(requested.notes.at(1), StartsWith("Fastest of all: w = 0 (2.0x as fast as the next"));
 }
 
 TEST(HeadlineOf, AmongEquivalentOnesToo_NobodyWinsWithoutASignificantLead) {

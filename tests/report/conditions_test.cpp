@@ -259,10 +259,10 @@ TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
 }
 
 TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {
-  Cell held_up = rising_cell("segment", 0), beside = rising_cell("windowed", 0);
+  Cell held_up = rising_cell("segment", 0), alongside = rising_cell("windowed", 0);
   for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;
-  for (Sample& sample : beside.samples) sample.waited_ns = 0;
-  const Table table = table_of({held_up, beside});
+  for (Sample& sample : alongside.samples) sample.waited_ns = 0;
+  const Table table = table_of({held_up, alongside});
   EXPECT_EQ(marks_of(table.rows[0]), "!");
   EXPECT_EQ(marks_of(table.rows[1]), "!") << "its heat has too few rounds without";
   EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("samples waited for cores")));

@@ -9,7 +9,7 @@
 
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
-#include "engine/report/beside.h"
+#include "engine/report/paper_table.h"
 #include "engine/report/published.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
@@ -215,7 +215,7 @@ TEST(BesideTklTable1, RatesStandBesideThePapersInItsOrder) {
   with_lengths(run).add(drawn_heat(2000, Stage::online));
   run.add(drawn_heat(2000, Stage::offline));
   run.add(large_heat(200));
-  const auto text = write_beside(run.table(), "tkl-table1", TableFormat::json);
+  const auto text = write_paper_table(run.table(), "tkl-table1", TableFormat::json);
   ASSERT_TRUE(text) << text.error().message;
   const json rows = json::parse(*text);
   ASSERT_EQ(rows.size(), 12U);
@@ -240,7 +240,7 @@ TEST(BesideTklTable1, RatesStandBesideThePapersInItsOrder) {
 
 TEST(BesideTklTable1, WithoutModels_NamesTheSweepThatHasThem) {
   const MeasuredRun run;
-  EXPECT_THAT(write_beside(run.table(), "tkl-table1", TableFormat::text).error().message,
+  EXPECT_THAT(write_paper_table(run.table(), "tkl-table1", TableFormat::text).error().message,
               HasSubstr("attnscope run paper-tkl"));
 }
 

@@ -414,7 +414,7 @@ TEST(Crossovers, AreMarkedOnlyWhereTimeIsTold) {
     if (view.of_models || view.of_one_length) continue;
     Figure figure = make_figure(table, XAxis::length, view.y).value();
     mark_crossovers(figure, table, XAxis::length, view.y);
-    EXPECT_TRUE(tells_time(view.y) || figure.marks.empty()) << view.key;
+    EXPECT_TRUE(has_time(view.y) || figure.marks.empty()) << view.key;
   }
 }
 

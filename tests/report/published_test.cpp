@@ -8,7 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "engine/report/beside.h"
+#include "engine/report/paper_table.h"
 #include "engine/report/resources.h"
 #include "tests/report/measured_run.h"
 
@@ -132,7 +132,7 @@ TEST(Published, OurCells_StandBesideThoseOfTheSameLengthWindowAndPattern) {
                 measured("qds", Window::of(64), 4096)};
   table.rows.push_back(measured("longformer", Window::of(64), 4096));
   table.rows.back().cell.cell.status = CellStatus::oom;
-  const auto found = beside_published(table);
+  const auto found = published_comparison(table);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].row, &table.rows[0]);
   EXPECT_EQ(found[0].cost.time_us_per_document, 49000);
@@ -196,7 +196,7 @@ HeatResult models_at(std::int64_t sequence_tokens) {
 }
 
 json rows_of(const Table& table) {
-  const auto text = write_beside(table, "ecir24-table3", TableFormat::json);
+  const auto text = write_paper_table(table, "ecir24-table3", TableFormat::json);
   return text ? json::parse(*text) : json(text.error().message);
 }
 
@@ -256,13 +256,13 @@ TEST(BesideTable3, EveryForm_TellsWhoseNumbersAreWhose) {
   run.add(models_at(4096));
   for (const auto format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
                             TableFormat::latex, TableFormat::json}) {
-    const auto text = write_beside(run.table(), "ecir24-table3", format);
+    const auto text = write_paper_table(run.table(), "ecir24-table3", format);
     ASSERT_TRUE(text) << text.error().message;
     EXPECT_THAT(*text, HasSubstr(std::string(published_label)));
     EXPECT_THAT(*text, HasSubstr("Sparse cross-encoder"));
     EXPECT_THAT(*text, HasSubstr("4096 tokens"));
   }
-  const std::string latex = *write_beside(run.table(), "ecir24-table3", TableFormat::latex);
+  const std::string latex = *write_paper_table(run.table(), "ecir24-table3", TableFormat::latex);
   EXPECT_THAT(latex, HasSubstr("$-$50"));
   EXPECT_THAT(latex, HasSubstr("\\emph{Documents, 4096 tokens}"));
 }
@@ -272,13 +272,13 @@ TEST(BesideTable3, ARunWithoutModels_IsRefusedWithTheSweepThatHasThem) {
   HeatResult attention = models_at(174);
   attention.point.operation = Operation::attention;
   run.add(attention);
-  const auto text = write_beside(run.table(), "ecir24-table3", TableFormat::text);
+  const auto text = write_paper_table(run.table(), "ecir24-table3", TableFormat::text);
   ASSERT_FALSE(text);
   EXPECT_THAT(text.error().message, HasSubstr("paper-table3"));
 }
 
 json rows_of_table6(const Table& table) {
-  const auto text = write_beside(table, "mixencoder-table6", TableFormat::json);
+  const auto text = write_paper_table(table, "mixencoder-table6", TableFormat::json);
   return text ? json::parse(*text) : json(text.error().message);
 }
 
@@ -315,12 +315,14 @@ TEST(BesideTable6, ABaselineWithFewerCandidates_GivesASpeedUpThatIsMarked) {
   EXPECT_EQ(rows[2].at("paper_time_ms"), "");  // of 1,000 alone
 }
 
-TEST(Beside, WhatIsNotThere_IsRefusedWithWhatIs) {
+TEST(Alongside, WhatIsNotThere_IsRefusedWithWhatIs) {
   const MeasuredRun run;
-  EXPECT_THAT(write_beside(run.table(), "mixencoder-table6", TableFormat::text).error().message,
-              HasSubstr("attnscope run paper-mixencoder"));
-  EXPECT_THAT(write_beside(run.table(), "mixencoder-table7", TableFormat::text).error().message,
-              HasSubstr("did you mean 'mixencoder-table6'?"));
+  EXPECT_THAT(
+      write_paper_table(run.table(), "mixencoder-table6", TableFormat::text).error().message,
+      HasSubstr("attnscope run paper-mixencoder"));
+  EXPECT_THAT(
+      write_paper_table(run.table(), "mixencoder-table7", TableFormat::text).error().message,
+      HasSubstr("did you mean 'mixencoder-table6'?"));
 }
 
 }  // namespace

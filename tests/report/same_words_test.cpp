@@ -23,7 +23,7 @@ using statistics::Ratio;
 using statistics::Verdict;
 
 /// What each cell says, by its contender's name and length: "-50 %", "baseline", "oom", "".
-using Said = std::map<std::pair<std::string, std::string>, std::string>;
+using Stated = std::map<std::pair<std::string, std::string>, std::string>;
 
 Table varied_table(MeasuredRun& run) {
   HeatResult alone = MeasuredRun::heat_at(512);
@@ -44,14 +44,14 @@ Table varied_table(MeasuredRun& run) {
   return table;
 }
 
-Said expected_of(const Table& table) {
-  Said said;
+Stated expected_of(const Table& table) {
+  Stated stated;
   for (const Row& row : table.rows) {
     const std::string tokens = std::to_string(row.cell.point.sequence_tokens);
-    said[{row.cell.cell.contender.name, tokens}] =
+    stated[{row.cell.cell.contender.name, tokens}] =
         is_measured(row) ? against_baseline(row) : outcome_of(row).status;
   }
-  return said;
+  return stated;
 }
 
 std::string in_words(const std::string& status, const Ratio* ratio, bool is_baseline) {
@@ -86,8 +86,8 @@ Verdict verdict_named(const std::string& word) {
   return Verdict::no_difference_shown;
 }
 
-Said read_json(const std::string& text) {
-  Said said;
+Stated read_json(const std::string& text) {
+  Stated stated;
   for (const json& row : json::parse(text)) {
     std::optional<Ratio> ratio;
     if (row["ratio"].is_number()) {
@@ -96,10 +96,10 @@ Said read_json(const std::string& text) {
                     .high = row["ratio_high"],
                     .verdict = verdict_named(row["verdict"])};
     }
-    said[{row["name"], std::to_string(row["sequence_tokens"].get<int>())}] =
+    stated[{row["name"], std::to_string(row["sequence_tokens"].get<int>())}] =
         in_words(row["status"], ratio ? &*ratio : nullptr, row["contender"] == "full/dense");
   }
-  return said;
+  return stated;
 }
 
 /// Fields in quotes hold no comma once their own is another character.
@@ -113,8 +113,8 @@ std::vector<std::string> csv_fields(const std::string& line) {
   return split(bare, ",");
 }
 
-Said read_csv(const std::string& text) {
-  Said said;
+Stated read_csv(const std::string& text) {
+  Stated stated;
   const std::vector<std::string> lines = lines_of(text);
   const std::vector<std::string> keys = csv_fields(lines[0]);
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -128,10 +128,10 @@ Said read_csv(const std::string& text) {
                     .high = std::stod(row["ratio_high"]),
                     .verdict = verdict_named(row["verdict"])};
     }
-    said[{std::regex_replace(row["name"], std::regex(";"), ","), row["sequence_tokens"]}] =
+    stated[{std::regex_replace(row["name"], std::regex(";"), ","), row["sequence_tokens"]}] =
         in_words(row["status"], ratio ? &*ratio : nullptr, row["contender"] == "full/dense");
   }
-  return said;
+  return stated;
 }
 
 /// Of a row with titles: a time or why there is none, and what stands under "vs base".
@@ -147,8 +147,8 @@ std::string of_columns(const std::vector<std::string>& titles,
              : time;
 }
 
-Said read_markdown(const std::string& text) {
-  Said said;
+Stated read_markdown(const std::string& text) {
+  Stated stated;
   std::vector<std::string> titles;
   for (const std::string& line : lines_of(text)) {
     if (!line.starts_with("| ") || line.starts_with("| :") || line.starts_with("| -")) continue;
@@ -157,14 +157,14 @@ Said read_markdown(const std::string& text) {
     if (titles.empty()) {
       titles = cells;
     } else {
-      said[{cells[1], tokens_in(cells[0])}] = of_columns(titles, cells);
+      stated[{cells[1], tokens_in(cells[0])}] = of_columns(titles, cells);
     }
   }
-  return said;
+  return stated;
 }
 
-Said read_html(const std::string& text) {
-  Said said;
+Stated read_html(const std::string& text) {
+  Stated stated;
   std::vector<std::string> titles;
   std::string tokens;
   const std::regex cell(R"re(<t[dh] (?:scope="col" )?class="[^"]*">([^<]*)</t[dh]>)re");
@@ -178,15 +178,15 @@ Said read_html(const std::string& text) {
     if (titles.empty()) {
       titles = cells;
     } else {
-      said[{cells[0], tokens}] = of_columns(titles, cells);
+      stated[{cells[0], tokens}] = of_columns(titles, cells);
     }
   }
-  return said;
+  return stated;
 }
 
 /// Numbers end under the ends of their titles.
-Said read_text(const std::string& text, const Said& cells) {
-  Said said;
+Stated read_text(const std::string& text, const Stated& cells) {
+  Stated stated;
   std::string head, tokens;
   for (const std::string& raw : lines_of(text)) {
     const std::string line = std::regex_replace(raw, std::regex("µ"), "u");
@@ -203,11 +203,11 @@ Said read_text(const std::string& text, const Said& cells) {
       };
       const std::string time =
           trimmed(line.substr(name.size(), head.find("time/doc") + 8 - name.size()));
-      said[key] =
+      stated[key] =
           time.ends_with("s") && time.find(' ') != std::string::npos ? under("vs base") : time;
     }
   }
-  return said;
+  return stated;
 }
 
 /// "6357 (n.d.)", "\underline{500}", "oom": what a cell of the paper's form says.
@@ -222,8 +222,8 @@ std::string of_latex(std::string cell) {
   return words == "n.d." ? "no difference shown" : words == "t.f." ? "too few samples" : words;
 }
 
-Said read_latex(const std::string& text, const Table& table) {
-  Said said;
+Stated read_latex(const std::string& text, const Table& table) {
+  Stated stated;
   std::string tokens;
   for (const std::string& line : lines_of(text)) {
     if (std::smatch found; std::regex_search(line, found, std::regex(R"(\\emph\{(\d+) tokens)")))
@@ -231,18 +231,18 @@ Said read_latex(const std::string& text, const Table& table) {
     if (!line.starts_with("ms & ") && !line.starts_with("$\\mu$s & ")) continue;
     const std::vector<std::string> cells = split(line.substr(0, line.size() - 3), " & ");
     for (std::size_t i = 1; i < cells.size(); ++i)
-      said[{table.rows.at(i - 1).cell.cell.contender.name, tokens}] = of_latex(cells[i]);
+      stated[{table.rows.at(i - 1).cell.cell.contender.name, tokens}] = of_latex(cells[i]);
   }
-  return said;
+  return stated;
 }
 
 TEST(SameWords, EveryFormOfATable_SaysTheSameOfEveryCell) {
   MeasuredRun run;
   const Table table = varied_table(run);
-  const Said said = expected_of(table);
+  const Stated stated = expected_of(table);
   const auto at = [&](std::size_t row) {
-    return said.at({table.rows[row].cell.cell.contender.name,
-                    std::to_string(table.rows[row].cell.point.sequence_tokens)});
+    return stated.at({table.rows[row].cell.cell.contender.name,
+                      std::to_string(table.rows[row].cell.point.sequence_tokens)});
   };
   const std::vector<std::string> wanted{
       "baseline", "-50 %", "+100 %", "no difference shown", "baseline", "too few samples", "slower",
@@ -250,12 +250,12 @@ TEST(SameWords, EveryFormOfATable_SaysTheSameOfEveryCell) {
   for (std::size_t row = 0; row < wanted.size(); ++row) EXPECT_EQ(at(row), wanted[row]) << row;
   EXPECT_EQ(at(10), "") << "its baseline has no time";
 
-  EXPECT_EQ(read_json(write_table(table, TableFormat::json)), said);
-  EXPECT_EQ(read_csv(write_table(table, TableFormat::csv)), said);
-  EXPECT_EQ(read_markdown(write_table(table, TableFormat::markdown)), said);
-  EXPECT_EQ(read_html(write_table(table, TableFormat::html)), said);
-  EXPECT_EQ(read_text(write_table(table, TableFormat::text), said), said);
-  EXPECT_EQ(read_latex(write_table(table, TableFormat::latex), table), said);
+  EXPECT_EQ(read_json(write_table(table, TableFormat::json)), stated);
+  EXPECT_EQ(read_csv(write_table(table, TableFormat::csv)), stated);
+  EXPECT_EQ(read_markdown(write_table(table, TableFormat::markdown)), stated);
+  EXPECT_EQ(read_html(write_table(table, TableFormat::html)), stated);
+  EXPECT_EQ(read_text(write_table(table, TableFormat::text), stated), stated);
+  EXPECT_EQ(read_latex(write_table(table, TableFormat::latex), table), stated);
   for (const TableFormat format :
        {TableFormat::text, TableFormat::markdown, TableFormat::html, TableFormat::latex})
     EXPECT_THAT(write_table(table, format), testing::Not(testing::HasSubstr("119900")));
@@ -292,7 +292,7 @@ TEST(TableNotes, AreOneOfAKind_WithNamesWhereTheyAreFew) {
 TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
   MeasuredRun run;
   const Table table = varied_table(run);
-  const Said said = expected_of(table);
+  const Stated stated = expected_of(table);
   const auto pivot = make_pivot(table, {});
   ASSERT_TRUE(pivot);
   const auto of_words = [](const std::string& cell) {
@@ -300,7 +300,7 @@ TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
     if (open != std::string::npos) return cell.substr(open + 1, cell.find(')') - open - 1);
     return cell.find(' ') != std::string::npos ? std::string() : cell;
   };
-  Said markdown, latex;
+  Stated markdown, latex;
   for (const std::string& line : lines_of(write_pivot(table, *pivot, TableFormat::markdown))) {
     if (!line.starts_with("| ") || line.find(" tokens |") != std::string::npos) continue;
     if (line.starts_with("| :")) continue;
@@ -313,7 +313,7 @@ TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
           is_baseline && words.empty() ? "baseline" : words;
     }
   }
-  EXPECT_EQ(markdown, said);
+  EXPECT_EQ(markdown, stated);
   for (const std::string& line : lines_of(write_pivot(table, *pivot, TableFormat::latex))) {
     const std::vector<std::string> cells = split(line.substr(0, line.size() - 3), " & ");
     if (cells.size() != 4 || cells[0] == "Contender") continue;
@@ -322,7 +322,7 @@ TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
     for (std::size_t i = 0; i < 3; ++i)
       latex[{name, std::vector<std::string>{"64", "256", "512"}[i]}] = of_latex(cells[i + 1]);
   }
-  EXPECT_EQ(latex, said);
+  EXPECT_EQ(latex, stated);
 }
 
 TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
@@ -334,9 +334,9 @@ TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
   cells[1].ratio = Ratio{.ratio = 0.9, .low = 0.8, .high = 1.1};
   cells[2].ratio = Ratio{.ratio = 64, .low = 0.1, .high = 900};
   cells[3].ratio = Ratio{.ratio = 64, .low = 2, .high = 900, .verdict = Verdict::slower};
-  std::vector<std::string> said;
-  for (const ComparedLine& line : comparison_lines(*comparison)) said.push_back(line.texts[3]);
-  EXPECT_THAT(std::vector(said.begin(), said.begin() + 4),
+  std::vector<std::string> stated;
+  for (const ComparedLine& line : comparison_lines(*comparison)) stated.push_back(line.texts[3]);
+  EXPECT_THAT(std::vector(stated.begin(), stated.begin() + 4),
               testing::ElementsAre("-50 %", "no difference shown", "too few samples", "slower"));
 
   std::vector<std::string> of_json, of_csv, of_markdown, of_latex_cells;
@@ -352,7 +352,7 @@ TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
                                               : words(cell["ratio_low"], cell["ratio"],
                                                       cell["ratio_high"], cell["verdict"]));
   }
-  EXPECT_EQ(of_json, said);
+  EXPECT_EQ(of_json, stated);
   const auto csv = lines_of(write_comparison(*comparison, TableFormat::csv));
   for (std::size_t i = 1; i < csv.size(); ++i) {
     const auto fields = csv_fields(csv[i]);
@@ -360,19 +360,19 @@ TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
                                        : words(std::stod(fields[5]), std::stod(fields[4]),
                                                std::stod(fields[6]), fields[7]));
   }
-  EXPECT_EQ(of_csv, said);
+  EXPECT_EQ(of_csv, stated);
   for (const std::string& line : lines_of(write_comparison(*comparison, TableFormat::markdown))) {
     if (line.starts_with("| ") && line.find("tokens |") != std::string::npos)
       of_markdown.push_back(trimmed(split(line.substr(2), " |").at(4)));
   }
-  EXPECT_EQ(of_markdown, said);
+  EXPECT_EQ(of_markdown, stated);
   for (const std::string& line : lines_of(write_comparison(*comparison, TableFormat::latex))) {
     const auto parts = split(line, " & ");
     if (parts.size() != 6 || parts[0] == "Setting") continue;
     of_latex_cells.push_back(
         std::regex_replace(parts[4], std::regex(R"(\$([^$\\]*)\\,\\%\$)"), "$1 %"));
   }
-  EXPECT_EQ(of_latex_cells, said);
+  EXPECT_EQ(of_latex_cells, stated);
 }
 
 }  // namespace

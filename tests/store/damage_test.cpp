@@ -479,7 +479,7 @@ bool stop_in_a_change(const std::filesystem::path& file, const RunId& run, int n
 
 TEST_F(Damage, FlippedBitsOfAJournalThatAKilledWriterLeft_TakeNothingAwaySilently) {
   std::mt19937_64 random(17);
-  int journals = 0, opened = 0, told = 0;
+  int journals = 0, opened = 0, reported = 0;
   for (int n = 1;; ++n) {
     const TemporaryFolder place;
     const auto file = place / "left.db", journal = place / "left.db-journal";
@@ -499,7 +499,7 @@ TEST_F(Damage, FlippedBitsOfAJournalThatAKilledWriterLeft_TakeNothingAwaySilentl
       if (!store) continue;
       ++opened;
       if (!store->check_integrity()) {
-        ++told;
+        ++reported;
       } else {
         expect_all_there(*store);
       }
@@ -508,7 +508,7 @@ TEST_F(Damage, FlippedBitsOfAJournalThatAKilledWriterLeft_TakeNothingAwaySilentl
   }
   EXPECT_GT(journals, 5);
   EXPECT_GT(opened, 100);
-  EXPECT_GT(told, 5);
+  EXPECT_GT(reported, 5);
 }
 
 }  // namespace

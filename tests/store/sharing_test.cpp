@@ -75,9 +75,9 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
 }
 
 /// Waits for a byte, then finds that another process is writing the database.
-[[noreturn]] void is_refused_when_told(const std::filesystem::path& file, int told) {
+[[noreturn]] void is_refused_when_reported(const std::filesystem::path& file, int reported) {
   char byte = 0;
-  if (read(told, &byte, 1) != 1) _exit(1);
+  if (read(reported, &byte, 1) != 1) _exit(1);
   Result<Store> store = Store::open(file, Store::Mode::existing);
   if (!store) _exit(2);
   store->set_busy_timeout(std::chrono::milliseconds(0));
@@ -124,7 +124,7 @@ TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t other = fork();
-  if (other == 0) is_refused_when_told(file, ends[0]);
+  if (other == 0) is_refused_when_reported(file, ends[0]);
 
   store::Database first = store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
   const store::Transaction held(first, SQLite::TransactionBehavior::IMMEDIATE);

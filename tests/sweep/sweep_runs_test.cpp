@@ -105,14 +105,15 @@ TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
   EXPECT_THAT(
       refused(R"({"pattern": "full", "implementation": "dense", "run": "f{window}.trec"})", qrels),
       HasSubstr("has no window"));
-  const auto asked = [&](std::string_view field) {
+  const auto requested = [&](std::string_view field) {
     return refused(fmt::format("{}, \"longformer/segment\"", full),
                    fmt::format("{}, \"effectiveness\": {{{}}}", qrels, field));
   };
-  EXPECT_THAT(asked(R"("baseline": "full")"), HasSubstr("which is no contender"));
-  EXPECT_THAT(asked(R"("baseline": "longformer/segment/4")"), HasSubstr("which has no \"run\""));
-  EXPECT_THAT(asked(R"("measure": "best")"), HasSubstr("best"));
-  EXPECT_THAT(asked(R"("margin": 0)"), HasSubstr("above 0"));
+  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is no contender"));
+  EXPECT_THAT(requested(R"("baseline": "longformer/segment/4")"),
+              HasSubstr("which has no \"run\""));
+  EXPECT_THAT(requested(R"("measure": "best")"), HasSubstr("best"));
+  EXPECT_THAT(requested(R"("margin": 0)"), HasSubstr("above 0"));
 }
 
 TEST_F(SweepRuns, NamesBecomeWhole_SoThatASweepCanBeRunFromElsewhere) {

@@ -61,9 +61,9 @@ TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
                                          lines[i]["document"].get<std::string>(),
                                          {.most_tokens = lines[i]["most"].get<std::int64_t>()});
     ASSERT_TRUE(pair.has_value()) << lines[i].dump();
-    const std::string told = fmt::format("{}\n{}", tokenizer_->document_type(),
-                                         fmt::join(tests::whole(*tokenizer_, *pair), " "));
-    EXPECT_EQ(fmt::format("{:08x}", tests::crc32(told)), wanted[i]) << lines[i].dump();
+    const std::string reported = fmt::format("{}\n{}", tokenizer_->document_type(),
+                                             fmt::join(tests::whole(*tokenizer_, *pair), " "));
+    EXPECT_EQ(fmt::format("{:08x}", tests::crc32(reported)), wanted[i]) << lines[i].dump();
   }
 }
 

@@ -144,12 +144,12 @@ TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
   constexpr double step = 0x1p-12;
   for (int draw = 0; draw < 4; ++draw) {
     const ModelWeights ahead(drawn_weights()->config(), copies(false));
-    const ModelWeights behind(drawn_weights()->config(), copies(false));
+    const ModelWeights after(drawn_weights()->config(), copies(false));
     double expected = 0;
     double squares = 0;  // of the gradients: a direction may lie across them
     for (const auto& [name, gradient] : gradients) {
       at::Tensor up = ahead.tensor(name);
-      at::Tensor down = behind.tensor(name);
+      at::Tensor down = after.tensor(name);
       const at::Tensor way = at::empty(up.sizes(), at::kFloat).normal_(0, step, generator);
       up += way;
       down -= way;
@@ -160,7 +160,7 @@ TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
     }
     const ModelVariant variant = variant_of(GetParam());
     const double risen = reference_value(ahead, variant).item<double>() -
-                         reference_value(behind, variant).item<double>();
+                         reference_value(after, variant).item<double>();
     EXPECT_NEAR(risen, expected, 2e-4 * 2 * step * std::sqrt(squares)) << draw;
   }
 }

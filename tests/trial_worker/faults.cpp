@@ -35,7 +35,7 @@ constexpr std::array faults{
     Fault{"trial-eats-unseen", "takes memory past the counted allocators until there is none",
           eat_memory_unseen},
     Fault{"trial-unseen-memory", "takes 100 MiB past the counted allocators in every call",
-          take_memory_beside_the_workspace},
+          take_memory_outside_the_workspace},
 };
 
 class PreparedFaulty final : public PreparedImitation {

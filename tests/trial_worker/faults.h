@@ -43,6 +43,6 @@ void change_an_input(const Answered&);
 // memory_eaters.cpp
 void ask_for_all_memory(const Answered&);
 void eat_memory_unseen(const Answered&);
-void take_memory_beside_the_workspace(const Answered&);
+void take_memory_outside_the_workspace(const Answered&);
 
 }  // namespace attnscope::trial

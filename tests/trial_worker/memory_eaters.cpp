@@ -54,7 +54,7 @@ void eat_memory_unseen(const Answered&) {
   while (true) taken.emplace_back(static_cast<std::size_t>(mebibyte), '\1');
 }
 
-void take_memory_beside_the_workspace(const Answered&) {
+void take_memory_outside_the_workspace(const Answered&) {
   std::vector<char> touched(static_cast<std::size_t>(100 * mebibyte), '\1');
   // What is written is read, so that the writing is not left out.
   static_cast<void>(*static_cast<volatile char*>(&touched.back()));

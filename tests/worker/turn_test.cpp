@@ -92,25 +92,25 @@ TEST_F(TurnTest, ThoseWhoWait_ComeInTheOrderOfTheirArrival) {
 }
 
 TEST_F(TurnTest, KilledProcess_HoldsNothingAnyMore) {
-  std::array<int, 2> told{};
-  ASSERT_EQ(pipe(told.data()), 0);
+  std::array<int, 2> reported{};
+  ASSERT_EQ(pipe(reported.data()), 0);
   const pid_t child = fork();
   if (child == 0) {
     Turn turn = turn_of("run 'killed'");
     const char came = comes(turn) ? 'y' : 'n';
-    if (::write(told[1], &came, 1) != 1) _exit(1);
+    if (::write(reported[1], &came, 1) != 1) _exit(1);
     while (true) pause();
   }
   char came = 0;
-  ASSERT_EQ(::read(told[0], &came, 1), 1);
+  ASSERT_EQ(::read(reported[0], &came, 1), 1);
   EXPECT_EQ(came, 'y');
   Turn next = turn_of("next");
   EXPECT_FALSE(comes(next));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(comes(next));
-  close(told[0]);
-  close(told[1]);
+  close(reported[0]);
+  close(reported[1]);
 }
 
 TEST_F(TurnTest, ProgramsThatTheHolderStarts_DoNotInheritTheTurn) {

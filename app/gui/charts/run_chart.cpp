@@ -468,8 +468,8 @@ void RunChart::keyPressEvent(QKeyEvent* event) {
   command->act();
   describe();
   if (accessibleDescription() == before) return;
-  QAccessibleValueChangeEvent told(this, current_value());
-  QAccessible::updateAccessibility(&told);
+  QAccessibleValueChangeEvent reported(this, current_value());
+  QAccessible::updateAccessibility(&reported);
   update();
 }
 

@@ -63,7 +63,7 @@ CostRow::Value limit_value(const PatternCounts& counts, const MachineCeilings& m
 }
 
 CostRow::Value executed_value(const CountedPattern& side, const QString& id) {
-  const auto found = std::ranges::find(side.implementations, id, &ForeseenCost::id);
+  const auto found = std::ranges::find(side.implementations, id, &EstimatedCost::id);
   if (found == side.implementations.end() || !side.counts) return {};
   if (!found->reason.isEmpty()) return {.note = found->reason};
   const double useful = side.counts->flop;
@@ -139,7 +139,7 @@ std::vector<CostRow> cost_rows(const CountedPattern& a, const std::optional<Coun
   QStringList ids;
   for (const CountedPattern* side : {&a, b ? &*b : nullptr}) {
     if (!side) continue;
-    for (const ForeseenCost& cost : side->implementations) {
+    for (const EstimatedCost& cost : side->implementations) {
       if (!ids.contains(cost.id)) ids.append(cost.id);
     }
   }

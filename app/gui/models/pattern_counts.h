@@ -39,7 +39,7 @@ struct PatternLimit {
 struct CountedPattern {
   QString title;
   std::optional<PatternCounts> counts;  // none: not known
-  QList<ForeseenCost> implementations;
+  QList<EstimatedCost> implementations;
 };
 
 /// Unknown values are shown as a dash.

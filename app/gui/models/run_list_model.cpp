@@ -288,7 +288,7 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
   if (typed == words(title_of(run))) return false;
   // The sweep's own name is not stored as a second name.
   const bool own = typed != words(run.start.sweep_name);
-  Q_EMIT rename_asked(words(run.id.uuid), own ? typed : QString());
+  Q_EMIT rename_requested(words(run.id.uuid), own ? typed : QString());
   return true;
 }
 

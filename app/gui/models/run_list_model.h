@@ -69,7 +69,7 @@ class RunListModel : public QAbstractListModel {
   [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
 
  Q_SIGNALS:
-  void rename_asked(const QString& uuid, const QString& name);
+  void rename_requested(const QString& uuid, const QString& name);
 
  private:
   void set_rows(std::vector<Listed> rows);

@@ -40,21 +40,21 @@ void CheckpointInspection::compute(const CheckpointQuestion& question) {
   QDir().mkpath(folder());
   const QString document = QStringLiteral("document.txt");
   const QString pattern = QStringLiteral("pattern.json");
-  Question asked{
+  Question requested{
       .arguments = {QStringLiteral("inspect"), QStringLiteral("--checkpoint=") + question.folder,
                     QStringLiteral("--query=") + question.query,
                     QStringLiteral("--document-file=") + path_of(document),
                     QStringLiteral("--output=") + file_},
       .files = {{document, question.document.toStdString()}}};
   if (question.attention) {
-    asked.files.emplace(pattern, pattern_json(question.attention->pattern));
-    asked.arguments.append(QStringLiteral("--pattern=") + path_of(pattern));
+    requested.files.emplace(pattern, pattern_json(question.attention->pattern));
+    requested.arguments.append(QStringLiteral("--pattern=") + path_of(pattern));
     if (question.attention->window) {
-      asked.arguments.append(QStringLiteral("--window=") +
-                             words(question.attention->window->text()));
+      requested.arguments.append(QStringLiteral("--window=") +
+                                 words(question.attention->window->text()));
     }
   }
-  put(std::move(asked));
+  put(std::move(requested));
 }
 
 bool CheckpointInspection::read(const QByteArray&) {

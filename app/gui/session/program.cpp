@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds usual_patience = 2min;  // a busy machine loads LibTorch slowly
 constexpr int killed_ms = 2000;                             // time for a killed process to end
 constexpr qsizetype most_printed = 16 << 20;                // bytes; an answer is much shorter
-constexpr qsizetype most_said = 64 << 10;  // bytes from the end, which contain the last sentence
+constexpr qsizetype most_stated = 64 << 10;  // bytes from the end, which contain the last sentence
 
 /// Describes the end of a process that printed no message.
 QString end_in_words(int exit_code, QProcess::ExitStatus status) {
@@ -149,7 +149,7 @@ void ProgramQuestion::start() {
       return fail(words(written.error().message));
   }
   printed_.clear();
-  said_.clear();
+  stated_.clear();
   process_ = new QProcess(this);
   connect(process_, &QProcess::readyReadStandardOutput, this, &ProgramQuestion::take_output);
   connect(process_, &QProcess::readyReadStandardError, this, &ProgramQuestion::take_output);
@@ -177,7 +177,7 @@ void ProgramQuestion::give_up() {
 
 void ProgramQuestion::take_output() {
   printed_ += process_->readAllStandardOutput();
-  said_ = (said_ + process_->readAllStandardError()).right(most_said);
+  stated_ = (stated_ + process_->readAllStandardError()).right(most_stated);
   if (printed_.size() > most_printed)
     fail(tr("attnscope printed more than any answer is long, and was ended."));
 }
@@ -186,7 +186,7 @@ void ProgramQuestion::finished(int exit_code, QProcess::ExitStatus status) {
   take_output();
   if (!process_) return;
   if (exit_code != 0 || status == QProcess::CrashExit) {
-    const QString sentence = last_sentence(said_);
+    const QString sentence = last_sentence(stated_);
     return fail(sentence.isEmpty() ? end_in_words(exit_code, status) : sentence);
   }
   if (!read(std::exchange(printed_, {})))

@@ -92,7 +92,7 @@ class ProgramQuestion : public QObject {
   QTemporaryDir folder_;
   Question question_;
   QProcess* process_ = nullptr;  // of the pending question
-  QByteArray printed_, said_;    // its standard output, and the end of its standard error
+  QByteArray printed_, stated_;  // its standard output, and the end of its standard error
   QString problem_;
   bool is_asking_ = false;
 };

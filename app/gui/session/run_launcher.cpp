@@ -35,7 +35,7 @@ QDateTime curve_time(const QString& folder) {
 }
 
 /// The last sentence of a child's standard error.
-QString said_in(const QString& file) {
+QString stated_in(const QString& file) {
   constexpr qint64 most_of_log = 64 << 10;
   QFile log(file);
   if (!log.open(QIODevice::ReadOnly)) return {};
@@ -141,15 +141,15 @@ bool RunLauncher::watch_training(Child& child) {
     Q_EMIT training_begun(child.folder);
   }
   if (goes_on) return true;
-  const QString said = said_in(child.log);
+  const QString text = stated_in(child.log);
   if (child.has_begun) {
     // The weights are written last: a folder that contains them is complete.
     const bool is_whole =
         QFileInfo::exists(QDir(child.folder).filePath(QStringLiteral("model.safetensors")));
-    Q_EMIT training_ended(child.folder, said, is_whole);
+    Q_EMIT training_ended(child.folder, text, is_whole);
   } else {
-    Q_EMIT training_refused(said.isEmpty() ? tr("The training ended without a word. Was it killed?")
-                                           : said);
+    Q_EMIT training_refused(text.isEmpty() ? tr("The training ended without a word. Was it killed?")
+                                           : text);
   }
   return false;
 }
@@ -166,12 +166,13 @@ void RunLauncher::cancel(const RunInfo& run) {
 }
 
 void RunLauncher::pause(const RunInfo& run) {
-  if (const Status asked = ask_to_pause(run); !asked) Q_EMIT failed(words(asked.error().message));
+  if (const Status requested = ask_to_pause(run); !requested)
+    Q_EMIT failed(words(requested.error().message));
 }
 
 void RunLauncher::go_on(const RunInfo& run) {
-  if (const Status asked = ask_to_continue(run); !asked)
-    Q_EMIT failed(words(asked.error().message));
+  if (const Status requested = ask_to_continue(run); !requested)
+    Q_EMIT failed(words(requested.error().message));
 }
 
 void RunLauncher::see_runs(const RunListPointer& runs) {
@@ -197,7 +198,7 @@ void RunLauncher::watch() {
       Q_EMIT started(words(begun->info.id.uuid));
     } else if (is_running(child.process_id)) {
       waiting.push_back(child);
-    } else if (const QString sentence = said_in(child.log); !sentence.isEmpty()) {
+    } else if (const QString sentence = stated_in(child.log); !sentence.isEmpty()) {
       Q_EMIT failed(sentence);
     } else if (child.looks < looks_after_end) {
       // It printed nothing, so it has finished a run that one of the next store reads shows.

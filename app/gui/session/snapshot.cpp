@@ -242,7 +242,8 @@ void draw(RunSnapshot& run) {
 }
 
 /// A question has its own lengths and covers every contender, whatever the charts hold fixed.
-constexpr std::array<std::string_view, 3> asked_keys{"sequence_tokens", "query_tokens", "window"};
+constexpr std::array<std::string_view, 3> requested_keys{"sequence_tokens", "query_tokens",
+                                                         "window"};
 
 /// Capitalized and with a full stop, for display next to a field.
 QString sentence(const std::string& message) {
@@ -333,12 +334,12 @@ Result<RunListPointer> read_run_list(const Store& store) {
   return RunListPointer(std::move(list));
 }
 
-AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
+AnswerPointer find_answer(const RunSnapshot& run, const RequestedQuestion& requested) {
   auto answer = std::make_shared<AnswerSnapshot>();
-  report::Question question = asked.question;
-  if (!asked.lengths_file.isEmpty()) {
+  report::Question question = requested.question;
+  if (!requested.lengths_file.isEmpty()) {
     Result<report::DocumentLengths> lengths =
-        report::read_document_lengths(asked.lengths_file.toStdString(), question.of_sequences);
+        report::read_document_lengths(requested.lengths_file.toStdString(), question.of_sequences);
     if (!lengths) {
       answer->lengths_problem = sentence(lengths.error().message);
       return answer;
@@ -348,7 +349,7 @@ AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
   std::vector<const report::Row*> rows;
   rows.reserve(run.table.rows.size());
   for (const report::Row& row : run.table.rows) {
-    if (report::is_in(run.slice, row, asked_keys)) rows.push_back(&row);
+    if (report::is_in(run.slice, row, requested_keys)) rows.push_back(&row);
   }
   answer->settings = report::make_advice(run.table.run, run.table.baseline, rows, question);
   if (answer->settings.empty() && !rows.empty())

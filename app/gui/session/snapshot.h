@@ -120,10 +120,10 @@ using RunPointer = std::shared_ptr<const RunSnapshot>;
 [[nodiscard]] Result<RunListPointer> read_run_list(const Store& store);
 
 /// A question whose lengths may still be in their file.
-struct AskedQuestion {
+struct RequestedQuestion {
   report::Question question = {};
   QString lengths_file = {};  // empty: the question contains them
-  friend bool operator==(const AskedQuestion&, const AskedQuestion&) = default;
+  friend bool operator==(const RequestedQuestion&, const RequestedQuestion&) = default;
 };
 
 struct AnswerSnapshot {
@@ -133,7 +133,7 @@ struct AnswerSnapshot {
 };
 using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;
 
-[[nodiscard]] AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked);
+[[nodiscard]] AnswerPointer find_answer(const RunSnapshot& run, const RequestedQuestion& requested);
 
 }  // namespace attnscope::gui
 

@@ -173,25 +173,25 @@ void StoreReader::read_list() {
   }
   could_read();
   list_ = *list;
-  tell_list();
+  report_list();
   read_live_heats();
   check_when_idle();
 }
 
-void StoreReader::tell_list() {
+void StoreReader::report_list() {
   if (!list_) return;
-  RunListPointer told = list_;
+  RunListPointer reported = list_;
   for (const Request& request : requests_) {
     if (!request.show) continue;
-    auto with_words = std::make_shared<RunListSnapshot>(*told);
+    auto with_words = std::make_shared<RunListSnapshot>(*reported);
     for (RunEntry& entry : with_words->runs) {
       if (!request.uuids.contains(words(entry.info.id.uuid))) continue;
       request.show(entry.info);
       entry.is_stored = false;
     }
-    told = with_words;
+    reported = with_words;
   }
-  Q_EMIT runs_changed(told);
+  Q_EMIT runs_changed(reported);
 }
 
 void StoreReader::read_live_heats() {
@@ -244,11 +244,11 @@ void StoreReader::cannot_read(const Error& error) {
   reading_waits_ = false;
   end_wait_if_free();
   const QString sentence = words(error.message);
-  if (sentence != std::exchange(said_, sentence)) Q_EMIT failed(sentence);
+  if (sentence != std::exchange(stated_, sentence)) Q_EMIT failed(sentence);
 }
 
 void StoreReader::could_read() {
-  said_.clear();
+  stated_.clear();
   reading_waits_ = false;
   end_wait_if_free();
 }
@@ -350,7 +350,7 @@ void StoreReader::write_words(const QStringList& uuids, const QString& typed,
     Q_EMIT written_down();
   };
   change(Request{.ask = std::move(write), .end = end, .uuids = uuids, .show = std::move(show)});
-  if (!requests_.empty()) tell_list();
+  if (!requests_.empty()) report_list();
 }
 
 void StoreReader::rename_run(const QString& uuid, const QString& name) {

@@ -126,7 +126,7 @@ class StoreReader : public QObject {
   void write_words(const QStringList& uuids, const QString& typed, std::function<Status()> write,
                    std::function<void(RunInfo&)> show);
   /// Emits the list as read, with the texts that wait to be stored.
-  void tell_list();
+  void report_list();
   [[nodiscard]] bool writable();
   /// Executes the request if the database is writable. `end` receives the outcome.
   void change(Request request);
@@ -149,7 +149,7 @@ class StoreReader : public QObject {
   bool reading_waits_ = false;    // for the same lock
   bool is_waiting_ = false;       // and the window was notified
   bool is_gone_ = false;          // likewise
-  QString said_;                  // the last read error, so that it is not reported twice a second
+  QString stated_;                // the last read error, so that it is not reported twice a second
   std::int64_t seen_version_ = -1;
   RunListPointer list_;
   HeatsPointer heats_;  // of the live run

@@ -122,8 +122,8 @@ PatternAndImplementation pair_of(const Json& contender) {
   if (contender.is_object()) {
     std::string pattern = text_in(contender, contender.contains("model") ? "model" : "pattern");
     for (const ModelRowOption& option : model_row_options()) {
-      const auto asked = contender.find(option.field);
-      if (asked != contender.end() && *asked == true) pattern.append(option.ending);
+      const auto requested = contender.find(option.field);
+      if (requested != contender.end() && *requested == true) pattern.append(option.ending);
     }
     return {words(pattern), words(text_in(contender, "implementation"))};
   }

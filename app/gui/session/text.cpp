@@ -8,10 +8,10 @@ namespace attnscope::gui {
 QString unbroken(QString text) {
   static const QRegularExpression blank(QStringLiteral(
       "(?<=\\S) (?==)|(?<==) (?=\\S)|(?<=\\d) (?=(ms|µs|ns|s|[kMG]i?B|tokens)\\b|%)"));
-  static const QRegularExpression behind(QStringLiteral("(?<=\\w)([-/|])"));
+  static const QRegularExpression after(QStringLiteral("(?<=\\w)([-/|])"));
   static const QRegularExpression before(QStringLiteral("([-/|])(?=\\w)"));
   text.replace(blank, QString(QChar::Nbsp));
-  text.replace(behind, QStringLiteral("\u2060\\1"));
+  text.replace(after, QStringLiteral("\u2060\\1"));
   return text.replace(before, QStringLiteral("\\1\u2060"));
 }
 

@@ -72,7 +72,7 @@ class ImplementationList : public ListQuestion<ListedImplementation> {
   QStringList programs_;
 };
 
-struct ForeseenCost {
+struct EstimatedCost {
   QString id;
   QString reason;  // why it does not support the pattern; empty: it does
   double executed_flop = 0;
@@ -87,7 +87,7 @@ struct CostQuestion {
   int heads = 12, head_dim = 32;
 };
 
-class ImplementationCosts : public ListQuestion<ForeseenCost> {
+class ImplementationCosts : public ListQuestion<EstimatedCost> {
  public:
   explicit ImplementationCosts(QObject* parent = nullptr);
   void ask(const CostQuestion& question);

@@ -40,7 +40,7 @@ bool is_of_numbers(const QString& text) {
 
 /// Lengths, or the file that contains them: any text with characters other than digits, separators
 /// and "x".
-Status read_documents(const QString& text, AskedQuestion& into) {
+Status read_documents(const QString& text, RequestedQuestion& into) {
   if (text.isEmpty()) {
     return fail("Give a length, as in 512, several, as in 300, 200, 4x100, or a file of them.");
   }
@@ -58,7 +58,7 @@ Status read_documents(const QString& text, AskedQuestion& into) {
   return {};
 }
 
-Status read_query_tokens(const QString& text, AskedQuestion& into) {
+Status read_query_tokens(const QString& text, RequestedQuestion& into) {
   if (text.isEmpty()) return {};
   bool is_number = false;
   const qlonglong tokens = text.toLongLong(&is_number);
@@ -70,7 +70,7 @@ Status read_query_tokens(const QString& text, AskedQuestion& into) {
   return {};
 }
 
-Status read_candidates(const QString& text, AskedQuestion& into) {
+Status read_candidates(const QString& text, RequestedQuestion& into) {
   bool is_number = false;
   const qlonglong count = text.toLongLong(&is_number);
   if (!is_number || count < 1 || count > most_candidates) {
@@ -84,7 +84,7 @@ Status read_candidates(const QString& text, AskedQuestion& into) {
 /// Reads a limit into that part of the question, times `unit`; empty: no limit. `example` shows the
 /// format.
 auto limit_reader(std::optional<double> report::Question::*part, double unit, const char* example) {
-  return [part, unit, example](const QString& text, AskedQuestion& into) -> Status {
+  return [part, unit, example](const QString& text, RequestedQuestion& into) -> Status {
     if (text.isEmpty()) return {};
     bool is_number = false;
     const double limit = text.toDouble(&is_number);
@@ -166,15 +166,15 @@ QString AnswerFields::problem() const {
 }
 
 void AnswerFields::check() {
-  AskedQuestion asked;
-  asked.question.of_sequences = ui_->lengths_of->currentIndex() == 1;
+  RequestedQuestion requested;
+  requested.question.of_sequences = ui_->lengths_of->currentIndex() == 1;
   bool is_whole = true;
   for (const Field& field : fields_) {
-    const Status status = field.read(field.edit->text().trimmed(), asked);
+    const Status status = field.read(field.edit->text().trimmed(), requested);
     field.problem->set_problem(status ? QString() : words(status.error().message));
     is_whole = is_whole && status.has_value();
   }
-  asked_ = is_whole ? std::optional(std::move(asked)) : std::nullopt;
+  requested_ = is_whole ? std::optional(std::move(requested)) : std::nullopt;
 }
 
 QLineEdit* AnswerFields::documents() const {
@@ -182,7 +182,7 @@ QLineEdit* AnswerFields::documents() const {
 }
 
 void AnswerFields::set_file_problem(const QString& sentence) {
-  if (asked_ && !asked_->lengths_file.isEmpty())
+  if (requested_ && !requested_->lengths_file.isEmpty())
     ui_->document_tokens_problem->set_problem(sentence);
 }
 

@@ -28,7 +28,7 @@ class AnswerFields : public QWidget {
   ~AnswerFields() override;
 
   /// Nothing while a field is invalid.
-  [[nodiscard]] const std::optional<AskedQuestion>& asked() const { return asked_; }
+  [[nodiscard]] const std::optional<RequestedQuestion>& requested() const { return requested_; }
   /// Fills in the lengths and candidates of a cell, unless the user has typed their own.
   void begin_with(const report::Row& row);
   /// Error of the file of lengths, which is read elsewhere; empty: no error.
@@ -44,7 +44,7 @@ class AnswerFields : public QWidget {
   void file_wanted();
 
  private:
-  using Reader = std::function<Status(const QString& text, AskedQuestion& into)>;
+  using Reader = std::function<Status(const QString& text, RequestedQuestion& into)>;
   struct Field {
     QLineEdit* edit = nullptr;
     ProblemLabel* problem = nullptr;
@@ -55,7 +55,7 @@ class AnswerFields : public QWidget {
 
   std::unique_ptr<Ui::AnswerFields> ui_;
   std::vector<Field> fields_;
-  std::optional<AskedQuestion> asked_;
+  std::optional<RequestedQuestion> requested_;
 };
 
 }  // namespace attnscope::gui

@@ -252,12 +252,12 @@ void AnswerPanel::ask() {
                     : tr("There is nothing to answer from: choose a run with a finished heat, or "
                          "start one with New run (Ctrl+N)."));
   }
-  const std::optional<AskedQuestion>& asked = fields_->asked();
-  if (!asked) {
+  const std::optional<RequestedQuestion>& requested = fields_->requested();
+  if (!requested) {
     show_answer(nullptr);
     return say(fields_->problem());
   }
-  job_.start([run = run_, question = *asked, this](const LatestJob::Token& token) {
+  job_.start([run = run_, question = *requested, this](const LatestJob::Token& token) {
     token.deliver([this, answer = find_answer(*run, question)] { show_answer(answer); });
   });
 }
@@ -322,7 +322,8 @@ void AnswerPanel::say(const QString& sentence) {
 
 void AnswerPanel::measure() {
   const report::Advice* shown = advice();
-  if (shown && !shown->to_measure.empty()) Q_EMIT measure_asked(words(report::exact_sweep(*shown)));
+  if (shown && !shown->to_measure.empty())
+    Q_EMIT measure_requested(words(report::exact_sweep(*shown)));
 }
 
 QString AnswerPanel::text() const {

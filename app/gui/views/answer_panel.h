@@ -47,7 +47,7 @@ class AnswerPanel : public QWidget {
 
  Q_SIGNALS:
   /// A sweep of the shown setting, with the lengths that the answer lacks.
-  void measure_asked(const QString& sweep_text);
+  void measure_requested(const QString& sweep_text);
   /// The user opens the question; the panel must be made visible.
   void question_wanted();
   void succeeded(const QString& sentence);

@@ -140,10 +140,10 @@ void AttentionPage::ask_for_checkpoint() {
   auto* dialog = new CheckpointDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &CheckpointDialog::written, this,
-          [this](const QString& file, const QVariantMap& beside) {
+          [this](const QString& file, const QVariantMap& alongside) {
             session_.open(file);
-            if (!beside.value(QStringLiteral("title")).toString().isEmpty())
-              source_->second()->restore(beside);
+            if (!alongside.value(QStringLiteral("title")).toString().isEmpty())
+              source_->second()->restore(alongside);
           });
   dialog->open();
 }
@@ -477,7 +477,7 @@ QString AttentionPage::run_words() const {
 // Runs the dump's own problem, under its patterns.
 void AttentionPage::run() {
   if (!session_.dump() || session_.regions()) {
-    Q_EMIT run_asked({});
+    Q_EMIT run_requested({});
     return;
   }
   const DumpInfo& info = session_.dump()->info();
@@ -495,7 +495,7 @@ void AttentionPage::run() {
   }
   const Result<QString> sweep = sweep_of(wish);
   if (!sweep) return messages_->show_error(words(sweep.error().message));
-  Q_EMIT run_asked(*sweep);
+  Q_EMIT run_requested(*sweep);
 }
 
 }  // namespace attnscope::gui

@@ -175,7 +175,7 @@ CellPanel::CellPanel(QWidget* parent)
   samples_->set_placeholder(tr("No samples: choose a cell in the table, or a value in a chart"));
   connect(samples_, &charts::RunChart::export_wanted, this, [this] {
     export_chart(*samples_, QStringLiteral("samples"),
-                 [this](const QString& said) { Q_EMIT succeeded(said); });
+                 [this](const QString& stated) { Q_EMIT succeeded(stated); });
   });
   setMinimumWidth(16 * fontMetrics().averageCharWidth());
   show_cell(nullptr, std::nullopt);

@@ -25,7 +25,7 @@ const auto query_key = QStringLiteral("attention/checkpoint/query");
 const auto document_key = QStringLiteral("attention/checkpoint/document");
 const auto comparison_key = QStringLiteral("attention/checkpoint/comparison");
 const auto pair_key = QStringLiteral("attention/checkpoint/pair");
-const auto beside_key = QStringLiteral("attention/checkpoint/beside");
+const auto side_by_side_key = QStringLiteral("attention/checkpoint/beside");
 constexpr std::uintmax_t most_document_bytes = 4U << 20U;
 constexpr std::uintmax_t most_comparison_bytes = 256U << 20U;
 constexpr int most_kept_letters = 20'000;  // of a document, in the settings
@@ -40,8 +40,8 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
   ui_->checkpoint_query->setText(settings.value(query_key).toString());
   ui_->checkpoint_document->setPlainText(settings.value(document_key).toString());
   ui_->checkpoint_pattern->offer(&patterns_, tr("The checkpoint's own"));
-  ui_->checkpoint_beside->offer(&patterns_, tr("None"));
-  ui_->checkpoint_beside->restore(settings.value(beside_key).toMap());
+  ui_->checkpoint_compared->offer(&patterns_, tr("None"));
+  ui_->checkpoint_compared->restore(settings.value(side_by_side_key).toMap());
   build();
   // The last comparison, if it still exists; the texts stay those that were last used.
   if (const QString file = settings.value(comparison_key).toString(); QFileInfo::exists(file)) {
@@ -58,7 +58,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
   connect(&inspection_, &CheckpointInspection::changed, this, &CheckpointDialog::busy_changed);
   connect(&inspection_, &CheckpointInspection::answered, this, [this] {
     if (!inspection_.problem().isEmpty()) return;
-    Q_EMIT written(inspection_.file(), ui_->checkpoint_beside->chosen());
+    Q_EMIT written(inspection_.file(), ui_->checkpoint_compared->chosen());
     accept();
   });
   connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::forget);
@@ -150,7 +150,7 @@ void CheckpointDialog::busy_changed() {
   ui_->checkpoint_progress->setVisible(busy);
   for (QWidget* input : std::initializer_list<QWidget*>{
            ui_->checkpoint_folder, ui_->checkpoint_query, ui_->checkpoint_document,
-           ui_->checkpoint_pattern, ui_->checkpoint_beside}) {
+           ui_->checkpoint_pattern, ui_->checkpoint_compared}) {
     input->setEnabled(!busy);
   }
   changed();
@@ -161,7 +161,7 @@ void CheckpointDialog::compute() {
   QSettings settings;
   settings.setValue(checkpoint_folder_key, ui_->checkpoint_folder->text());
   settings.setValue(pair_key, ui_->checkpoint_pair->currentIndex());
-  settings.setValue(beside_key, ui_->checkpoint_beside->chosen());
+  settings.setValue(side_by_side_key, ui_->checkpoint_compared->chosen());
   settings.setValue(query_key, ui_->checkpoint_query->text());
   settings.setValue(document_key, ui_->checkpoint_document->toPlainText().left(most_kept_letters));
   inspection_.compute({.folder = ui_->checkpoint_folder->text(),

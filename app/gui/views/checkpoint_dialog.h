@@ -34,7 +34,7 @@ class CheckpointDialog : public QDialog {
 
  Q_SIGNALS:
   /// Emitted as the dialog closes. `beside`: the PatternPicker's choice to compare with.
-  void written(const QString& file, const QVariantMap& beside);
+  void written(const QString& file, const QVariantMap& alongside);
 
  private:
   void build();

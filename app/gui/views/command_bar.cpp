@@ -83,7 +83,7 @@ CommandBar::CommandBar(QWidget* parent)
   connect(cancel_, &QAction::triggered, this, [this] {
     cancel_->setEnabled(false);
     cancel_->setText(tr("Stopping…"));
-    Q_EMIT cancel_asked(live_);
+    Q_EMIT cancel_requested(live_);
   });
   connect(copy_, &QAction::triggered, this, [this] { copy_table(format_); });
   connect(export_, &QAction::triggered, this, [this] {

@@ -43,7 +43,7 @@ class CommandBar : public QToolBar {
   [[nodiscard]] QComboBox* device_picker() const { return device_; }
 
  Q_SIGNALS:
-  void cancel_asked(const QString& uuid);
+  void cancel_requested(const QString& uuid);
   void device_chosen(const QString& kind);
 
  private:

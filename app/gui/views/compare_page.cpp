@@ -32,7 +32,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
       run_list_(new RunListPanel(runs, store)),
       run_view_(new RunView),
       answer_(new AnswerPanel),
-      beside_view_(new BesideView),
+      side_by_side_view_(new SideBySideView),
       place_(new MessageBar),
       published_view_(new PublishedView),
       comparison_view_(new ComparisonView),
@@ -71,17 +71,17 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(run_list_, &RunListPanel::nothing_chosen, this, [this] {
     if (run_list_->section() == RunListPanel::runs_section) runs_changed();
   });
-  connect(comparison_view_, &ComparisonView::swap_asked, store.reader(),
+  connect(comparison_view_, &ComparisonView::swap_requested, store.reader(),
           &StoreReader::compare_runs);
   connect(comparison_view_, &ComparisonView::succeeded, this, &Page::succeeded);
   connect(comparison_view_, &ComparisonView::closed, this, [this] {
     show_body(run_body_);
     Q_EMIT offers_changed();
   });
-  connect(quick_, &QPushButton::clicked, this, &ComparePage::quick_sweep_asked);
+  connect(quick_, &QPushButton::clicked, this, &ComparePage::quick_sweep_requested);
   connect(run_view_, &RunView::succeeded, this, &Page::succeeded);
   connect(run_view_, &RunView::failed, this, &Page::failed);
-  connect(answer_, &AnswerPanel::measure_asked, this, &Page::run_asked);
+  connect(answer_, &AnswerPanel::measure_requested, this, &Page::run_requested);
   connect(answer_, &AnswerPanel::succeeded, this, &Page::succeeded);
   connect(answer_, &AnswerPanel::failed, this, &Page::failed);
   for (const QWidget* part : std::initializer_list<const QWidget*>{answer_, run_view_})
@@ -91,7 +91,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
   connect(this, &Page::failed, messages_,
           [this](const QString& sentence) { messages_->show_error(sentence); });
-  connect(messages_, &MessageBar::mend_asked, store.reader(), &StoreReader::open);
+  connect(messages_, &MessageBar::fix_requested, store.reader(), &StoreReader::open);
 }
 
 QWidget* ComparePage::build_side() {
@@ -120,7 +120,7 @@ QWidget* ComparePage::build_run() {
   auto* layout = new QVBoxLayout(run);
   layout->addWidget(place_);
   run_view_->add_tab(answer_, tr("Answer"), QLatin1String(RunView::answer_tab), 0);
-  run_view_->add_tab(beside_view_, tr("Published"), QStringLiteral("published"));
+  run_view_->add_tab(side_by_side_view_, tr("Published"), QStringLiteral("published"));
   layout->addWidget(run_view_, 1);
   return run;
 }
@@ -148,7 +148,7 @@ void ComparePage::say_place(const QString& uuid) {
                           "on %2). The quick sweep "
                           "measures your machine in less than a minute.")
                            .arg(words(title_of(info)), words(info.start.device)),
-                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
+                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_requested(); });
   } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
@@ -228,7 +228,7 @@ QString ComparePage::run_words() const {
 }
 
 void ComparePage::run() {
-  Q_EMIT run_asked({});
+  Q_EMIT run_requested({});
 }
 
 QList<Page::PageActions> ComparePage::page_actions() const {
@@ -247,7 +247,7 @@ void ComparePage::show_run(const RunPointer& run) {
   run_view_->show_run(run);
   show_progress();
   answer_->show_run(run_view_->run());
-  beside_view_->show_run(run);
+  side_by_side_view_->show_run(run);
   Q_EMIT offers_changed();
 }
 

@@ -12,7 +12,7 @@ class QPushButton;
 namespace attnscope::gui {
 
 class AnswerPanel;
-class BesideView;
+class SideBySideView;
 class ComparisonView;
 class MessageBar;
 class ProgressStrip;
@@ -58,7 +58,7 @@ class ComparePage : public Page {
   [[nodiscard]] ProgressStrip* progress() const { return progress_; }
   [[nodiscard]] RunListPanel* run_list() const { return run_list_; }
   [[nodiscard]] PublishedView* published_view() const { return published_view_; }
-  [[nodiscard]] BesideView* beside_view() const { return beside_view_; }
+  [[nodiscard]] SideBySideView* side_by_side_view() const { return side_by_side_view_; }
   /// Shows that a run is read-only or in the trash.
   [[nodiscard]] MessageBar* place() const { return place_; }
   [[nodiscard]] ComparisonView* comparison_view() const { return comparison_view_; }
@@ -67,7 +67,7 @@ class ComparePage : public Page {
   [[nodiscard]] QPushButton* quick_button() const { return quick_; }
 
  Q_SIGNALS:
-  void quick_sweep_asked();
+  void quick_sweep_requested();
 
  private:
   QWidget* build_side();
@@ -90,7 +90,7 @@ class ComparePage : public Page {
   RunListPanel* run_list_;
   RunView* run_view_;
   AnswerPanel* answer_;
-  BesideView* beside_view_;
+  SideBySideView* side_by_side_view_;
   MessageBar* place_;
   PublishedView* published_view_;
   ComparisonView* comparison_view_;

@@ -144,7 +144,7 @@ ComparisonView::ComparisonView(QWidget* parent)
   connect(ui_->comparison_back, &QToolButton::clicked, this, &ComparisonView::closed);
   connect(ui_->comparison_swap, &QToolButton::clicked, this, [this] {
     if (const ComparisonPointer& now = model_.comparison())
-      Q_EMIT swap_asked(now->uuid_b, now->uuid_a);
+      Q_EMIT swap_requested(now->uuid_b, now->uuid_a);
   });
   connect(ui_->comparison_only, &QCheckBox::toggled, filter, &Filter::set_only_differences);
 }
@@ -196,7 +196,7 @@ void ComparisonView::export_figure() {
   const report::Comparison& shown = model_.comparison()->comparison;
   export_chart(*chart(),
                file_stem(shown.run_b, QStringLiteral("against-%1").arg(shown.run_a.number)),
-               [this](const QString& said) { Q_EMIT succeeded(said); });
+               [this](const QString& stated) { Q_EMIT succeeded(stated); });
 }
 
 void ComparisonView::copy_table(report::TableFormat format) {

@@ -57,7 +57,7 @@ class ComparisonView : public QWidget {
  Q_SIGNALS:
   void closed();
   /// The same two runs, with A and B exchanged.
-  void swap_asked(const QString& uuid_a, const QString& uuid_b);
+  void swap_requested(const QString& uuid_a, const QString& uuid_b);
   void succeeded(const QString& sentence);
 
  private:

@@ -52,7 +52,7 @@ ContenderChips::ContenderChips(QWidget* parent)
   reasons_->setForegroundRole(QPalette::PlaceholderText);
   for (QLabel* label : std::initializer_list<QLabel*>{reasons_, problem_, kept_, unknown_})
     layout_->addWidget(label);
-  connect(more_, &QToolButton::toggled, this, &ContenderChips::say_impossible);
+  connect(more_, &QToolButton::toggled, this, &ContenderChips::report_impossible);
   fill();
 }
 
@@ -146,7 +146,7 @@ void ContenderChips::fill() {
   }
   layout_->insertWidget(0, lines_);
   fill_menu(known);
-  say_impossible();
+  report_impossible();
   if (auto* again = focus.isEmpty() ? nullptr : lines_->findChild<QWidget*>(focus))
     again->setFocus(Qt::OtherFocusReason);
 }
@@ -217,13 +217,13 @@ QString ContenderChips::problem() const {
 void ContenderChips::turn(const PatternAndImplementation& pair, bool on) {
   std::erase(checked_, pair);
   if (on) checked_.push_back(pair);
-  say_impossible();
+  report_impossible();
   // A contender that cannot be checked again is removed, but not during its own click.
   if (!on && !reason_against(pair).isEmpty()) QTimer::singleShot(0, this, &ContenderChips::fill);
   Q_EMIT edited();
 }
 
-void ContenderChips::say_impossible() {
+void ContenderChips::report_impossible() {
   QStringList kept;
   std::map<QString, QStringList> hidden;  // by reason
   int count = 0;

@@ -58,7 +58,7 @@ class ContenderChips : public QWidget {
   void fill_menu(const std::vector<Named>& patterns);
   void turn(const PatternAndImplementation& pair, bool on);
   [[nodiscard]] QString reason_against(const PatternAndImplementation& pair) const;
-  void say_impossible();
+  void report_impossible();
 
   QList<ListedImplementation> listed_, implementations_;  // of the program; including checked ones
   bool of_models_ = false;

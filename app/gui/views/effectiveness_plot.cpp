@@ -34,7 +34,7 @@ EffectivenessPlot::EffectivenessPlot(QWidget* parent)
   layout->addWidget(absent_);
   connect(chart_, &charts::RunChart::export_wanted, this, [this] {
     export_chart(*chart_, QStringLiteral("effectiveness"),
-                 [this](const QString& said) { Q_EMIT succeeded(said); });
+                 [this](const QString& text) { Q_EMIT succeeded(text); });
   });
   clear();
 }
@@ -58,16 +58,16 @@ void EffectivenessPlot::show_advice(const report::Advice& advice) {
   const bool any_measured =
       std::ranges::any_of(advice.contenders, [](const Advised& one) { return !!one.measured; });
   const QString count = counted(absent.size(), tr("contender"), tr("contenders"));
-  QStringList said;
-  if (any_measured) said.append(words(figure.warning));
+  QStringList text;
+  if (any_measured) text.append(words(figure.warning));
   if (!absent.isEmpty()) {
-    said.append(any_measured ? tr("Neither measured nor published: %1").arg(count)
+    text.append(any_measured ? tr("Neither measured nor published: %1").arg(count)
                              : tr("Not published: %1").arg(count));
   }
-  absent_->setText(said.join(QLatin1Char('\n')));
+  absent_->setText(text.join(QLatin1Char('\n')));
   absent_->setToolTip(absent.join(QLatin1Char('\n')));
   absent_->setAccessibleDescription(absent.join(QStringLiteral("; ")));
-  absent_->setVisible(!said.isEmpty() && !figure.series.empty());
+  absent_->setVisible(!text.isEmpty() && !figure.series.empty());
 }
 
 void EffectivenessPlot::clear() {

@@ -23,7 +23,7 @@ MessageBar::MessageBar(QWidget* page)
     : QFrame(page),
       page_(page),
       label_(new QLabel),
-      mend_(new QPushButton),
+      fix_(new QPushButton),
       close_(new QToolButton) {
   label_->setWordWrap(true);
   label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -36,13 +36,13 @@ MessageBar::MessageBar(QWidget* page)
   layout->setContentsMargins(space::margin, space::gap, space::gap, space::gap);
   sentence_ = new QBoxLayout(QBoxLayout::LeftToRight);
   sentence_->addWidget(label_, 1);
-  sentence_->addWidget(mend_);
+  sentence_->addWidget(fix_);
   layout->addLayout(sentence_, 1);
   layout->addWidget(close_);
   setAutoFillBackground(true);
   connect(close_, &QToolButton::clicked, this, &MessageBar::clear);
-  connect(mend_, &QPushButton::clicked, this, [this] {
-    if (!offered_) return Q_EMIT mend_asked();
+  connect(fix_, &QPushButton::clicked, this, [this] {
+    if (!offered_) return Q_EMIT fix_requested();
     const std::function<void()> act = std::exchange(offered_, nullptr);
     clear();
     act();
@@ -71,9 +71,9 @@ void MessageBar::resizeEvent(QResizeEvent* event) {
 }
 
 void MessageBar::arrange(int width) {
-  const bool leaves_room = width >= 3 * mend_->sizeHint().width();
+  const bool leaves_room = width >= 3 * fix_->sizeHint().width();
   sentence_->setDirection(leaves_room ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
-  sentence_->setAlignment(mend_, leaves_room ? Qt::Alignment() : Qt::AlignLeft);
+  sentence_->setAlignment(fix_, leaves_room ? Qt::Alignment() : Qt::AlignLeft);
 }
 
 bool MessageBar::stays() const {
@@ -89,8 +89,8 @@ void MessageBar::lie_at_the_foot() {
   raise();
 }
 
-void MessageBar::show_error(const QString& sentence, const QString& mend) {
-  show_sentence(sentence, mend, true);
+void MessageBar::show_error(const QString& sentence, const QString& fix) {
+  show_sentence(sentence, fix, true);
 }
 
 void MessageBar::show_info(const QString& sentence) {
@@ -102,22 +102,22 @@ void MessageBar::show_offer(const QString& sentence, const QString& button,
                             const QKeySequence& shortcut, std::function<void()> act) {
   show_sentence(sentence, button, false);
   offered_ = std::move(act);
-  mend_->setShortcut(shortcut);
+  fix_->setShortcut(shortcut);
   const QString keys = shortcut.toString(QKeySequence::NativeText);
-  mend_->setToolTip(keys.isEmpty() ? button : QStringLiteral("%1 (%2)").arg(button, keys));
+  fix_->setToolTip(keys.isEmpty() ? button : QStringLiteral("%1 (%2)").arg(button, keys));
 }
 
-void MessageBar::show_sentence(const QString& sentence, const QString& mend, bool error) {
+void MessageBar::show_sentence(const QString& sentence, const QString& fix, bool error) {
   is_error_ = error;
   gone_.stop();
   offered_ = nullptr;
-  mend_->setShortcut({});
-  mend_->setToolTip({});
+  fix_->setShortcut({});
+  fix_->setToolTip({});
   label_->setText(sentence);
   setAccessibleName(sentence);
-  mend_->setText(mend);
-  mend_->setVisible(!mend.isEmpty());
-  const bool lets_through = page_ != nullptr && !error && mend.isEmpty();
+  fix_->setText(fix);
+  fix_->setVisible(!fix.isEmpty());
+  const bool lets_through = page_ != nullptr && !error && fix.isEmpty();
   close_->setVisible(!lets_through);
   setAttribute(Qt::WA_TransparentForMouseEvents, lets_through);
   if (lets_through) qApp->installEventFilter(this);

@@ -25,8 +25,8 @@ class MessageBar : public QFrame {
   /// `page`: the page whose bottom edge it overlays; null: it is in a layout.
   explicit MessageBar(QWidget* page = nullptr);
 
-  /// `mend`: text of the button that fixes the error; empty: none.
-  void show_error(const QString& sentence, const QString& mend = {});
+  /// `fix`: text of the button that fixes the error; empty: none.
+  void show_error(const QString& sentence, const QString& fix = {});
   void show_info(const QString& sentence);
   /// A completed action, with a button that continues or undoes it.
   void show_offer(const QString& sentence, const QString& button, const QKeySequence& shortcut,
@@ -35,10 +35,10 @@ class MessageBar : public QFrame {
   [[nodiscard]] QString text() const;
   /// The message, if it is an error.
   [[nodiscard]] QString error() const;
-  [[nodiscard]] QPushButton* mend_button() const { return mend_; }
+  [[nodiscard]] QPushButton* fix_button() const { return fix_; }
 
  Q_SIGNALS:
-  void mend_asked();
+  void fix_requested();
   void error_shown();
 
  protected:
@@ -47,7 +47,7 @@ class MessageBar : public QFrame {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void show_sentence(const QString& sentence, const QString& mend, bool error);
+  void show_sentence(const QString& sentence, const QString& fix, bool error);
   void paint_ground();
   void lie_at_the_foot();
   /// Places the button next to the sentence, or below it where the sentence would become too
@@ -58,11 +58,11 @@ class MessageBar : public QFrame {
   QWidget* page_;  // null if in a layout
   QBoxLayout* sentence_ = nullptr;
   QLabel* label_;
-  QPushButton* mend_;
+  QPushButton* fix_;
   QToolButton* close_;
   QTimer gone_;
   bool is_error_ = false;
-  std::function<void()> offered_;  // the button's action; replaces mend_asked()
+  std::function<void()> offered_;  // the button's action; replaces fix_requested()
 };
 
 }  // namespace attnscope::gui

@@ -320,7 +320,7 @@ void NewRunDialog::set_device(const QString& kind) {
 void NewRunDialog::set_implementations(const QList<ListedImplementation>& implementations,
                                        const QString& problem) {
   ui_->contenders->set_implementations(implementations, problem);
-  said_of_list_ = problem;
+  list_problem_ = problem;
   if (is_checked()) show_checked(checked_);
 }
 
@@ -426,12 +426,13 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   checked_ = std::move(checked);
   const QString of_contenders = QStringLiteral("contenders");
   // Programs may have answered since the message was set.
-  const auto said = checked_.problems.find(of_contenders);
-  if (said != checked_.problems.end() && said->second == unknown_) checked_.problems.erase(said);
+  const auto stated = checked_.problems.find(of_contenders);
+  if (stated != checked_.problems.end() && stated->second == unknown_)
+    checked_.problems.erase(stated);
   unknown_ = ui_->contenders->problem();
   if (!unknown_.isEmpty()) checked_.problems.try_emplace(of_contenders, unknown_);
   const bool ok = checked_.ok();
-  bool behind = false;
+  bool after = false;
   const auto problem_of = [this](const QString& key) {
     const auto found = checked_.problems.find(key);
     return found == checked_.problems.end() ? QString() : found->second;
@@ -439,9 +440,9 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   for (const SweepField& field : sweep_fields()) {
     const QString problem = problem_of(field.key);
     fields_.at(field.key).problem->set_problem(problem);
-    behind = behind || (!field.first && !problem.isEmpty());
+    after = after || (!field.first && !problem.isEmpty());
   }
-  if (behind) show_advanced(true);
+  if (after) show_advanced(true);
   ui_->contenders->set_problem(problem_of(QStringLiteral("contenders")));
   ui_->other_problem->set_problem(problem_of({}));
   if (ok && from_file_) {
@@ -462,8 +463,8 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   if (ok) Q_EMIT forecast_wanted(checked_.sweep_text);
 }
 
-void NewRunDialog::set_foreseeing(bool foreseeing) {
-  if (std::exchange(foreseeing_, foreseeing) != foreseeing) show_estimate();
+void NewRunDialog::set_estimating(bool foreseeing) {
+  if (std::exchange(estimating_, foreseeing) != foreseeing) show_estimate();
 }
 
 void NewRunDialog::showEvent(QShowEvent* event) {
@@ -499,7 +500,7 @@ void NewRunDialog::show_estimate() {
   const QString problem = why_not();
   ui_->start_run->setToolTip(problem.isEmpty() ? start_words_ : problem);
   if (!checked_.ok()) return ui_->estimate->setText(problem);
-  const Need need = foreseeing_ ? Need() : need_of(forecast_, ui_->contenders->checked());
+  const Need need = estimating_ ? Need() : need_of(forecast_, ui_->contenders->checked());
   QStringList parts{
       counted(checked_.heats, tr("heat"), tr("heats")),
       counted(checked_.cells, tr("cell"), tr("cells")),
@@ -509,11 +510,11 @@ void NewRunDialog::show_estimate() {
           : tr("up to %1 of measuring (or one call of each, where that takes longer), "
                "with set-up and checks on top")
                 .arg(duration_words(checked_.longest_seconds))};
-  const QString memory = foreseeing_ ? tr("estimating memory…") : memory_words(forecast_, need);
+  const QString memory = estimating_ ? tr("estimating memory…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
-  if (!foreseeing_ && !forecast_.problem.isEmpty()) {
+  if (!estimating_ && !forecast_.problem.isEmpty()) {
     // A message that is already shown above is not repeated.
-    parts.append(forecast_.problem == said_of_list_
+    parts.append(forecast_.problem == list_problem_
                      ? tr("availability is not known")
                      : tr("availability is not known: %1").arg(forecast_.problem));
   }
@@ -539,7 +540,7 @@ void NewRunDialog::start() {
   reject();
   const bool now = ui_->now->isChecked();
   ui_->now->setChecked(false);  // applies to one run only
-  Q_EMIT start_asked(checked_.sweep_text, now);
+  Q_EMIT start_requested(checked_.sweep_text, now);
 }
 
 }  // namespace attnscope::gui

@@ -50,7 +50,7 @@ class NewRunDialog : public QDialog {
   void set_devices(const QList<ListedDevice>& devices);
   void set_forecast(const Forecast& forecast);
   /// Whether a new forecast is being computed: the current one is for another sweep.
-  void set_foreseeing(bool foreseeing);
+  void set_estimating(bool foreseeing);
   /// Whether the check of the last edit is complete.
   [[nodiscard]] bool is_checked() const { return !job_.is_busy(); }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
@@ -58,7 +58,7 @@ class NewRunDialog : public QDialog {
 
  Q_SIGNALS:
   /// `now`: without waiting for other measurements.
-  void start_asked(const std::string& sweep_text, bool now);
+  void start_requested(const std::string& sweep_text, bool now);
   /// Programs that add contenders to the built-in ones.
   void programs_named(const QStringList& programs);
   /// Requests a forecast of the sweep: what is possible, and its cost.
@@ -106,7 +106,7 @@ class NewRunDialog : public QDialog {
   std::string base_text_;            // source of the form's contents
   SweepFile* file_;
   Forecast forecast_;
-  bool foreseeing_ = false;
+  bool estimating_ = false;
   CheckedDraft checked_;
   bool from_file_ = false;      // the file was edited last
   bool file_is_wrong_ = false;  // it does not contain a valid sweep
@@ -114,7 +114,7 @@ class NewRunDialog : public QDialog {
   QStringList programs_;
   QString start_words_;   // tool tip of Start while it is enabled
   QString start_text_;    // of the button, unless the request does not fit
-  QString said_of_list_;  // why the implementations are not known
+  QString list_problem_;  // why the implementations are not known
   QString unknown_;       // contenders that the program lacks, at the last check
 
   std::unique_ptr<Ui::NewRunDialog> ui_;

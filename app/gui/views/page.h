@@ -50,7 +50,7 @@ class Page : public QWidget {
   /// The result of a function above has changed.
   void offers_changed();
   /// A sweep's JSON to fill the new-run form; empty: the form keeps its contents.
-  void run_asked(const QString& sweep_text);
+  void run_requested(const QString& sweep_text);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 };

@@ -76,7 +76,7 @@ PatternCosts::PatternCosts(QWidget* parent)
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
-  connect(ui_->new_run, &QPushButton::clicked, this, &PatternCosts::run_asked);
+  connect(ui_->new_run, &QPushButton::clicked, this, &PatternCosts::run_requested);
   connect(&counter_, &LatestJob::failed, this, [this](const QString& sentence) {
     take({.a = Result<PatternCounts>(tl::unexpected(Error{sentence.toStdString()})), .b = {}});
   });
@@ -93,7 +93,7 @@ PatternCosts::~PatternCosts() = default;
 
 QStringList PatternCosts::ids() const {
   QStringList ids;
-  for (const ForeseenCost& cost : a_implementations_.answer()) {
+  for (const EstimatedCost& cost : a_implementations_.answer()) {
     if (cost.reason.isEmpty()) ids.append(cost.id);
   }
   return ids;
@@ -102,7 +102,7 @@ QStringList PatternCosts::ids() const {
 Result<QString> PatternCosts::sweep() const {
   if (is_measuring_) return fail("Implementations are asked when the measurement is over.");
   if (a_implementations_.is_asking()) return fail("Asking the implementations…");
-  if (!may_be_asked()) return fail("Implementations are asked for 1 to 1,000,000 tokens.");
+  if (!may_be_requested()) return fail("Implementations are asked for 1 to 1,000,000 tokens.");
   if (const QString problem = a_implementations_.problem(); !problem.isEmpty()) {
     return fail("{}", problem.toStdString());
   }
@@ -159,7 +159,7 @@ void PatternCosts::take(Counted counted) {
 
 void PatternCosts::ask() {
   if (!a_ || !(is_measuring_ || isVisible())) return;
-  const bool may_ask = !is_measuring_ && may_be_asked();
+  const bool may_ask = !is_measuring_ && may_be_requested();
   const auto put = [&](ImplementationCosts& costs, const std::optional<TitledMask>& mask) {
     if (!may_ask || !mask) return costs.forget();
     costs.ask({.pattern = mask->source.pattern,
@@ -172,7 +172,7 @@ void PatternCosts::ask() {
   put(b_implementations_, b_);
 }
 
-bool PatternCosts::may_be_asked() const {
+bool PatternCosts::may_be_requested() const {
   const Result<SequenceLayout> layout = SequenceLayout::make({item_});
   return layout && layout->tokens() > 0 && layout->tokens() <= charts::MaskProblem::largest;
 }
@@ -197,15 +197,15 @@ void PatternCosts::refresh() {
 }
 
 void PatternCosts::refresh_run() {
-  const Result<QString> asked = sweep();
-  ui_->new_run->setEnabled(asked.has_value());
-  const QString why = asked ? QString() : words(asked.error().message);
+  const Result<QString> requested = sweep();
+  ui_->new_run->setEnabled(requested.has_value());
+  const QString why = requested ? QString() : words(requested.error().message);
   explain(ui_->new_run,
-          asked ? tr("Measures it against full attention at lengths around this one") : why);
-  ui_->new_run_note->setText(asked ? counted(ids().size(), tr("implementation takes it:"),
-                                             tr("implementations take it:")) +
-                                         QLatin1Char(' ') + ids().join(QStringLiteral(", "))
-                                   : why);
+          requested ? tr("Measures it against full attention at lengths around this one") : why);
+  ui_->new_run_note->setText(requested ? counted(ids().size(), tr("implementation takes it:"),
+                                                 tr("implementations take it:")) +
+                                             QLatin1Char(' ') + ids().join(QStringLiteral(", "))
+                                       : why);
 }
 
 int PatternCosts::longest_word() const {

@@ -50,7 +50,7 @@ class PatternCosts : public QWidget {
   [[nodiscard]] report::Sheet sheet() const;
 
  Q_SIGNALS:
-  void run_asked();
+  void run_requested();
   /// The counts are ready.
   void table_changed();
 
@@ -71,7 +71,7 @@ class PatternCosts : public QWidget {
   void arrange();
   void fit();
   [[nodiscard]] int longest_word() const;
-  [[nodiscard]] bool may_be_asked() const;
+  [[nodiscard]] bool may_be_requested() const;
   /// Ids of the implementations that support pattern A.
   [[nodiscard]] QStringList ids() const;
 

@@ -114,11 +114,11 @@ void PatternPanel::build_list() {
   auto* recent = new QMenu(ui_->open_pattern);
   ui_->open_pattern->setMenu(recent);
   connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
-  connect(ui_->open_pattern, &QToolButton::clicked, this, &PatternPanel::open_asked);
+  connect(ui_->open_pattern, &QToolButton::clicked, this, &PatternPanel::open_requested);
   auto* more = new QMenu(ui_->save_pattern);
-  more->addAction(tr("Save &as…\tCtrl+Shift+S"), this, &PatternPanel::save_as_asked);
+  more->addAction(tr("Save &as…\tCtrl+Shift+S"), this, &PatternPanel::save_as_requested);
   ui_->save_pattern->setMenu(more);
-  connect(ui_->save_pattern, &QToolButton::clicked, this, &PatternPanel::save_asked);
+  connect(ui_->save_pattern, &QToolButton::clicked, this, &PatternPanel::save_requested);
   ui_->undo->setDefaultAction(undo_action(tr("Undo"), QKeySequence(tr("Ctrl+Z")), true));
   ui_->redo->setDefaultAction(undo_action(tr("Redo"), QKeySequence(tr("Ctrl+Shift+Z")), false));
   new FlowLayout(ui_->buttons);
@@ -143,7 +143,7 @@ QAction* PatternPanel::undo_action(const QString& name, const QKeySequence& keys
 void PatternPanel::fill_recent(QMenu* menu) {
   menu->clear();
   for (const QString& file : recent_files(FileKind::pattern)) {
-    menu->addAction(file, this, [this, file] { Q_EMIT file_asked(file); });
+    menu->addAction(file, this, [this, file] { Q_EMIT file_requested(file); });
   }
   if (menu->isEmpty()) menu->addAction(tr("No pattern opened yet"))->setEnabled(false);
 }

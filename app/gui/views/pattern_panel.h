@@ -37,10 +37,10 @@ class PatternPanel : public QWidget {
   void show_problem(const QString& sentence);
 
  Q_SIGNALS:
-  void open_asked();
-  void save_asked();
-  void save_as_asked();
-  void file_asked(const QString& file);
+  void open_requested();
+  void save_requested();
+  void save_as_requested();
+  void file_requested(const QString& file);
   /// The number of heads or their dimension; not part of an item, and not undoable.
   void heads_changed();
 

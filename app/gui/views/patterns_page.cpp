@@ -44,14 +44,14 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
   addActions(masks_->actions());
   add_action(this, tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
   add_action(this, tr("Save the pattern as…"), tr("Ctrl+Shift+S"), &PatternsPage::save_as);
-  connect(panel_, &PatternPanel::open_asked, this, &PatternsPage::ask_for_file);
-  connect(panel_, &PatternPanel::file_asked, this,
+  connect(panel_, &PatternPanel::open_requested, this, &PatternsPage::ask_for_file);
+  connect(panel_, &PatternPanel::file_requested, this,
           [this](const QString& file) { (void)open_file(file); });
-  connect(panel_, &PatternPanel::save_asked, this, &PatternsPage::save);
-  connect(panel_, &PatternPanel::save_as_asked, this, &PatternsPage::save_as);
+  connect(panel_, &PatternPanel::save_requested, this, &PatternsPage::save);
+  connect(panel_, &PatternPanel::save_as_requested, this, &PatternsPage::save_as);
   connect(panel_, &PatternPanel::heads_changed, this, &PatternsPage::refresh);
   connect(masks_, &PatternMasks::changed, this, &PatternsPage::refresh);
-  connect(costs_, &PatternCosts::run_asked, this, &PatternsPage::run);
+  connect(costs_, &PatternCosts::run_requested, this, &PatternsPage::run);
   connect(costs_, &PatternCosts::table_changed, this, &PatternsPage::offers_changed);
   if (!goes_on_) choose(QStringLiteral("sparse"));
   refresh();
@@ -105,7 +105,7 @@ void PatternsPage::run() {
   const Result<QString> sweep = costs_->sweep();
   if (!sweep) return messages_->show_error(words(sweep.error().message));
   messages_->clear();
-  Q_EMIT run_asked(*sweep);
+  Q_EMIT run_requested(*sweep);
 }
 
 void PatternsPage::choose(const QString& pattern_name) {
@@ -220,18 +220,18 @@ bool PatternsPage::has_unsaved() const {
 
 void PatternsPage::settle_unsaved(const std::function<void()>& then) {
   const PatternListModel& patterns = editor_.patterns();
-  int asked = -1;
+  int requested = -1;
   for (const int row : patterns.modified_rows()) {
-    if (asked < 0 && !given_up_.contains(patterns.entry(row).id)) asked = row;
+    if (requested < 0 && !given_up_.contains(patterns.entry(row).id)) requested = row;
   }
-  if (asked < 0) {
+  if (requested < 0) {
     given_up_.clear();
     return then();
   }
-  editor_.choose(asked);
+  editor_.choose(requested);
   auto* box = new QMessageBox(
       QMessageBox::Question, tr("Changes that are not saved"),
-      tr("\"%1\" has changes that are not saved. Save it?").arg(patterns.title(asked)),
+      tr("\"%1\" has changes that are not saved. Save it?").arg(patterns.title(requested)),
       QMessageBox::NoButton, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->setObjectName(QStringLiteral("unsaved"));
@@ -240,7 +240,7 @@ void PatternsPage::settle_unsaved(const std::function<void()>& then) {
   QPushButton* cancel = box->addButton(QMessageBox::Cancel);
   box->setDefaultButton(save);
   box->setEscapeButton(cancel);
-  const int id = patterns.entry(asked).id;
+  const int id = patterns.entry(requested).id;
   connect(save, &QPushButton::clicked, this, [this, then] {
     const auto go_on = [this, then] { settle_unsaved(then); };
     if (editor_.entry().file.isEmpty()) return ask_to_save_as(go_on);

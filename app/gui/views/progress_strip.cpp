@@ -96,9 +96,9 @@ void ProgressStrip::build_actions() {
     pause_wish_ = !waits;
     show_pause(progress_);
     if (waits) {
-      Q_EMIT continue_asked(uuid_);
+      Q_EMIT continue_requested(uuid_);
     } else {
-      Q_EMIT pause_asked(uuid_);
+      Q_EMIT pause_requested(uuid_);
     }
   });
 }
@@ -182,9 +182,9 @@ void ProgressStrip::show_share(Time now) {
 }
 
 void ProgressStrip::show_pause(const Progress& progress) {
-  const bool told = is_paused(progress) || is_pausing(progress);
-  if (pause_wish_ == told) pause_wish_.reset();
-  const bool waits = pause_wish_.value_or(told);
+  const bool reported = is_paused(progress) || is_pausing(progress);
+  if (pause_wish_ == reported) pause_wish_.reset();
+  const bool waits = pause_wish_.value_or(reported);
   pause_->setText(waits ? tr("Continue run") : tr("Pause run"));
   pause_->setToolTip(waits ? tr("Let the run go on")
                            : tr("Wait when this heat is done; the worker's memory is free then"));
@@ -192,7 +192,7 @@ void ProgressStrip::show_pause(const Progress& progress) {
   pause_button_->setToolTip(
       QStringLiteral("%1 (%2)").arg(pause_->toolTip(), pause_->shortcut().toString()));
   QString now = words(progress.current);
-  if (waits && !told) now += words(pausing_words);
+  if (waits && !reported) now += words(pausing_words);
   current_->setText(now);
   current_->setVisible(!now.isEmpty());
   current_->setToolTip(now);

@@ -47,8 +47,8 @@ class ProgressStrip : public QFrame {
   [[nodiscard]] QString text() const;
 
  Q_SIGNALS:
-  void pause_asked(const QString& uuid);
-  void continue_asked(const QString& uuid);
+  void pause_requested(const QString& uuid);
+  void continue_requested(const QString& uuid);
 
  private:
   void build_line();

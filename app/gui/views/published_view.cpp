@@ -15,49 +15,50 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
-#include "views/ui_beside_view.h"
 #include "views/ui_published_view.h"
+#include "views/ui_side_by_side_view.h"
 
 namespace attnscope::gui {
 namespace {
 
-using Pair = report::BesidePublished;
+using Pair = report::PublishedComparison;
 
 // Whole cross-encoders on a GPU are shown next to ours, without a ratio.
-std::vector<RowsModel<Pair>::Column> beside_columns() {
+std::vector<RowsModel<Pair>::Column> alongside_columns() {
   const QString published =
-      BesideView::tr("ECIR 2024, Table 3: one NVIDIA A100 40 GB; published, not measured here");
-  return {
-      {BesideView::tr("Contender"), explained("contender"), false,
-       [](const Pair& pair) { return words(pair.row->cell.cell.contender.id()); }},
-      {BesideView::tr("Measured"),
-       BesideView::tr("What ours is a time of; the paper's is a whole cross-encoder of six layers"),
-       false, [](const Pair& pair) { return words(name_of(pair.row->cell.point.operation)); }},
-      {BesideView::tr("Tokens"), BesideView::tr("[CLS], query and document with their [SEP]"), true,
-       [](const Pair& pair) { return QString::number(pair.row->cell.point.sequence_tokens); }},
-      {BesideView::tr("Time per\ndocument, here"),
-       BesideView::tr("Median over the documents of the batch"), true,
-       [](const Pair& pair) {
-         return words(report::format_time(pair.row->cell.summary.median_ns /
-                                          report::documents_of(*pair.row)));
-       }},
-      {BesideView::tr("Published"), published, true,
-       [](const Pair& pair) {
-         return words(report::format_time(pair.cost.time_us_per_document * 1e3));
-       }},
-      {BesideView::tr("Memory per\ndocument, here"),
-       BesideView::tr("Peak bytes during the call over the documents of the batch"), true,
-       [](const Pair& pair) {
-         const auto bytes = static_cast<double>(pair.row->cell.cell.memory.requested_bytes);
-         return words(report::format_bytes(bytes / report::documents_of(*pair.row)));
-       }},
-      {BesideView::tr("Published"), published, true,
-       [](const Pair& pair) {
-         return words(report::format_bytes(pair.cost.memory_mb_per_document * 1e6));
-       }},
-      {BesideView::tr("Model in the paper"),
-       BesideView::tr("The cross-encoder that was measured there"), false,
-       [](const Pair& pair) { return words(pair.cost.model); }}};
+      SideBySideView::tr("ECIR 2024, Table 3: one NVIDIA A100 40 GB; published, not measured here");
+  return {{SideBySideView::tr("Contender"), explained("contender"), false,
+           [](const Pair& pair) { return words(pair.row->cell.cell.contender.id()); }},
+          {SideBySideView::tr("Measured"),
+           SideBySideView::tr(
+               "What ours is a time of; the paper's is a whole cross-encoder of six layers"),
+           false, [](const Pair& pair) { return words(name_of(pair.row->cell.point.operation)); }},
+          {SideBySideView::tr("Tokens"),
+           SideBySideView::tr("[CLS], query and document with their [SEP]"), true,
+           [](const Pair& pair) { return QString::number(pair.row->cell.point.sequence_tokens); }},
+          {SideBySideView::tr("Time per\ndocument, here"),
+           SideBySideView::tr("Median over the documents of the batch"), true,
+           [](const Pair& pair) {
+             return words(report::format_time(pair.row->cell.summary.median_ns /
+                                              report::documents_of(*pair.row)));
+           }},
+          {SideBySideView::tr("Published"), published, true,
+           [](const Pair& pair) {
+             return words(report::format_time(pair.cost.time_us_per_document * 1e3));
+           }},
+          {SideBySideView::tr("Memory per\ndocument, here"),
+           SideBySideView::tr("Peak bytes during the call over the documents of the batch"), true,
+           [](const Pair& pair) {
+             const auto bytes = static_cast<double>(pair.row->cell.cell.memory.requested_bytes);
+             return words(report::format_bytes(bytes / report::documents_of(*pair.row)));
+           }},
+          {SideBySideView::tr("Published"), published, true,
+           [](const Pair& pair) {
+             return words(report::format_bytes(pair.cost.memory_mb_per_document * 1e6));
+           }},
+          {SideBySideView::tr("Model in the paper"),
+           SideBySideView::tr("The cross-encoder that was measured there"), false,
+           [](const Pair& pair) { return words(pair.cost.model); }}};
 }
 
 }  // namespace
@@ -117,20 +118,20 @@ void PublishedView::copy_table(report::TableFormat format) const {
   QApplication::clipboard()->setText(words(report::write_published(shown_, format)));
 }
 
-BesideView::BesideView(QWidget* parent)
-    : QWidget(parent), model_(beside_columns()), ui_(std::make_unique<Ui::BesideView>()) {
+SideBySideView::SideBySideView(QWidget* parent)
+    : QWidget(parent), model_(alongside_columns()), ui_(std::make_unique<Ui::SideBySideView>()) {
   ui_->setupUi(this);
-  ui_->beside_table->setModel(&model_);
+  ui_->side_by_side_table->setModel(&model_);
 }
 
-BesideView::~BesideView() = default;
+SideBySideView::~SideBySideView() = default;
 
-void BesideView::show_run(const RunPointer& run) {
-  model_.set_rows(run ? report::beside_published(run->table) : std::vector<Pair>());
+void SideBySideView::show_run(const RunPointer& run) {
+  model_.set_rows(run ? report::published_comparison(run->table) : std::vector<Pair>());
   run_ = run;
   const int rows = model_.rowCount();
-  QTableView* table = ui_->beside_table;
-  ui_->beside_words->setText(
+  QTableView* table = ui_->side_by_side_table;
+  ui_->side_by_side_words->setText(
       rows > 0
           ? tr("Beside ECIR 2024, Table 3 (published, not measured here): whole cross-encoders "
                "of six layers on one NVIDIA A100 40 GB. Ours are of what the column "

@@ -13,7 +13,7 @@
 
 namespace attnscope::gui {
 namespace Ui {
-class BesideView;
+class SideBySideView;
 class PublishedView;
 }  // namespace Ui
 
@@ -39,19 +39,19 @@ class PublishedView : public QWidget {
 };
 
 /// The paper's times and memory next to ours, or a sentence that lists the cells that are missing.
-class BesideView : public QWidget {
+class SideBySideView : public QWidget {
   Q_OBJECT
  public:
-  explicit BesideView(QWidget* parent = nullptr);
-  ~BesideView() override;
+  explicit SideBySideView(QWidget* parent = nullptr);
+  ~SideBySideView() override;
 
   /// Null: no run is shown.
   void show_run(const RunPointer& run);
 
  private:
   RunPointer run_;  // owns the rows that the model points to
-  RowsModel<report::BesidePublished> model_;
-  std::unique_ptr<Ui::BesideView> ui_;
+  RowsModel<report::PublishedComparison> model_;
+  std::unique_ptr<Ui::SideBySideView> ui_;
 };
 
 }  // namespace attnscope::gui

@@ -44,11 +44,11 @@ class RegionsView::Paper : public QWidget {
   bool event(QEvent* event) override {
     if (event->type() != QEvent::ToolTip || !drawing_) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const QString told = drawing_->words_at(on_drawing(help->pos()));
-    if (told.isEmpty()) {
+    const QString reported = drawing_->words_at(on_drawing(help->pos()));
+    if (reported.isEmpty()) {
       QToolTip::hideText();
     } else {
-      QToolTip::showText(help->globalPos(), told, this);
+      QToolTip::showText(help->globalPos(), reported, this);
     }
     return true;
   }

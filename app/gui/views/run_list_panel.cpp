@@ -96,7 +96,7 @@ class RunItemDelegate : public QStyledItemDelegate {
     const QPalette& palette = option.palette;
     const QColor text = palette.color(selected ? QPalette::HighlightedText : QPalette::Text);
     const QRect inner = option.rect.adjusted(row_margin, row_margin, -row_margin, -row_margin);
-    const QRect beside = inner.adjusted(dot + row_margin, 0, 0, 0);
+    const QRect alongside = inner.adjusted(dot + row_margin, 0, 0, 0);
 
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
@@ -108,7 +108,8 @@ class RunItemDelegate : public QStyledItemDelegate {
 
     painter->setPen(text);
     painter->setFont(option.font);
-    const QRect title = QRect(beside.topLeft(), QSize(beside.width(), title_metrics.height()));
+    const QRect title =
+        QRect(alongside.topLeft(), QSize(alongside.width(), title_metrics.height()));
     const QString name =
         title_metrics.elidedText(index.data().toString(), Qt::ElideRight, title.width());
     painter->drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
@@ -125,14 +126,15 @@ class RunItemDelegate : public QStyledItemDelegate {
                         small_metrics.elidedText(index.data(RunListModel::tags_role).toString(),
                                                  Qt::ElideRight, tags.width()));
     }
-    const QRect detail(beside.left(), title.bottom() + 3, beside.width(), small_metrics.height());
+    const QRect detail(alongside.left(), title.bottom() + 3, alongside.width(),
+                       small_metrics.height());
     painter->drawText(detail, Qt::AlignLeft | Qt::AlignVCenter,
                       small_metrics.elidedText(index.data(RunListModel::detail_role).toString(),
                                                Qt::ElideRight, detail.width()));
 
     const QVariant status = index.data(RunListModel::status_role);
     if (status.isValid() && static_cast<RunStatus>(status.toInt()) == RunStatus::running) {
-      const QRectF groove(beside.left(), option.rect.bottom() - 5, beside.width(), 3);
+      const QRectF groove(alongside.left(), option.rect.bottom() - 5, alongside.width(), 3);
       painter->setPen(Qt::NoPen);
       painter->setBrush(hairline(palette));
       painter->drawRoundedRect(groove, 1.5, 1.5);
@@ -191,13 +193,13 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
     // A list that gets the focus makes its first row current, but does not select it.
     if (front->selectionModel()->selectedIndexes().isEmpty())
       select(*front, before.isValid() ? before : front->model()->index(0, 0));
-    if (front->currentIndex() == before) tell_choice(before);
+    if (front->currentIndex() == before) report_choice(before);
   });
   connect(ui_->run_search, &QLineEdit::textChanged, this, [this](const QString& text) {
     for (RunFilter& filter : filters_) filter.set_search(text);
     update_hint();
   });
-  connect(model_, &RunListModel::rename_asked, ui_->notes, &RunNotes::rename);
+  connect(model_, &RunListModel::rename_requested, ui_->notes, &RunNotes::rename);
   for (const auto changed : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved}) {
     for (RunFilter& filter : filters_) connect(&filter, changed, this, &RunListPanel::update_hint);
   }
@@ -253,7 +255,7 @@ void RunListPanel::set_up_list(Section section, QAbstractItemModel* model) {
   list->setEditTriggers(QAbstractItemView::NoEditTriggers);  // only by F2 or the menu
   connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this, section](const QModelIndex& current) {
-            if (this->section() == section) tell_choice(current);
+            if (this->section() == section) report_choice(current);
           });
   connect(list->selectionModel(), &QItemSelectionModel::selectionChanged, this,
           &RunListPanel::show_selected);
@@ -365,7 +367,7 @@ void RunListPanel::update_hint() {
   ui_->run_list_hint->setVisible(!hint.isEmpty());
 }
 
-void RunListPanel::tell_choice(const QModelIndex& current) {
+void RunListPanel::report_choice(const QModelIndex& current) {
   if (!current.isValid()) {
     if (lists_[section()]->model()->rowCount() == 0) Q_EMIT nothing_chosen();
     return;
@@ -411,11 +413,11 @@ QStringList RunListPanel::chosen_runs() const {
 }
 
 void RunListPanel::build_actions() {
-  const auto emitting = [this](void (RunListPanel::*asked)(const QString&)) {
-    return std::function<void()>([this, asked] { Q_EMIT(this->*asked)(chosen()); });
+  const auto emitting = [this](void (RunListPanel::*requested)(const QString&)) {
+    return std::function<void()>([this, requested] { Q_EMIT(this->*requested)(chosen()); });
   };
-  continue_ = add_action(this, tr("Continue run"), {}, emitting(&RunListPanel::resume_asked));
-  again_ = add_action(this, tr("Measure again"), {}, emitting(&RunListPanel::again_asked));
+  continue_ = add_action(this, tr("Continue run"), {}, emitting(&RunListPanel::resume_requested));
+  again_ = add_action(this, tr("Measure again"), {}, emitting(&RunListPanel::again_requested));
   rename_ = add_action(this, tr("Rename"), tr("F2"), &RunListPanel::rename);
   describe_ = add_action(this, tr("Tags and note"), {}, &RunListPanel::describe);
   to_trash_ = add_action(this, tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
@@ -589,7 +591,7 @@ void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
 }
 
 void RunListPanel::export_chosen() {
-  if (const QStringList uuids = chosen_runs(); !uuids.isEmpty()) Q_EMIT export_asked(uuids);
+  if (const QStringList uuids = chosen_runs(); !uuids.isEmpty()) Q_EMIT export_requested(uuids);
 }
 
 }  // namespace attnscope::gui

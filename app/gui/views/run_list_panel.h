@@ -64,10 +64,10 @@ class RunListPanel : public QWidget {
   void table_chosen(const QString& id);
   /// The current section has no entries.
   void nothing_chosen();
-  void export_asked(const QStringList& uuids);
-  void import_asked();
-  void resume_asked(const QString& uuid);
-  void again_asked(const QString& uuid);
+  void export_requested(const QStringList& uuids);
+  void import_requested();
+  void resume_requested(const QString& uuid);
+  void again_requested(const QString& uuid);
   void new_run_wanted();
 
  protected:
@@ -85,7 +85,7 @@ class RunListPanel : public QWidget {
   void update_hint();
   /// Updates the actions, tags and note of the selected runs.
   void show_selected();
-  void tell_choice(const QModelIndex& current);
+  void report_choice(const QModelIndex& current);
   [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;
 
   void rename();
@@ -100,7 +100,7 @@ class RunListPanel : public QWidget {
   void export_chosen();
   void compare_chosen();
   void add_compare_menu(QMenu* menu, const RunInfo& chosen);
-  void import_runs() { Q_EMIT import_asked(); }
+  void import_runs() { Q_EMIT import_requested(); }
 
   const StoreThread& store_;
   RunListModel* model_;

@@ -194,7 +194,7 @@ QLayout* RunTable::build_head() {
   auto* formats = new QMenu(save_);
   for (const report::TableFormatName& entry : report::table_formats()) {
     formats->addAction(tr("As %1…").arg(words(entry.title)), this,
-                       [this, format = entry.format] { Q_EMIT save_asked(format); });
+                       [this, format = entry.format] { Q_EMIT save_requested(format); });
   }
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);

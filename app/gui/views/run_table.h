@@ -40,7 +40,7 @@ class RunTable : public QWidget {
   void row_chosen(qulonglong table_row);
   /// By Return or a double click, for the row of the last row_chosen().
   void row_opened();
-  void save_asked(attnscope::report::TableFormat format);
+  void save_requested(attnscope::report::TableFormat format);
 
  private:
   class Delegate;

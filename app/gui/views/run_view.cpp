@@ -165,8 +165,8 @@ void RunView::build_actions() {
 
 void RunView::wire() {
   connect(ui_->measure_disturbed_again, &QPushButton::clicked, this,
-          [this] { Q_EMIT again_asked(uuid_); });
-  connect(ui_->resume_run, &QPushButton::clicked, this, [this] { Q_EMIT resume_asked(uuid_); });
+          [this] { Q_EMIT again_requested(uuid_); });
+  connect(ui_->resume_run, &QPushButton::clicked, this, [this] { Q_EMIT resume_requested(uuid_); });
   connect(chart_, &charts::RunChart::cell_chosen, this, [this](qint64 cell) {
     if (run_ && choose_numbered(cell)) show_tab(QStringLiteral("cell"));
   });
@@ -198,7 +198,7 @@ void RunView::wire() {
   connect(table_, &RunTable::row_chosen, this,
           [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
   connect(table_, &RunTable::row_opened, this, [this] { show_tab(QStringLiteral("cell")); });
-  connect(table_, &RunTable::save_asked, this, &RunView::export_table);
+  connect(table_, &RunTable::save_requested, this, &RunView::export_table);
   connect(panel_, &CellPanel::succeeded, this, &RunView::succeeded);
 }
 
@@ -444,7 +444,7 @@ void RunView::export_figure() {
   if (!run_) return;
   export_chart(*chart_,
                file_stem(run_->table.run, words(report::view_of(chosen_view(*first_view_)).key)),
-               [this](const QString& said) { Q_EMIT succeeded(said); });
+               [this](const QString& stated) { Q_EMIT succeeded(stated); });
 }
 
 bool RunView::has_figure() const {

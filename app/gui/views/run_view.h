@@ -83,9 +83,9 @@ class RunView : public QWidget {
 
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
-  void again_asked(const QString& uuid);
+  void again_requested(const QString& uuid);
   /// Requests the measurements that the run still lacks.
-  void resume_asked(const QString& uuid);
+  void resume_requested(const QString& uuid);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 

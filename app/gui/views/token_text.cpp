@@ -101,13 +101,13 @@ void TokenText::select(int from, int to) {
 }
 
 void TokenText::set_chosen(std::optional<TokenRange> tokens) {
-  is_told_ = true;
+  is_reported_ = true;
   if (tokens) {
     select(static_cast<int>(tokens->begin), static_cast<int>(tokens->end) - 1);
   } else {
     clearSelection();
   }
-  is_told_ = false;
+  is_reported_ = false;
 }
 
 void TokenText::set_marked(qint64 token) {
@@ -119,7 +119,7 @@ void TokenText::set_marked(qint64 token) {
 
 void TokenText::selectionChanged(const QItemSelection& selected, const QItemSelection& deselected) {
   QListView::selectionChanged(selected, deselected);
-  if (const auto range = chosen(); range && !is_told_) Q_EMIT tokens_chosen(*range);
+  if (const auto range = chosen(); range && !is_reported_) Q_EMIT tokens_chosen(*range);
 }
 
 // Selects from token to token as in text, where a list would select all inside a rectangle.

@@ -42,7 +42,7 @@ class TokenText : public QListView {
   void select(int from, int to);
 
   qint64 marked_ = -1;
-  bool is_told_ = false;  // the selection is being set by set_chosen()
+  bool is_reported_ = false;  // the selection is being set by set_chosen()
 };
 
 }  // namespace attnscope::gui

@@ -73,14 +73,14 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
     open_file(folder);
   });
   connect(launcher_, &RunLauncher::training_ended, this,
-          [this](const QString& folder, const QString& said, bool is_whole) {
+          [this](const QString& folder, const QString& text, bool is_whole) {
             const QString why =
-                said.isEmpty() ? tr("it ended without a word. Was it killed?") : said;
+                text.isEmpty() ? tr("it ended without a word. Was it killed?") : text;
             if (is_whole) {
               messages_->show_info(tr("%1: the training is done.").arg(folder));
-            } else if (said.startsWith(QLatin1String("interrupted"))) {
+            } else if (text.startsWith(QLatin1String("interrupted"))) {
               ended_->show_info(tr("%1: %2; New training… with the same entries goes on with it.")
-                                    .arg(folder, said.section(QLatin1Char(';'), 0, 0)));
+                                    .arg(folder, text.section(QLatin1Char(';'), 0, 0)));
             } else {
               ended_->show_error(tr("%1: %2").arg(folder, why));
             }

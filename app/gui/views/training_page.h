@@ -48,7 +48,7 @@ class TrainingPage : public Page {
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
   [[nodiscard]] QString run_words() const override { return tr("New run…"); }
-  void run() override { Q_EMIT run_asked({}); }
+  void run() override { Q_EMIT run_requested({}); }
 
   /// The open trainings, for restore() after a restart.
   [[nodiscard]] QVariantMap chosen() const;

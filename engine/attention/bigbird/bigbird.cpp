@@ -162,7 +162,7 @@ class PreparedBigBird final : public PreparedAttention {
     make_parts();
     graphs_.clear();
     if (with_gradients()) {
-      const c10::NoGradGuard only_where_asked;
+      const c10::NoGradGuard only_where_requested;
       // Stored only when complete: if memory runs out before, all of it is freed.
       std::vector<Graph> graphs;
       compute(call, &graphs);
@@ -179,7 +179,7 @@ class PreparedBigBird final : public PreparedAttention {
       return fail("backward needs a forward call before it");
     }
     use_torch_threads(problem_.threads);
-    const c10::NoGradGuard only_where_asked;
+    const c10::NoGradGuard only_where_requested;
     std::vector<Graph> graphs = std::exchange(graphs_, {});
     auto graph = graphs.begin();
     for (std::size_t g = 0; g < structure_.groups.size(); ++g) {

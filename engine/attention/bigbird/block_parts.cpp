@@ -13,7 +13,7 @@ namespace {
 /// Blocks that every middle block attends to: the first, the last, and three neighbours. The second
 /// and the second-to-last have an outer block among their neighbours.
 constexpr std::int64_t fixed_of_middle = 5;
-constexpr std::int64_t fixed_of_beside = 4;
+constexpr std::int64_t fixed_of_alongside = 4;
 constexpr std::int64_t slot_of_last = 1;
 constexpr std::int64_t slot_of_neighbours = 2;
 
@@ -47,19 +47,19 @@ class IndexList {
 
 BlockParts::BlockParts(const BlockGroup& group, std::int64_t heads, at::Device device)
     : group_(group), heads_(heads) {
-  IndexList beside, middle, random;
+  IndexList alongside, middle, random;
   for (std::int64_t matrix = 0; matrix < group.items() * heads; ++matrix) {
     for (std::int64_t block = 1; block < group.blocks - 1; ++block) {
-      const bool is_beside = block == 1 || block == group.blocks - 2;
+      const bool is_alongside = block == 1 || block == group.blocks - 2;
       for (const std::int64_t seen : slots_of(group, matrix % heads, block)) {
-        (is_beside ? beside : middle).add(matrix, group, seen);
+        (is_alongside ? alongside : middle).add(matrix, group, seen);
       }
-      for (std::int64_t i = 0; !is_beside && i < group.random; ++i) {
+      for (std::int64_t i = 0; !is_alongside && i < group.random; ++i) {
         random.add(matrix, group, group.random_block(matrix % heads, block, i));
       }
     }
   }
-  beside_ = beside.on(device);
+  alongside_ = alongside.on(device);
   middle_ = middle.on(device);
   random_ = random.on(device);
 }
@@ -70,8 +70,8 @@ PartShape BlockParts::shape(const BlockGroup& group, std::int64_t heads, BlockPa
   switch (part) {
     case BlockPart::outer:
       return {matrices, 2 * length, group.blocks * length};
-    case BlockPart::beside:
-      return {matrices * 2, length, (fixed_of_beside + group.random) * length};
+    case BlockPart::alongside:
+      return {matrices * 2, length, (fixed_of_alongside + group.random) * length};
     case BlockPart::middle:
       return {matrices * (group.blocks - 4), length, (fixed_of_middle + group.random) * length};
   }
@@ -81,7 +81,7 @@ PartShape BlockParts::shape(const BlockGroup& group, std::int64_t heads, BlockPa
 std::int64_t BlockParts::index_bytes(const BlockGroup& group, std::int64_t heads) {
   const std::int64_t middle = group.blocks - 4;
   const std::int64_t rows =
-      2 * (fixed_of_beside + group.random) + middle * (fixed_of_middle + 2 * group.random);
+      2 * (fixed_of_alongside + group.random) + middle * (fixed_of_middle + 2 * group.random);
   return group.items() * heads * rows * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
@@ -94,7 +94,7 @@ at::Tensor BlockParts::rows(BlockPart part, const at::Tensor& blocks) const {
   switch (part) {
     case BlockPart::outer:
       return matrices(blocks.slice(1, 0, count, count - 1));
-    case BlockPart::beside:
+    case BlockPart::alongside:
       return matrices(blocks.slice(1, 1, count - 1, count - 3));
     case BlockPart::middle:
       return matrices(blocks.slice(1, 2, count - 2));
@@ -106,7 +106,7 @@ at::Tensor BlockParts::columns(BlockPart part, const at::Tensor& blocks) const {
   const PartShape its = shape(part);
   if (part == BlockPart::outer) return blocks.view({its.products, its.columns, blocks.size(3)});
   return blocks.view({blocks.size(0) * blocks.size(1), blocks.size(2) * blocks.size(3)})
-      .index_select(0, part == BlockPart::beside ? beside_ : middle_)
+      .index_select(0, part == BlockPart::alongside ? alongside_ : middle_)
       .view({its.products, its.columns, blocks.size(3)});
 }
 
@@ -120,9 +120,9 @@ void BlockParts::add_columns(BlockPart part, const at::Tensor& gradient,
     return;
   }
   const at::Tensor flat = sums.view({matrices * sums.size(1), length * dim});
-  if (part == BlockPart::beside) {
+  if (part == BlockPart::alongside) {
     // The gradient of keys is transposed.
-    flat.index_add_(0, beside_, gradient.to(at::kFloat).reshape({-1, length * dim}));
+    flat.index_add_(0, alongside_, gradient.to(at::kFloat).reshape({-1, length * dim}));
     return;
   }
   // Blocks shared by many rows are summed, and adjacent ones are added directly; only the random
@@ -170,7 +170,7 @@ void BlockParts::put_rows(BlockPart part, const at::Tensor& rows, const ItemRun&
       put(0, 0, length);
       put(length, last * length, group_.last_block_tokens(run));
       break;
-    case BlockPart::beside:
+    case BlockPart::alongside:
       put(0, length, length);
       put(length, (last - 1) * length, length);
       break;

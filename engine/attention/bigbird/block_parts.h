@@ -19,8 +19,8 @@
 
 namespace attnscope {
 
-enum class BlockPart : std::uint8_t { outer, beside, middle };
-inline constexpr std::array block_parts{BlockPart::outer, BlockPart::beside, BlockPart::middle};
+enum class BlockPart : std::uint8_t { outer, alongside, middle };
+inline constexpr std::array block_parts{BlockPart::outer, BlockPart::alongside, BlockPart::middle};
 
 /// Number of products of a part, and their rows and columns.
 struct PartShape {
@@ -57,7 +57,7 @@ class BlockParts {
 
   const BlockGroup& group_;
   std::int64_t heads_;
-  at::Tensor beside_, middle_, random_;  // row indices into [matrices * blocks, length * dim]
+  at::Tensor alongside_, middle_, random_;  // row indices into [matrices * blocks, length * dim]
 };
 
 }  // namespace attnscope

@@ -80,7 +80,7 @@ std::int64_t flash_backward_scratch(std::span<const TokenRange> sequences, std::
 
 /// A factor for each row and head, [..., heads, rows], in the shape of values [..., rows, heads,
 /// dim].
-at::Tensor beside_values(const at::Tensor& factors) {
+at::Tensor alongside_values(const at::Tensor& factors) {
   return factors.transpose(-1, -2).unsqueeze(-1);
 }
 
@@ -89,7 +89,7 @@ PartResult merge(std::vector<PartResult> parts) {
   at::Tensor lse = parts[0].lse;
   for (std::size_t p = 1; p < parts.size(); ++p) lse = at::logaddexp(lse, parts[p].lse);
   const auto weight = [&](const PartResult& part) {
-    return beside_values(at::exp(at::sub(part.lse, lse)));
+    return alongside_values(at::exp(at::sub(part.lse, lse)));
   };
   at::Tensor o = at::mul(parts[0].o, weight(parts[0]));  // float32 for any dtype of the parts
   for (std::size_t p = 1; p < parts.size(); ++p) o.addcmul_(parts[p].o, weight(parts[p]));

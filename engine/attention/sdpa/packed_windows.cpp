@@ -126,7 +126,7 @@ class PreparedWindows final : public PreparedAttention {
       return fail("backward needs a forward call before it");
     }
     use_torch_threads(problem_.threads);
-    const c10::NoGradGuard only_where_asked;
+    const c10::NoGradGuard only_where_requested;
     std::vector<Graph> graphs = std::exchange(graphs_, {});
     const GradientTensors& tensors = call.tensors;
     const at::Tensor arriving = frame(tensors.grad_o);

@@ -30,7 +30,7 @@ class ServedOffer {
  public:
   enum class Kind : bool { implementation, model };
   /// `told` is the program's description of it, `about` describes what computes it.
-  ServedOffer(Kind kind, std::string program, nlohmann::json told, nlohmann::json about);
+  ServedOffer(Kind kind, std::string program, nlohmann::json reported, nlohmann::json about);
 
   [[nodiscard]] Result<std::shared_ptr<ServedProcess>> process(int threads);
   /// Adopts a process that is already running.
@@ -43,7 +43,7 @@ class ServedOffer {
 
   /// Ok, or the reason why the combination is not supported.
   [[nodiscard]] Status takes(std::string_view pattern, DType dtype, DeviceKind device) const;
-  [[nodiscard]] const nlohmann::json& told() const { return told_; }
+  [[nodiscard]] const nlohmann::json& reported() const { return reported_; }
   /// Description for provenance.
   [[nodiscard]] nlohmann::json in_words() const;
 
@@ -53,7 +53,7 @@ class ServedOffer {
  private:
   friend class ServedPlan;
   std::string program_;
-  nlohmann::json told_, about_;
+  nlohmann::json reported_, about_;
   std::shared_ptr<ServedProcess> process_;
   std::int64_t plans_ = 0;           // prepared so far
   const void* last_used_ = nullptr;  // owner of the plan that the process computes next

@@ -37,7 +37,8 @@ Status takes_attention(const ServedOffer& offer, const Problem& problem) {
     return fail("{} is an attention: it has no separate products for windowed-matmul", offer.id);
   if (Status able = offer.takes(problem.pattern.name, problem.dtype, problem.device); !able)
     return able;
-  if (problem.direction == Direction::forward_backward && !offer.told().value("backward", false))
+  if (problem.direction == Direction::forward_backward &&
+      !offer.reported().value("backward", false))
     return fail("{} has no backward pass", offer.id);
   return {};
 }
@@ -61,9 +62,9 @@ class PreparedServed final : public PreparedAttention {
     plan_.begin(problem_.threads);
     bound_.fill(std::nullopt);
     keeps_ = false;
-    const auto told = plan_.ask("prepare", description(), answers());
-    if (!told) return tl::unexpected(told.error());
-    predicted_peak_ = told->value("peak_bytes", std::int64_t{0});
+    const auto reported = plan_.ask("prepare", description(), answers());
+    if (!reported) return tl::unexpected(reported.error());
+    predicted_peak_ = reported->value("peak_bytes", std::int64_t{0});
     return {};
   }
 
@@ -280,8 +281,8 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
   if (!seconds) return tl::unexpected(seconds.error());
   json about = process->hello().value("about", json::object());
   about["seconds_a_call"] = *seconds;
-  const auto add = [&](ServedOffer::Kind kind, const json& told) -> Status {
-    ServedOffer offer(kind, program, told, about);
+  const auto add = [&](ServedOffer::Kind kind, const json& reported) -> Status {
+    ServedOffer offer(kind, program, reported, about);
     const char* const what = kind == ServedOffer::Kind::model ? "a model" : "an implementation";
     if (!is_name(offer.id)) {
       return fail("'{}' offers {} '{}'; ids are letters, digits, '-' and '_'",
@@ -296,23 +297,23 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
     served_offers().push_back(std::move(offer));
     return {};
   };
-  for (const json& told : implementations) {
-    if (Status added = add(ServedOffer::Kind::implementation, told); !added) return added;
+  for (const json& reported : implementations) {
+    if (Status added = add(ServedOffer::Kind::implementation, reported); !added) return added;
   }
-  for (const json& told : models) {
-    if (Status added = add(ServedOffer::Kind::model, told); !added) return added;
+  for (const json& reported : models) {
+    if (Status added = add(ServedOffer::Kind::model, reported); !added) return added;
   }
   return {};
 }
 
 }  // namespace
 
-ServedOffer::ServedOffer(Kind kind_in, std::string program, json told, json about)
+ServedOffer::ServedOffer(Kind kind_in, std::string program, json reported, json about)
     : kind(kind_in),
-      id(told.value("id", "")),
-      summary(told.value("summary", "")),
+      id(reported.value("id", "")),
+      summary(reported.value("summary", "")),
       program_(std::move(program)),
-      told_(std::move(told)),
+      reported_(std::move(reported)),
       about_(std::move(about)) {}
 
 Result<std::shared_ptr<ServedProcess>> ServedOffer::process(int threads) {
@@ -329,11 +330,11 @@ Result<std::shared_ptr<ServedProcess>> ServedOffer::process(int threads) {
 
 Status ServedOffer::takes(std::string_view pattern, DType dtype, DeviceKind device) const {
   const auto has = [this](const char* list, std::string_view name) {
-    return std::ranges::any_of(told_.value(list, json::array()),
+    return std::ranges::any_of(reported_.value(list, json::array()),
                                [&](const json& one) { return one == name || one == "*"; });
   };
   const auto listed = [this](const char* list) {
-    return fmt::format("{}", fmt::join(told_.value(list, std::vector<std::string>()), ", "));
+    return fmt::format("{}", fmt::join(reported_.value(list, std::vector<std::string>()), ", "));
   };
   if (device != DeviceKind::cpu)
     return fail("{} runs in another process, which is given the processor's memory alone", id);
@@ -388,7 +389,8 @@ json ServedOffer::in_words() const {
   words["id"] = id;
   words["program"] = program_;
   for (const char* field : {"precision", "weights"}) {
-    if (const std::string said = told_.value(field, ""); !said.empty()) words[field] = said;
+    if (const std::string stated = reported_.value(field, ""); !stated.empty())
+      words[field] = stated;
   }
   return words;
 }

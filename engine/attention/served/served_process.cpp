@@ -137,21 +137,22 @@ Status ServedProcess::begin() {
 }
 
 Status ServedProcess::greet(const std::function<void()>& on_look) {
-  const Status asked = send(json({{"request", "hello"}, {"protocol", protocol}}).dump() + "\n");
-  auto told = asked ? answer({}, greeting_seconds, on_look) : tl::unexpected(asked.error());
-  if (!told && told.error().message.ends_with("exit code 0")) {
+  const Status requested = send(json({{"request", "hello"}, {"protocol", protocol}}).dump() + "\n");
+  auto reported =
+      requested ? answer({}, greeting_seconds, on_look) : tl::unexpected(requested.error());
+  if (!reported && reported.error().message.ends_with("exit code 0")) {
     return fail("{}, and without a word: a program for --with ends with attnscope.serve()",
-                told.error().message);
+                reported.error().message);
   }
-  if (!told) return tl::unexpected(told.error());
-  const json version = told->value("protocol", json());
+  if (!reported) return tl::unexpected(reported.error());
+  const json version = reported->value("protocol", json());
   if (version != protocol) {
     return fail(
         "'{}' speaks version {} of the contenders' protocol, this program version {}: take the "
         "package attnscope that came with this program",
         in_a_sentence(program_), in_a_sentence(version.dump()), protocol);
   }
-  hello_ = std::move(*told);
+  hello_ = std::move(*reported);
   return {};
 }
 

@@ -90,9 +90,10 @@ std::function<void()> maxima_alone(std::int64_t candidates, int threads) {
                                 .format = VectorFormat::float32,
                                 .width = width,
                                 .rows = candidates * rows};
-    const std::span<const float> asked(query.data_ptr<float>(),
-                                       static_cast<std::size_t>(queries * width));
-    if (!cpu::largest_products(cache, documents, asked, queries, 0, *largest, threads, *workspace))
+    const std::span<const float> requested(query.data_ptr<float>(),
+                                           static_cast<std::size_t>(queries * width));
+    if (!cpu::largest_products(cache, documents, requested, queries, 0, *largest, threads,
+                               *workspace))
       std::abort();
   };
 }

@@ -82,18 +82,18 @@ class WordsFigures : public Figures {
     const std::string command = fmt::format(
         "{} scripts/dev/golden/make_words_models.py --time {} {}", python, family, words);
     return add_timed(fmt::format("PyTorch's {}, a document of {} words", family, words), [command] {
-      std::string said;
+      std::string stated;
       std::FILE* const output = popen(command.c_str(), "r");
       for (std::array<char, 512> line{};
            output != nullptr && std::fgets(line.data(), line.size(), output) != nullptr;)
-        said += line.data();
+        stated += line.data();
       constexpr std::string_view before = "(least ";
-      const std::size_t at = said.find(before);
+      const std::size_t at = stated.find(before);
       if (output == nullptr || pclose(output) != 0 || at == std::string::npos) {
         std::fprintf(stderr, "no time came from: %s\n", command.c_str());
         std::exit(2);
       }
-      return 1e-3 * std::strtod(said.c_str() + at + before.size(), nullptr);
+      return 1e-3 * std::strtod(stated.c_str() + at + before.size(), nullptr);
     });
   }
 };

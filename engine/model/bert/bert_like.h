@@ -51,7 +51,7 @@ class BertLikeDescription : public FamilyDescription {
                                        std::span<const ModelRow> rows) const override;
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
-                                                 ModelOptions asked) const override;
+                                                 ModelOptions requested) const override;
 };
 
 }  // namespace attnscope

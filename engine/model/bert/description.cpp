@@ -23,7 +23,7 @@ constexpr std::int64_t sparse_query_tokens = 31;
 
 /// The attention that `attnscope train` stored; it takes precedence over the file's other fields.
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
-  const auto own = said(config, trained_attention_field);
+  const auto own = stated(config, trained_attention_field);
   if (!own) return;
   own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
   if (const auto limit = own->member("most_query_tokens"))
@@ -68,7 +68,7 @@ GroupFlags read_groups(const JsonField& config) {
 void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const GroupFlags groups = read_groups(config);
   std::optional<Window> window;
-  if (const auto size = said(config, "attention_window_size")) {
+  if (const auto size = stated(config, "attention_window_size")) {
     window = Window::of(size->whole(0, most_rows));
   }
   const bool query_alone = !groups.query_cls && !groups.query_document;
@@ -87,7 +87,7 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
 /// 'attention_window' is the sum of both sides: one number, or one per layer.
 void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   constexpr std::int64_t usual = 512;
-  const auto field = said(config, "attention_window");
+  const auto field = stated(config, "attention_window");
   if (!field) model.layer_windows.push_back(Window::of(usual / 2));
   for (const JsonField& window : field ? field->one_or_more() : std::vector<JsonField>()) {
     const std::int64_t both_sides = window.whole(2, most_rows);
@@ -262,9 +262,9 @@ class BertDescription final : public BertLikeDescription {
 
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
-                                                 ModelOptions asked) const override {
-    const bool one_text = asked.erase(std::string(pair_is_one_text)) > 0;
-    auto options = BertLikeDescription::options_for(config, pattern, std::move(asked));
+                                                 ModelOptions requested) const override {
+    const bool one_text = requested.erase(std::string(pair_is_one_text)) > 0;
+    auto options = BertLikeDescription::options_for(config, pattern, std::move(requested));
     if (options && one_text) options->emplace(pair_is_one_text);
     if (options && std::any_cast<const BertConfig&>(config.own).global_projections &&
         has_global_groups(pattern.name)) {
@@ -288,7 +288,7 @@ void skip_padding_positions(const JsonField& config, ModelShape& shape) {
 }
 
 std::string read_architecture(const JsonField& config) {
-  const auto list = said(config, "architectures");
+  const auto list = stated(config, "architectures");
   if (!list || list->elements().empty()) return {};
   std::string architecture = list->elements().front().text();
   for (const std::string_view known :
@@ -303,8 +303,8 @@ std::string read_architecture(const JsonField& config) {
 
 std::optional<std::int64_t> stated_labels(const JsonField& config) {
   constexpr std::int64_t most_labels = 10'000;
-  if (const auto count = said(config, "num_labels")) return count->whole(1, most_labels);
-  if (const auto names = said(config, "id2label"))
+  if (const auto count = stated(config, "num_labels")) return count->whole(1, most_labels);
+  if (const auto names = stated(config, "id2label"))
     return static_cast<std::int64_t>(names->members().size());
   return std::nullopt;
 }
@@ -358,8 +358,8 @@ ModelConfig BertLikeDescription::config_for(const ModelShape& shape,
 
 Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
                                                       const AttentionPattern& /*pattern*/,
-                                                      ModelOptions asked) const {
-  for (const std::string& option : asked) {
+                                                      ModelOptions requested) const {
+  for (const std::string& option : requested) {
     if (option != cls_only_last_layer) {
       return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
                   cls_only_last_layer);
@@ -369,7 +369,7 @@ Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
                   cls_only_last_layer);
     }
   }
-  return asked;
+  return requested;
 }
 
 const FamilyDescription& bert_description() {

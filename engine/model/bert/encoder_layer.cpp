@@ -14,7 +14,7 @@ namespace attnscope {
 namespace {
 
 /// Concatenates layers into one fused layer.
-LinearWeights beside(const ModelWeights& weights, const std::vector<std::string>& names) {
+LinearWeights alongside(const ModelWeights& weights, const std::vector<std::string>& names) {
   std::vector<at::Tensor> parts;
   std::vector<at::Tensor> biases;
   for (const std::string& name : names) {
@@ -33,9 +33,9 @@ Projections projections_of(const ModelWeights& weights, const std::string& layer
   Projections projections;
   if (split) {
     projections.query = computing.of(weights.linear(name("query")));
-    projections.key_value = computing.of(beside(weights, {name("key"), name("value")}));
+    projections.key_value = computing.of(alongside(weights, {name("key"), name("value")}));
   } else {
-    projections.all = computing.of(beside(weights, {name("query"), name("key"), name("value")}));
+    projections.all = computing.of(alongside(weights, {name("query"), name("key"), name("value")}));
   }
   return projections;
 }

@@ -56,7 +56,7 @@ class ConvKnrmModel final : public WordsModel {
   [[nodiscard]] Result<GroupOutput> score_words(TokenIds query, std::span<const TokenIds> documents,
                                                 const Show& show) override {
     const std::vector<TokenIds> of_query{query};
-    const Grams asked = grams_of(of_query);
+    const Grams requested = grams_of(of_query);
     const auto pieces = pieces_of_words(documents, words_convolved_at_once);
     const auto count = static_cast<std::int64_t>(pieces.size());
     std::vector<Result<std::vector<float>>> states(pieces.size());
@@ -64,7 +64,7 @@ class ConvKnrmModel final : public WordsModel {
       const c10::InferenceMode no_graph;  // is thread-local
       for (std::int64_t piece = begin; piece < end; ++piece) {
         const auto own = static_cast<std::size_t>(piece);
-        states[own] = compared(asked, grams_of(pieces[own]), count > 1 ? 1 : threads(), show);
+        states[own] = compared(requested, grams_of(pieces[own]), count > 1 ? 1 : threads(), show);
       }
     });
     GroupOutput all;
@@ -131,13 +131,13 @@ class ConvKnrmModel final : public WordsModel {
   }
 
   /// [documents, 9 * 11].
-  [[nodiscard]] Result<std::vector<float>> compared(const Grams& asked, const Grams& grams,
+  [[nodiscard]] Result<std::vector<float>> compared(const Grams& requested, const Grams& grams,
                                                     int threads, const Show& show) const {
-    const std::int64_t query = asked.texts.front().size();
+    const std::int64_t query = requested.texts.front().size();
     const auto kernels = static_cast<std::size_t>(cpu::pooling_kernels);
     std::vector<float> state(grams.texts.size() * gram_pairs * kernels);
     std::size_t pair = 0;
-    for (const at::Tensor& of_query : asked.rows) {
+    for (const at::Tensor& of_query : requested.rows) {
       for (const at::Tensor& of_documents : grams.rows) {
         const auto sums =
             pooled_documents({.query = {of_query.const_data_ptr<float>(), ngrams::gram_width},

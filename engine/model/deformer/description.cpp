@@ -37,12 +37,12 @@ class DeformerDescription final : public PooledDescription {
     return DeformerConfig{.top_layers = std::min(DeformerConfig{}.top_layers, shape.layers - 1)};
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
-    if (const auto top = said(config, "top_layers"))
+    if (const auto top = stated(config, "top_layers"))
       model.own = DeformerConfig{.top_layers = top->whole(1, model.shape.layers - 1)};
   }
   [[nodiscard]] Status apply(std::string_view option, const ModelShape& shape,
                              std::any& own) const override {
-    const auto layers = number_behind("top-layers-", option);
+    const auto layers = number_after("top-layers-", option);
     if (!layers) return {};
     if (*layers >= shape.layers) {
       return fail("leaves no layer of {} in which query and document are apart", shape.layers);

@@ -26,7 +26,7 @@ class DistilBertDescription final : public BertLikeDescription {
                                         std::string_view /*model_type*/) const override {
     ModelConfig model;
     model.architecture = read_architecture(config);
-    must_say(config, "activation", "gelu");
+    must_state(config, "activation", "gelu");
     ModelShape& shape = model.shape;
     shape = bert_base;
     constexpr std::int64_t usual_layers = 6;

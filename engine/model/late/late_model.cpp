@@ -131,7 +131,7 @@ class LateModel final : public Model {
   }
 
  private:
-  struct Foreseen {
+  struct Estimated {
     ModelWork documents, online;
     std::int64_t query_bytes = 0, document_bytes = 0, interaction_bytes = 0, row_bytes = 0;
   };
@@ -178,15 +178,15 @@ class LateModel final : public Model {
   }
 
   /// Predicted work and memory of `score`.
-  [[nodiscard]] Result<Foreseen> foreseen(const PairBatch& batch) const {
+  [[nodiscard]] Result<Estimated> foreseen(const PairBatch& batch) const {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
-    Foreseen size;
+    Estimated size;
     const double element = batch.documents != nullptr
                                ? static_cast<double>(attnscope::size_of(batch.documents->format()))
                                : static_cast<double>(attnscope::size_of(computing_.dtype));
     if (batch.documents != nullptr) {
       if (Status known = has_its_documents(batch); !known) return tl::unexpected(known.error());
-    } else if (Status counted = foresee_documents(batch, size); !counted) {
+    } else if (Status counted = estimate_documents(batch, size); !counted) {
       return tl::unexpected(counted.error());
     }
     const std::vector<QueryGroup> groups = groups_of(batch);
@@ -208,7 +208,7 @@ class LateModel final : public Model {
     return size;
   }
 
-  [[nodiscard]] Status foresee_documents(const PairBatch& batch, Foreseen& size) const {
+  [[nodiscard]] Status estimate_documents(const PairBatch& batch, Estimated& size) const {
     const std::vector<TokenIds> documents = documents_of(batch);
     for (const std::span<const TokenIds> piece : pieces_of(documents)) {
       const auto cost = encoder_->cost_of_documents(piece);

@@ -59,10 +59,10 @@ class MultiVectorDescription final : public FamilyDescription {
   }
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& /*config*/,
                                                  const AttentionPattern& /*pattern*/,
-                                                 ModelOptions asked) const override {
-    if (asked.empty()) return asked;
+                                                 ModelOptions requested) const override {
+    if (requested.empty()) return requested;
     return fail("there is no option '{}' of a model of the family {}, which has none",
-                in_a_sentence(*asked.begin()), id());
+                in_a_sentence(*requested.begin()), id());
   }
 };
 

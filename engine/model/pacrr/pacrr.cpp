@@ -60,8 +60,8 @@ std::array<float, pacrr::document_words> contexts_of(const MatchMap& map) {
   at::Tensor query = map.query.sum(0, /*keepdim=*/true).div_(pacrr::query_words);
   const at::Tensor padded = at::constant_pad_nd(map.document, {0, 0, 0, context_words - 1}, 0);
   at::Tensor around = padded.narrow(0, 0, words).clone();
-  for (std::int64_t behind = 1; behind < context_words; ++behind)
-    around.add_(padded.narrow(0, behind, words));
+  for (std::int64_t after = 1; after < context_words; ++after)
+    around.add_(padded.narrow(0, after, words));
   around.div_(context_words);
   to_unit_length(query);
   to_unit_length(around);
@@ -152,8 +152,8 @@ class PacrrModel final : public MapModel {
 /// Positions of a row [places], ordered by descending number, of equal numbers the first. Numbers
 /// that differ only by rounding count as equal.
 at::Tensor in_order(const at::Tensor& row) {
-  constexpr double places_told_apart = 1e9;
-  return (row * places_told_apart).round().argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+  constexpr double distinct_places = 1e9;
+  return (row * distinct_places).round().argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
 }
 
 }  // namespace
@@ -180,10 +180,10 @@ Result<ReferenceOutput> PacrrFamily::reference_of(const WordsReference& referenc
   std::vector<at::Tensor> maps{cosines};
   for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words)
     maps.push_back(reference.convolve(pacrr::convolution(words), cosines.unsqueeze(0)).amax(0));
-  const at::Tensor behind =
+  const at::Tensor after =
       at::cat({d, at::zeros({context_words - 1, config.shape.hidden}, at::kDouble)});
-  const at::Tensor contexts = WordsReference::cosines(
-      q.mean(0, /*keepdim=*/true), behind.unfold(0, context_words, 1).mean(2))[0];
+  const at::Tensor contexts = WordsReference::cosines(q.mean(0, /*keepdim=*/true),
+                                                      after.unfold(0, context_words, 1).mean(2))[0];
   std::vector<at::Tensor> features;
   for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
     for (const at::Tensor& map : maps) {

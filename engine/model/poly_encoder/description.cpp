@@ -34,7 +34,7 @@ class PolyEncoderDescription final : public LateDescription {
   }
   [[nodiscard]] Status apply(std::string_view option, const ModelShape& /*shape*/,
                              std::any& own) const override {
-    if (const auto codes = number_behind("codes-", option))
+    if (const auto codes = number_after("codes-", option))
       std::any_cast<PolyConfig&>(own).codes = *codes;
     return {};
   }

@@ -29,7 +29,7 @@ constexpr double int8_error_bound = 5e-3;
 constexpr double own_error_bound = 1e-3;
 
 bool is_int8(const ServedOffer& offer) {
-  return offer.told().value("precision", "") == "int8";
+  return offer.reported().value("precision", "") == "int8";
 }
 
 /// Number of pairs, and tokens of the longest.
@@ -98,9 +98,9 @@ class LoadedServedModel final : public ServedModel {
   Status load() {
     plan_.begin(variant_.threads);
     bound_ = {};
-    const auto told = plan_.ask("load", description());
-    if (!told) throw std::runtime_error(told.error().message);
-    if (const std::string why = told->value("unsupported", ""); !why.empty())
+    const auto reported = plan_.ask("load", description());
+    if (!reported) throw std::runtime_error(reported.error().message);
+    if (const std::string why = reported->value("unsupported", ""); !why.empty())
       return fail("{}", why);
     return {};
   }
@@ -113,9 +113,9 @@ class LoadedServedModel final : public ServedModel {
   /// The program's own prediction, or that of this process's model plus space for dense scores.
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
     const BatchSize size = batch_size(batch);
-    const auto told = plan_.ask("peak", {{"pairs", size.pairs}, {"tokens", size.tokens}});
-    if (!told) throw std::runtime_error(told.error().message);
-    if (const json bytes = told->value("peak_bytes", json()); bytes.is_number_integer())
+    const auto reported = plan_.ask("peak", {{"pairs", size.pairs}, {"tokens", size.tokens}});
+    if (!reported) throw std::runtime_error(reported.error().message);
+    if (const json bytes = reported->value("peak_bytes", json()); bytes.is_number_integer())
       return bytes.get<std::int64_t>();
     const auto counted = counted_model();
     if (!counted) return tl::unexpected(counted.error());
@@ -232,7 +232,7 @@ ServedOffer* find_served_model(std::string_view id) {
 }
 
 bool has_own_weights(const ServedOffer& offer) {
-  return offer.told().value("weights", "") == "own";
+  return offer.reported().value("weights", "") == "own";
 }
 
 Status takes_model(const ServedOffer& offer, const FamilyDescription& family,

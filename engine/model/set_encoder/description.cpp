@@ -28,8 +28,8 @@ class SetEncoderDescription final : public BertLikeDescription {
   }
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
-                                                 ModelOptions asked) const override {
-    auto options = BertLikeDescription::options_for(config, pattern, std::move(asked));
+                                                 ModelOptions requested) const override {
+    auto options = BertLikeDescription::options_for(config, pattern, std::move(requested));
     if (!options) return options;
     options->emplace(sees_other_documents);
     if (std::any_cast<const BertConfig&>(config.own).interaction_token)

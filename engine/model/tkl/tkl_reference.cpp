@@ -114,9 +114,9 @@ class Reference {
     }
     ReferenceOutput output;
     const at::Tensor weights = of_.tensor(tkl_names::regions)[0];
-    for (const std::int64_t beside : {0, -1, 1, -2, 2}) {
+    for (const std::int64_t alongside : {0, -1, 1, -2, 2}) {
       for (const std::int64_t peak : peaks) {
-        const std::int64_t r = std::clamp<std::int64_t>(peak + beside, 0, count - 1);
+        const std::int64_t r = std::clamp<std::int64_t>(peak + alongside, 0, count - 1);
         const double score = with_gaps[static_cast<std::size_t>(r)];
         const double value = score <= -9900 ? 0 : score;
         output.score +=

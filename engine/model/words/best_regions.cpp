@@ -54,9 +54,9 @@ BestRegions best_regions(std::span<const float> scores) {
   }
   BestRegions best;
   std::size_t at = 0;
-  for (const std::int64_t beside : {0, -1, 1, -2, 2}) {
+  for (const std::int64_t alongside : {0, -1, 1, -2, 2}) {
     for (const std::int64_t peak : peaks) {
-      best.region[at] = std::clamp<std::int64_t>(peak + beside, 0, last);
+      best.region[at] = std::clamp<std::int64_t>(peak + alongside, 0, last);
       best.score[at] = scores[static_cast<std::size_t>(best.region[at])];
       ++at;
     }

@@ -99,8 +99,8 @@ struct DenseAttention::Prepared {
   [[nodiscard]] bool has_softmax() const { return problem.weights == DenseWeights::softmax; }
   /// One copy, aligned.
   [[nodiscard]] std::int64_t score_bytes() const {
-    return section_behind(problem.batch * problem.heads * problem.queries.size() *
-                          stride_of(problem) * size_of(problem.rows_like.dtype));
+    return section_after(problem.batch * problem.heads * problem.queries.size() *
+                         stride_of(problem) * size_of(problem.rows_like.dtype));
   }
   /// Of the weights and, with gradients, of their gradient.
   [[nodiscard]] std::int64_t all_score_bytes() const {

@@ -176,9 +176,9 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     keys[1].read(row_at(at, 8, k.stride));
   };
   const auto read_values = [&](int first) {
-    const std::byte *at = v.at(first), *behind = row_at(at, 8, v.stride);
+    const std::byte *at = v.at(first), *after = row_at(at, 8, v.stride);
     values_read[0].read(at, row_at(at, 1, v.stride));
-    values_read[1].read(behind, row_at(behind, 1, v.stride));
+    values_read[1].read(after, row_at(after, 1, v.stride));
   };
   /// The nearest key replaces a missing one.
   const auto read_band = [&](int first) {
@@ -187,8 +187,8 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       read_values(first);
       return;
     }
-    const auto there = [&](int own, int behind) {
-      return max(keys_begin, min(first + own + behind, keys_end - 1)) - own;
+    const auto there = [&](int own, int after) {
+      return max(keys_begin, min(first + own + after, keys_end - 1)) - own;
     };
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

@@ -56,8 +56,8 @@ std::int64_t partial_pitch(const SegmentWork& work) {
 /// Offset of partial rows in the workspace, after RowNumbers. Calls are ordered, so the walks of
 /// both directions use the same memory.
 std::int64_t partials_at(const WorkList& list) {
-  return has_backward(list) ? section_behind(std::int64_t{list.tokens} * list.heads *
-                                             std::int64_t{sizeof(RowNumbers)})
+  return has_backward(list) ? section_after(std::int64_t{list.tokens} * list.heads *
+                                            std::int64_t{sizeof(RowNumbers)})
                             : 0;
 }
 

@@ -783,10 +783,10 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     __syncwarp();
     // The rest of the last strip's window.
     if (has_wide) {
-      const int behind = (rows + strip_tokens - 1) / strip_tokens * strip_tokens - Tiles::radius;
+      const int after = (rows + strip_tokens - 1) / strip_tokens * strip_tokens - Tiles::radius;
 #pragma unroll
       for (int tile = 0; tile + 2 < window_tiles; tile += 2) {
-        const int first_key = behind + 8 * tile;
+        const int first_key = after + 8 * tile;
         const bool is_last = tile + 3 >= window_tiles;
         const int next = is_last ? tile : tile + 1;
         const unsigned seen =

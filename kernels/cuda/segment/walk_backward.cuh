@@ -444,9 +444,9 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
       const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
-      const std::byte *at = of.at(first), *behind = row_at(at, 8, of.stride);
+      const std::byte *at = of.at(first), *after = row_at(at, 8, of.stride);
       chunk.values[i][0].read(at, row_at(at, 1, of.stride));
-      chunk.values[i][1].read(behind, row_at(behind, 1, of.stride));
+      chunk.values[i][1].read(after, row_at(after, 1, of.stride));
     }
     if constexpr (Of::of_keys) {
       const RowNumbers* const at = its_numbers + first + 2 * t;
@@ -463,8 +463,8 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       read_summed(first);
       return;
     }
-    const auto near = [&](int own, int behind) {
-      return max(keys_begin, min(first + own + behind, keys_end - 1)) - own;
+    const auto near = [&](int own, int after) {
+      return max(keys_begin, min(first + own + after, keys_end - 1)) - own;
     };
 #pragma unroll
     for (int u = 0; u < 2; ++u) {

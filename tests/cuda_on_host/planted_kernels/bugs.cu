@@ -197,7 +197,7 @@ __global__ void missing_fence_before_arrival(Memory memory) {
   }
 }
 
-__global__ void missing_fence_behind_arrival(Memory memory) {
+__global__ void missing_fence_after_arrival(Memory memory) {
   if (memory.planted) {
     last_block_adds<true, false>(memory);
   } else {
@@ -328,7 +328,7 @@ std::vector<Bug> between_blocks() {
       {"TwoBlocksWriteOnePlace", run<two_blocks_write_one_place>, race},
       {"ReadOfAnotherBlock", run<read_of_another_block>, "(" + race + "|nothing has written)"},
       {"MissingFenceBeforeArrival", run<missing_fence_before_arrival>, race},
-      {"MissingFenceBehindArrival", run<missing_fence_behind_arrival>, race},
+      {"MissingFenceBehindArrival", run<missing_fence_after_arrival>, race},
       {"MissingBarrierBeforeArrival", run<missing_barrier_before_arrival>, race},
       {"CounterWithoutAtomics", run<counter_without_atomics>, race},
       {"ReadOnlyLoadOfWhatIsWritten", run<read_only_load_of_what_is_written>,

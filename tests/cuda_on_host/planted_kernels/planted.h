@@ -27,7 +27,7 @@ struct Memory {
 struct Bug {
   std::string name;
   Status (*run)(const Memory& memory);
-  std::string told;  // a regular expression that the Status matches when planted
+  std::string reported;  // a regular expression that the Status matches when planted
 };
 
 [[nodiscard]] std::vector<Bug> bounds();

@@ -23,7 +23,7 @@ class RegionsDrawingTest : public testing::Test {
     return {std::make_shared<const DocumentRegions>(std::move(*regions)), {.width = 900, .em = 13}};
   }
   /// What is told of the first thing below `y` that tells anything, in the middle of that word.
-  [[nodiscard]] std::string told(double word) const {
+  [[nodiscard]] std::string reported(double word) const {
     for (double y = 0; y < drawing_.height(); ++y) {
       if (const QString words = drawing_.words_at({word * 10, y}); !words.isEmpty())
         return words.toStdString();
@@ -34,14 +34,15 @@ class RegionsDrawingTest : public testing::Test {
 };
 
 TEST_F(RegionsDrawingTest, TheStripTellsTheRegionInWhoseMiddleItIs) {
-  EXPECT_EQ(told(25), "Region of words 11 to 40: score -2.500");
-  EXPECT_EQ(told(1), "Region of words 1 to 30: score -3.000");
-  EXPECT_EQ(told(89.9), "Region of words 89 to 90: score 1.400");
+  EXPECT_EQ(reported(25), "Region of words 11 to 40: score -2.500");
+  EXPECT_EQ(reported(1), "Region of words 1 to 30: score -3.000");
+  EXPECT_EQ(reported(89.9), "Region of words 89 to 90: score 1.400");
 }
 
 TEST_F(RegionsDrawingTest, OfABestRegionItTellsTheParts) {
-  EXPECT_THAT(told(55), testing::StartsWith("Region 1: words 41 to 70, score -1.000 = -2.250 if "
-                                            "nothing matched +1.250 by tall near"));
+  EXPECT_THAT(reported(55),
+              testing::StartsWith("Region 1: words 41 to 70, score -1.000 = -2.250 if "
+                                  "nothing matched +1.250 by tall near"));
 }
 
 TEST_F(RegionsDrawingTest, TheRegionUnderTheMouseIsDrawnOtherwise) {

@@ -403,13 +403,13 @@ TEST_F(RunChartTest, TheLegend_TellsOfCurvesThatLieOnEachOther) {
   report::Figure figure = synthetic_figure();
   figure.series[6].points = figure.series[7].points;
   chart.set_figure(figure);
-  const auto said_at = [&](std::size_t entry) {
+  const auto stated_at = [&](std::size_t entry) {
     return chart.value_at(chart.page().legend()[entry].rect.center()).toStdString();
   };
-  EXPECT_EQ(said_at(6), "Time (ms per document): coincides with Sparse, segment, w = 64");
-  EXPECT_EQ(said_at(5), "");
+  EXPECT_EQ(stated_at(6), "Time (ms per document): coincides with Sparse, segment, w = 64");
+  EXPECT_EQ(stated_at(5), "");
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(7));
-  EXPECT_EQ(said_at(6), "");  // it is seen now
+  EXPECT_EQ(stated_at(6), "");  // it is seen now
 }
 
 TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
@@ -658,10 +658,10 @@ TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
 }
 
 TEST_F(RunChartTools, ExportIsAskedForByKeyAndByMenu) {
-  QSignalSpy asked(&chart, &RunChart::export_wanted);
+  QSignalSpy requested(&chart, &RunChart::export_wanted);
   QTest::keyClick(&chart, Qt::Key_E);
   action("export_figure")->trigger();
-  EXPECT_EQ(asked.size(), 2);
+  EXPECT_EQ(requested.size(), 2);
 }
 
 TEST_F(RunChartTools, T_OpensTheNumbersBehindTheChart) {

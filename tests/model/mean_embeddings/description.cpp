@@ -45,8 +45,8 @@ class Description final : public FamilyDescription {
   }
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& /*config*/,
                                                  const AttentionPattern& /*pattern*/,
-                                                 ModelOptions asked) const override {
-    return asked;
+                                                 ModelOptions requested) const override {
+    return requested;
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/beside.h"
+#include "engine/report/paper_table.h"
 
 #include <fmt/format.h>
 
@@ -139,7 +139,7 @@ std::string heading_of(const HeatPoint& point, const std::string& task, std::vec
                      point.sequence_tokens, more.empty() ? "" : ", ", more);
 }
 
-Result<std::string> beside_table3(const Table& table, TableFormat format) {
+Result<std::string> side_by_side_table3(const Table& table, TableFormat format) {
   const std::vector<PublishedCost> costs = published_costs();
   std::vector<Row> models;
   for (const Row& row : table.rows)
@@ -215,7 +215,7 @@ bool is_wanted(const Table& table, const Contender& contender) {
 
 /// The reference of the speed-ups: the baseline measured with the same number of candidates, else
 /// with the most, because a model that encodes every pair takes the same time for each candidate.
-const Row* baseline_beside(const Table& table, const Row& row) {
+const Row* baseline_alongside(const Table& table, const Row& row) {
   const Row* best = nullptr;
   for (const Row& other : table.rows) {
     if (other.cell.point.stage != Stage::online || !is_measured(other) ||
@@ -234,7 +234,7 @@ std::vector<std::string> line_of(const Table& table, const std::string& heading,
   const Contender& contender = row.cell.cell.contender;
   std::vector<std::string> texts{heading, words_of_row(contender.model), contender.implementation};
   if (is_measured(row)) {
-    const Row* baseline = baseline_beside(table, row);
+    const Row* baseline = baseline_alongside(table, row);
     const auto& kept = row.cell.cell.memory.cache_bytes;
     texts.push_back(three_digits(row.cell.summary.median_ns / 1e6));
     texts.push_back(three_digits(p95_ns(row.cell) / 1e6));
@@ -285,7 +285,7 @@ std::vector<std::vector<std::string>> lines_of(const Table& table,
   return lines;
 }
 
-Result<std::string> beside_table6(const Table& table, TableFormat format) {
+Result<std::string> side_by_side_table6(const Table& table, TableFormat format) {
   std::vector<Row> online;
   std::ranges::copy_if(table.rows, std::back_inserter(online),
                        [](const Row& row) { return row.cell.point.stage == Stage::online; });
@@ -457,24 +457,24 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
       lines, fmt::format("{}; beside it, {}", ours, theirs), format);
 }
 
-struct Beside {
+struct Alongside {
   std::string_view id;
   Result<std::string> (*write)(const Table&, TableFormat);
 };
-constexpr std::array<Beside, 3> tables_beside{{
-    {"ecir24-table3", beside_table3},
-    {"mixencoder-table6", beside_table6},
+constexpr std::array<Alongside, 3> tables_alongside{{
+    {"ecir24-table3", side_by_side_table3},
+    {"mixencoder-table6", side_by_side_table6},
     {"tkl-table1", beside_tkl_table1},
 }};
 
 }  // namespace
 
-Result<std::string> write_beside(const Table& table, std::string_view published,
-                                 TableFormat format) {
-  const auto found = std::ranges::find(tables_beside, published, &Beside::id);
-  if (found != tables_beside.end()) return found->write(table, format);
-  std::array<std::string_view, tables_beside.size()> ids;
-  std::ranges::transform(tables_beside, ids.begin(), &Beside::id);
+Result<std::string> write_paper_table(const Table& table, std::string_view published,
+                                      TableFormat format) {
+  const auto found = std::ranges::find(tables_alongside, published, &Alongside::id);
+  if (found != tables_alongside.end()) return found->write(table, format);
+  std::array<std::string_view, tables_alongside.size()> ids;
+  std::ranges::transform(tables_alongside, ids.begin(), &Alongside::id);
   return fail("--published: there is no published table '{}' to set models beside; {}",
               in_a_sentence(published), suggest(in_a_sentence(published), ids));
 }

@@ -17,7 +17,7 @@
 
 namespace attnscope::gui {
 
-class RunsBesideWindowTest : public QObject {
+class RunsAndWindowTest : public QObject {
   Q_OBJECT
 
   std::unique_ptr<QTemporaryDir> folder_;
@@ -215,7 +215,7 @@ class RunsBesideWindowTest : public QObject {
   }
 };
 
-ATTNSCOPE_GUI_TEST(RunsBesideWindowTest)
+ATTNSCOPE_GUI_TEST(RunsAndWindowTest)
 
 }  // namespace attnscope::gui
-#include "runs_beside_window_test.moc"
+#include "runs_and_window_test.moc"

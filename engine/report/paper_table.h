@@ -25,7 +25,7 @@ namespace attnscope::report {
 ///   the query (stage whole) and before it (online), with the paper's rate and nDCG@10.
 ///
 /// An error names the available tables, or the sweep that measures what the run lacks.
-[[nodiscard]] Result<std::string> write_beside(const Table& table, std::string_view published,
-                                               TableFormat format);
+[[nodiscard]] Result<std::string> write_paper_table(const Table& table, std::string_view published,
+                                                    TableFormat format);
 
 }  // namespace attnscope::report
