@@ -14,6 +14,7 @@
 //   Status done = file->commit();
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -25,6 +26,17 @@
 
 namespace attnscope {
 
+/// Registers a path, which need not exist: a file created there later counts as read, too.
+void note_read(const std::filesystem::path& file);
+/// Registers a descriptor that is a regular file, such as redirected standard input.
+void note_read(int descriptor);
+
+[[nodiscard]] bool is_read(const std::filesystem::path& file);
+/// Compares only device and inode number; false for anything but a regular file.
+[[nodiscard]] bool is_read(int descriptor);
+
+/// A checksum of all bytes of a file (RunningSum): different contents have different checksums.
+[[nodiscard]] Result<std::uint64_t> fingerprint_of_file(const std::filesystem::path& file);
 /// Whether its first bytes are SQLite's: a store, an exported .attn.
 [[nodiscard]] bool is_database(const std::filesystem::path& file);
 /// Whether it is a database, or has the name of a file that SQLite keeps with one (-wal, -shm,

@@ -9,7 +9,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/control_characters.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "kernels/plan/number_formats.h"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 
 namespace attnscope {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/gzip.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
+#include "base/written_file.h"
 
 namespace attnscope {
 namespace {

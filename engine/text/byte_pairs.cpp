@@ -9,8 +9,8 @@
 #include <queue>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
 #include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"

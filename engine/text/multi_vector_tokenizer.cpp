@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"

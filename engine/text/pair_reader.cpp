@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/control_characters.h"
 #include "base/line_file.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
 #include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"

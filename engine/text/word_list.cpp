@@ -10,7 +10,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "base/text_file.h"
 #include "engine/text/characters.h"

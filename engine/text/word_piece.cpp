@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"
 #include "engine/text/subword_model.h"

@@ -1,5 +1,3 @@
-#include "base/running_sum.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +8,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "base/fingerprint.h"
 
 namespace attnscope {
 namespace {

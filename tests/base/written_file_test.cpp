@@ -14,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/read_files.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
