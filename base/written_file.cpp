@@ -227,19 +227,22 @@ bool is_stream(const std::filesystem::path& target) {
 
 Status may_be_written(const std::filesystem::path& target,
                       std::span<const std::filesystem::path> inputs, Streams streams) {
-  if (streams == Streams::taken && is_stream(target)) {
+  if (streams == Streams::allowed && is_stream(target)) {
     if (!is_standard_output(target) || !is_read(STDOUT_FILENO)) return {};
-    return fail("standard output is a file that is read; name another file");
+    return fail("standard output is a file that this command reads; name another file");
   }
   if (target == "-") {
-    return fail("'-' is no file, and what is written has one; name it, or ./- if it is called so");
+    return fail(
+        "'-' (standard output) is not possible here; name a file, or ./- for a file with this "
+        "name");
   }
   const auto of_what_is_read = [&] {
-    return fail("{}: is what is read, and would be replaced; name another file", target.string());
+    return fail("{}: is an input of this command and would be overwritten; name another file",
+                target.string());
   };
   const auto unless_of_database = [&]() -> Status {
     if (!belongs_to_database(target)) return {};
-    return fail("{}: is a database, or what SQLite keeps beside one; name another file",
+    return fail("{}: is a database or one of SQLite's files for it; name another file",
                 target.string());
   };
   struct stat info {};
@@ -271,7 +274,7 @@ Status may_be_written(const std::filesystem::path& target,
 WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing packing)
     : target_(std::move(target)) {
   if (is_stream(target_)) {
-    number_ = nameless_file(std::filesystem::temp_directory_path());
+    number_ = unnamed_file(std::filesystem::temp_directory_path());
     if (number_ < 0) error_ = errno;
     return;
   }
@@ -281,9 +284,9 @@ WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing 
   if (number_ < 0) error_ = errno;
   struct stat before {};
   const bool replaces = ::stat(target_.c_str(), &before) == 0;
-  const mode_t mode = replaces                          ? before.st_mode & 0777U
-                      : readers == Readers::owner_alone ? 0600U
-                                                        : mode_of_new_files();
+  const mode_t mode = replaces                         ? before.st_mode & 0777U
+                      : readers == Readers::owner_only ? 0600U
+                                                       : mode_of_new_files();
   if (number_ >= 0 && ::fchmod(number_, mode) != 0) error_ = errno;
   if (packing == Packing::by_name && has_gzip_name(target_)) packer_.emplace();
 }
@@ -311,7 +314,7 @@ Result<WrittenFile> WrittenFile::next_to(const std::filesystem::path& target, Re
 }
 
 Result<WrittenFile> WrittenFile::of_output(const std::filesystem::path& target) {
-  if (Status allowed = may_be_written(target, {}, Streams::taken); !allowed)
+  if (Status allowed = may_be_written(target, {}, Streams::allowed); !allowed)
     return tl::unexpected(allowed.error());
   WrittenFile file(target, Readers::as_umask, Packing::by_name);
   if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
@@ -328,7 +331,7 @@ Status WrittenFile::outcome() const {
   if (error_ == 0) return {};
   const bool is_full = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG;
   return fail("{}: cannot be written: {}; {}name a file elsewhere", name_of_target(target_),
-              system_reason(error_), is_full ? "make room, or " : "");
+              system_reason(error_), is_full ? "free disk space, or " : "");
 }
 
 Status WrittenFile::write(std::span<const std::byte> bytes) {
@@ -394,7 +397,7 @@ Status WrittenFile::commit() {
   return {};
 }
 
-int nameless_file(const std::filesystem::path& folder) {
+int unnamed_file(const std::filesystem::path& folder) {
   std::string name = (folder / "attnscope-XXXXXX").string();
   const int number = ::mkostemp(name.data(), O_CLOEXEC);
   if (number >= 0) ::unlink(name.c_str());
@@ -415,8 +418,8 @@ Status write_files(std::span<const FileText> files, Streams streams) {
   std::vector<WrittenFile> open;
   open.reserve(files.size());
   for (const FileText& output : files) {
-    auto file = streams == Streams::taken ? WrittenFile::of_output(output.path)
-                                          : WrittenFile::next_to(output.path);
+    auto file = streams == Streams::allowed ? WrittenFile::of_output(output.path)
+                                            : WrittenFile::next_to(output.path);
     if (!file) return tl::unexpected(file.error());
     file->write(output.text);
     if (Status flushed = file->flush(); !flushed) return flushed;

@@ -46,7 +46,7 @@ void note_read(int descriptor);
 /// Whether `target` is "-", standard output by another name, or an existing device or pipe.
 [[nodiscard]] bool is_stream(const std::filesystem::path& target);
 /// Whether an output may be a stream: one named by the user may, a file in a folder may not.
-enum class Streams : bool { refused, taken };
+enum class Streams : bool { refused, allowed };
 
 /// Ok, or an error: `target` is read by this process or is one of `inputs`, or it exists and is a
 /// database or not a regular file. For commands that compute for a long time before they write.
@@ -66,7 +66,7 @@ enum class PartLock : bool { none, held };
 [[nodiscard]] PartFile begin_part(const std::filesystem::path& target,
                                   PartLock lock = PartLock::held);
 
-enum class Readers : bool { as_umask, owner_alone };
+enum class Readers : bool { as_umask, owner_only };
 /// Files that are mapped for reading are never packed.
 enum class Packing : bool { by_name, never };
 
@@ -111,7 +111,7 @@ class WrittenFile {
 
 /// The descriptor of a new unnamed file, which disappears when it is closed; -1, with errno set, if
 /// the folder does not allow one.
-[[nodiscard]] int nameless_file(const std::filesystem::path& folder);
+[[nodiscard]] int unnamed_file(const std::filesystem::path& folder);
 /// Returns false, with errno set, if not all bytes could be written.
 [[nodiscard]] bool write_all(int number, std::span<const std::byte> bytes);
 

@@ -24,7 +24,7 @@
 #include "app/cli/help.h"
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "base/written_file.h"
 
 namespace attnscope::cli {

@@ -203,7 +203,7 @@ Status TextCollection::build(const std::filesystem::path& folder,
   constexpr std::size_t entries_at_a_time = 1U << 16U;
   std::error_code none;
   const Descriptor index(
-      nameless_file(folder.empty() ? std::filesystem::temp_directory_path(none) : folder));
+      unnamed_file(folder.empty() ? std::filesystem::temp_directory_path(none) : folder));
   const auto not_made = [&] {
     return fail("{}: where its texts begin could not be noted ({}); make room in {}", name(),
                 system_reason(errno),

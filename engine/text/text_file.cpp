@@ -345,7 +345,7 @@ Status TextFile::check_columns(const std::function<Result<std::string>(const jso
 
 std::string TextFile::notes() const {
   std::string notes = unread_;
-  if (const std::string doubt = lines_.doubt_of_end(); !doubt.empty())
+  if (const std::string doubt = lines_.missing_line_end(); !doubt.empty())
     notes += (notes.empty() ? "" : "; ") + doubt;
   return notes;
 }

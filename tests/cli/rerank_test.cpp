@@ -350,7 +350,7 @@ TEST_F(Rerank, NothingThatIsReadIsWrittenOver) {
                       "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
                       "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << out;
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is an input of this command"));
     EXPECT_EQ(program_.read(out), before);
   }
 }

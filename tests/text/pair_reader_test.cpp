@@ -79,7 +79,7 @@ TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_EQ(read("a.gz", tests::packed("a\td\n")).pairs.size(), 1U);
   EXPECT_EQ(read("a.json.gz", tests::packed(R"([{"query": "q", "text": "t"}])")).pairs.size(), 1U);
   const Read cut = read("a.tsv.gz", tests::packed("a\td\nq\te\n").substr(0, 20));
-  EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
+  EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data are truncated"));
 }
 
 TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
@@ -177,9 +177,9 @@ TEST(PairReader, AnArrayIsReadElementByElement) {
   }
   EXPECT_THAT(error_of("a.json", "[]"), HasSubstr("has no pairs"));
   const std::string one = R"([{"query": "q", "text": "t"})";
-  EXPECT_THAT(error_of("a.json", one), HasSubstr("breaks off in its array"));
-  EXPECT_THAT(error_of("a.json", one.substr(0, 20)), HasSubstr("element 1: breaks off"));
-  EXPECT_THAT(error_of("a.json", one + ","), HasSubstr("breaks off in its array"));
+  EXPECT_THAT(error_of("a.json", one), HasSubstr("its array has no closing ']'"));
+  EXPECT_THAT(error_of("a.json", one.substr(0, 20)), HasSubstr("element 1: is truncated"));
+  EXPECT_THAT(error_of("a.json", one + ","), HasSubstr("its array has no closing ']'"));
   EXPECT_THAT(error_of("a.json", one + ",]"), HasSubstr("element 2: is empty"));
   EXPECT_THAT(error_of("a.json", one + "] {}"), HasSubstr("has text after its array's ']'"));
   EXPECT_THAT(error_of("a.json", one + " {}]"), HasSubstr("neither ',' nor ']'"));
