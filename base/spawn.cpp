@@ -45,8 +45,11 @@ void Descriptor::close() {
 
 bool Descriptor::take(int number) {
   close();
+  if (number < 0) return false;
   number_ = fcntl(number, F_DUPFD_CLOEXEC, first_free);
+  const int error = errno;
   ::close(number);
+  errno = error;
   return is_open();
 }
 

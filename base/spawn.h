@@ -32,7 +32,9 @@ class Descriptor {
   [[nodiscard]] bool is_open() const { return number_ >= 0; }
   void close();
   /// Takes ownership, under a number from 4 up that children do not inherit by default: passing one
-  /// to a child as 0 to 3 then never overwrites another, however this process was started.
+  /// to a child as 0 to 3 then never overwrites another, however this process was started. Returns
+  /// false, with errno set, for -1, the result of a failed call, or if there are no more
+  /// descriptors.
   [[nodiscard]] bool take(int number);
 
  private:
