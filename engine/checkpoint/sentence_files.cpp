@@ -13,7 +13,6 @@
 #include "base/sentences.h"
 #include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
-#include "engine/checkpoint/multi_vector_files.h"
 #include "engine/checkpoint/sentence_modules.h"
 #include "engine/checkpoint/weight_files.h"
 

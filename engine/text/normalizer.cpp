@@ -22,8 +22,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/text/characters.h"
-#include "engine/text/subword_model.h"
 #include "engine/text/text_pattern.h"
+#include "engine/text/vocabulary.h"
 
 namespace attnscope {
 namespace {

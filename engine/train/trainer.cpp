@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/safetensors/safetensors.h"
 

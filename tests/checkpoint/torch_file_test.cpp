@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/torch_pickle.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/safetensors/scratch_folder.h"
 

@@ -1,12 +1,11 @@
 // config.json of a trained model, read back as any checkpoint's.
-#include "engine/checkpoint/trained_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 
 namespace attnscope {

@@ -4,7 +4,6 @@
 // Every byte of every tensor of an accepted file can be read.
 #include "engine/checkpoint/torch_file.h"
 
-#include "engine/checkpoint/torch_pickle.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {

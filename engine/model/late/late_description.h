@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/checkpoint/optioned_description.h"
+#include "engine/checkpoint/family_description.h"
 
 namespace attnscope {
 

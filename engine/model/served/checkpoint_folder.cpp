@@ -16,7 +16,7 @@
 
 #include "base/sentences.h"
 #include "base/written_file.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/model_weights.h"
 #include "engine/safetensors/safetensors.h"
