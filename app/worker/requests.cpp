@@ -24,7 +24,7 @@
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
 #include "engine/model/family.h"
-#include "engine/model/served/served_model.h"
+#include "engine/model/served_model.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
 #include "engine/worker/protocol.h"

@@ -24,8 +24,7 @@
 #include "engine/measure/workload.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/part_times.h"
-#include "engine/model/served/checkpoint_folder.h"
-#include "engine/model/served/served_model.h"
+#include "engine/model/served_model.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/pattern_json.h"
 

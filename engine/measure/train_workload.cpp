@@ -17,7 +17,7 @@
 #include "engine/heat/model_row.h"
 #include "engine/measure/model_workload.h"
 #include "engine/measure/workload.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/model_weights.h"
 #include "engine/train/adamw.h"

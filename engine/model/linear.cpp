@@ -301,4 +301,16 @@ void Linear::times(const at::Tensor& x, at::Tensor& gate) const {
   gate.mul_((*this)(x));
 }
 
+at::Tensor Computing::of(const at::Tensor& weight) const {
+  return weight.to(device, scalar_type(dtype));
+}
+
+Linear Computing::of(const LinearWeights& weights) const {
+  return {of(weights.weight), of(weights.bias), route};
+}
+
+Norm Computing::of(const NormWeights& weights, double epsilon) const {
+  return {of(weights.weight), of(weights.bias), epsilon};
+}
+
 }  // namespace attnscope

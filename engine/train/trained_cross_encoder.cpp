@@ -26,11 +26,10 @@
 #include "base/sentences.h"
 #include "engine/attention/torch_function.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/attention_stage.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
-#include "engine/model/bert/plan_rows.h"
 #include "engine/pattern/compile_plan.h"
 
 namespace attnscope {

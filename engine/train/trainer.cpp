@@ -14,7 +14,7 @@
 
 #include "base/sentences.h"
 #include "engine/checkpoint/trained_config.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/safetensors/safetensors.h"
 
 namespace attnscope {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Weights that were drawn, written for another program and read back as any checkpoint's.
-#include "engine/model/served/checkpoint_folder.h"
-
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/served_model.h"
 #include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {

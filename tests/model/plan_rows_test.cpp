@@ -1,8 +1,7 @@
-#include "engine/model/bert/plan_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
 

@@ -11,8 +11,8 @@
 #include <map>
 #include <random>
 
-#include "engine/model/tkl/chunks.h"
-#include "engine/model/words/best_regions.h"
+#include "engine/model/tkl/tkl_config.h"
+#include "engine/model/words/pooled_documents.h"
 #include "engine/model/words/words_description.h"
 #include "kernels/cpu/kernel_pooling.h"
 #include "tests/model/late_rows.h"

@@ -17,7 +17,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/part_times.h"
 
 namespace attnscope {

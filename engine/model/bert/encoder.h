@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/model/bert/attention_stage.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"

@@ -21,7 +21,7 @@
 #include <limits>
 
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/score_head.h"

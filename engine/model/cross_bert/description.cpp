@@ -2,7 +2,7 @@
 //
 // Cross-BERT as in the MixEncoder authors' code: BERT's cross-encoder on [CLS] q [SEP] [CLS] c
 // [SEP].
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/late/late_description.h"
 
 namespace attnscope {

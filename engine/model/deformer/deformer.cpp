@@ -11,7 +11,6 @@
 
 #include "engine/model/deformer/deformer_config.h"
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 #include "engine/model/score_head.h"
 
 namespace attnscope {

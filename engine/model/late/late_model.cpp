@@ -16,7 +16,6 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/query_groups.h"
-#include "engine/model/stretches.h"
 #include "engine/pattern/attention_pattern.h"
 
 namespace attnscope {
@@ -25,10 +24,6 @@ namespace {
 /// Tokens of documents encoded in one call: memory does not grow with a batch's number of
 /// documents.
 constexpr std::int64_t document_tokens_at_once = 16'384;
-
-std::int64_t count_of(TokenIds ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
 
 std::vector<TokenIds> queries_of(const std::vector<QueryGroup>& groups) {
   std::vector<TokenIds> queries;
@@ -230,6 +225,18 @@ class LateModel final : public Model {
   DocumentCache::Maker maker_;  // the weights' fingerprint is computed on demand
 };
 
+/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
+/// edges.
+std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
+  std::string words = pattern.name;
+  if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {
+    RunningSum sum;
+    sum.add(pattern_json(pattern));
+    words += fmt::format(" {:016x}", sum.value());
+  }
+  return window ? fmt::format("{}, w = {}", words, window->text()) : words;
+}
+
 }  // namespace
 
 double InteractionSize::rows() const {
@@ -245,22 +252,6 @@ std::unique_ptr<Model> make_late_model(std::shared_ptr<const ModelWeights> weigh
                                      std::move(maker));
 }
 
-namespace {
-
-/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
-/// edges.
-std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
-  std::string words = pattern.name;
-  if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {
-    RunningSum sum;
-    sum.add(pattern_json(pattern));
-    words += fmt::format(" {:016x}", sum.value());
-  }
-  return window ? fmt::format("{}, w = {}", words, window->text()) : words;
-}
-
-}  // namespace
-
 std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shape) {
   std::string words = in_words(variant.pattern, variant.window);
   if (variant.local) {
@@ -273,6 +264,40 @@ std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shap
     words += fmt::format(", windows by layer {:016x}", sum.value());
   }
   return fmt::format("{}, {} heads, epsilon {}", words, shape.heads, shape.norm_epsilon);
+}
+
+Result<Interacted> MaxSim::of(const at::Tensor& query, const Candidates& candidates,
+                              std::int64_t layer, const Show& show) const {
+  const auto largest = largest_products_with(candidates, query, least, computing, threads);
+  if (!largest) return tl::unexpected(largest.error());
+  if (show && candidates.count() == 1) {
+    const at::Tensor rows =
+        at::cat({query.to(at::kFloat),
+                 candidates.rows.gathered(candidates.documents, computing).to(at::kFloat)});
+    const std::vector<float> vectors = floats_of(rows);
+    for (const char* name : {"q", "k", "v"})
+      show({layer, name, {rows.size(0), 1, rows.size(1)}, vectors});
+  }
+  return Interacted{.scores = largest->sum(1), .states = *largest};
+}
+
+ModelWork MaxSim::work(const InteractionSize& size) const {
+  return {.linear_flop = 2 * size.rows() * static_cast<double>(size.query_tokens * width),
+          .least_bytes = size.rows() * size.row_bytes};
+}
+
+std::int64_t MaxSim::peak_bytes(const InteractionSize& size) const {
+  const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
+  if (computing.device.is_cpu()) return candidates * (4 * size.query_tokens + 32);
+  return static_cast<std::int64_t>(size.rows()) * (8 * size.query_tokens + 4 * width + 16);
+}
+
+ModelWork MaxSim::work_of_vectors(std::int64_t tokens, std::int64_t hidden) const {
+  const double weights = static_cast<double>(hidden) * static_cast<double>(width);
+  const auto count = static_cast<double>(tokens);
+  return {.linear_flop = 2 * count * weights,
+          .least_bytes = (weights + count * static_cast<double>(width)) *
+                         static_cast<double>(attnscope::size_of(computing.dtype))};
 }
 
 }  // namespace attnscope

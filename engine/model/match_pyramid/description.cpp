@@ -2,7 +2,6 @@
 //
 // MatchPyramid (Pang et al., Text Matching as Image Recognition, AAAI 2016).
 #include "engine/model/match_pyramid/match_pyramid_sizes.h"
-#include "engine/model/words/map_names.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PACRR (Hui et al., PACRR: A Position-Aware Neural IR Model for Relevance Matching, EMNLP 2017).
+// PACRR (Hui et al., PACRR: A Position-Aware Neural IR Model for Relevance Matching, EMNLP 2017)
+// and CO-PACRR (Hui et al., Co-PACRR: A Context-Aware Neural IR Model for Ad-hoc Retrieval, WSDM
+// 2018).
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/pacrr/pacrr_description.h"
-#include "engine/model/words/map_names.h"
+#include "engine/model/words/words_description.h"
 
 namespace attnscope {
 
@@ -35,6 +37,15 @@ const FamilyDescription& pacrr_description() {
       "pacrr",
       "The best matches of each query word by itself and with one and two words beside it.",
       pacrr::by_pacrr);
+  return description;
+}
+
+const FamilyDescription& co_pacrr_description() {
+  static const PacrrDescription description(
+      "co-pacrr",
+      "PACRR with the best matches of each quarter's end of the document, and how near the query "
+      "the words around them are.",
+      pacrr::by_co_pacrr);
   return description;
 }
 

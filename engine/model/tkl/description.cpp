@@ -5,7 +5,6 @@
 #include <array>
 
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/tkl/chunks.h"
 #include "engine/model/tkl/tkl_config.h"
 #include "engine/model/words/words_description.h"
 

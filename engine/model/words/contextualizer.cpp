@@ -18,8 +18,7 @@
 #include <utility>
 
 #include "engine/model/bert/encoder.h"
-#include "engine/model/stretches.h"
-#include "engine/model/words/contextualizer_names.h"
+#include "engine/model/query_groups.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {

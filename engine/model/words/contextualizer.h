@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/model/bert/attention_stage.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"

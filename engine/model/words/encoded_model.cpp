@@ -12,7 +12,7 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
-#include "engine/model/stretches.h"
+#include "engine/model/query_groups.h"
 
 namespace attnscope {
 namespace {

@@ -13,7 +13,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/documents/document_cache.h"
 #include "engine/model/bert/encoder.h"
-#include "engine/model/stretches.h"
+#include "engine/model/query_groups.h"
 
 namespace attnscope {
 namespace {

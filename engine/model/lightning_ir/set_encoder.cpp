@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "engine/model/bert/bert_config.h"
-#include "engine/model/bert/bert_like_family.h"
+#include "engine/model/bert/bert_description.h"
+#include "engine/model/bert/bert_family.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cross-encoders that compute as BERT does, by their descriptions (bert_like.h), and the base
-// of families that extend that computation.
+// The cross-encoders that compute as BERT does, by their descriptions (bert_description.h), and the
+// base of families that extend that computation.
 
 #include <memory>
 #include <string_view>
