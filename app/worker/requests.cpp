@@ -200,7 +200,7 @@ json rows_of_model(const JsonField& message, json rows) {
     } else if (is_too_long) {
       entry = {{"id", entry.at("id")},
                {"reason",
-                fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+                fmt::format("a document has {} words, and the model accepts {}", words, most)}};
     } else if (served != nullptr) {
       entry = {{"id", id}, {"reason", ""}};  // reports its memory once it has loaded
     } else if (row.family->reads_words()) {

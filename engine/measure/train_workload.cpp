@@ -20,8 +20,8 @@
 #include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/model_weights.h"
-#include "engine/train/adamw.h"
 #include "engine/train/trained_cross_encoder.h"
+#include "engine/train/trainer.h"
 
 namespace attnscope::measure {
 namespace {

@@ -65,8 +65,8 @@ Result<std::shared_ptr<const ModelWeights>> ModelWeights::of(const Checkpoint& c
     const at::Tensor& copy = tensors.emplace(name, copy_of(view)).first->second;
     if (!is_finite(copy)) {
       return fail(
-          "the tensor '{}' of the checkpoint has values that are infinite or no numbers; its "
-          "weights are damaged, so copy them anew",
+          "the tensor '{}' of the checkpoint has values that are infinite or NaN; the weights are "
+          "damaged, so copy them again",
           in_a_sentence(name));
     }
   }

@@ -37,23 +37,23 @@ struct GroupOutput {
 /// that the size of one computation does not grow with the number of texts. `tokens_of` counts the
 /// tokens of a text.
 template <typename Text, typename Count>
-[[nodiscard]] std::vector<std::span<const Text>> stretches_of(std::span<const Text> texts,
-                                                              std::int64_t most,
-                                                              const Count& tokens_of) {
-  std::vector<std::span<const Text>> stretches;
+[[nodiscard]] std::vector<std::span<const Text>> runs_of(std::span<const Text> texts,
+                                                         std::int64_t most,
+                                                         const Count& tokens_of) {
+  std::vector<std::span<const Text>> runs;
   std::size_t first = 0;
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::int64_t own = tokens_of(texts[i]);
     if (i > first && tokens + own > most) {
-      stretches.push_back(texts.subspan(first, i - first));
+      runs.push_back(texts.subspan(first, i - first));
       first = i;
       tokens = 0;
     }
     tokens += own;
   }
-  if (first < texts.size()) stretches.push_back(texts.subspan(first));
-  return stretches;
+  if (first < texts.size()) runs.push_back(texts.subspan(first));
+  return runs;
 }
 
 }  // namespace attnscope

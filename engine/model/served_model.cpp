@@ -174,7 +174,7 @@ class LoadedServedModel final : public ServedModel {
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
     if (batch.documents != nullptr || show)
-      return fail("{} gives scores of token ids, and nothing else", plan_.offer().id);
+      return fail("{} returns only scores of token ids", plan_.offer().id);
     counted_.reset();
     if (Status used = plan_.use([this] { return load(); }); !used)
       return tl::unexpected(used.error());
@@ -226,7 +226,7 @@ class LoadedServedModel final : public ServedModel {
   [[nodiscard]] Result<Model*> counted_model() const {
     if (counted_) return counted_.get();
     const Family& family = family_of(*weights_->config().family);
-    Status declined = fail("no implementation of this program takes {}", variant_.pattern.name);
+    Status declined = fail("no implementation of attnscope supports {}", variant_.pattern.name);
     for (const std::string_view id : family.implementations()) {
       if (declined = family.supports(weights_->config(), variant_, id); !declined) continue;
       auto made = family.make(weights_, variant_, id);
@@ -268,14 +268,15 @@ Status CheckpointFolder::make() {
   const fs::path parent = fs::temp_directory_path(failed);
   if (failed) {
     return fail(
-        "there is no folder for temporary files, where a model's weights would lie; TMPDIR names "
+        "there is no folder for temporary files, which stores a model's weights; set TMPDIR to "
         "one");
   }
   remove_left_over(parent);
   std::string name = (parent / "attnscope-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) {
-    return fail("{}: no folder for a model's weights can be made there: {}; TMPDIR names another",
-                parent.string(), system_reason(errno));
+    return fail(
+        "{}: cannot create a folder for a model's weights: {}; set TMPDIR to another folder",
+        parent.string(), system_reason(errno));
   }
   path_ = name;
   const bool is_locked = lock_folder(path_, lock_);
@@ -283,7 +284,7 @@ Status CheckpointFolder::make() {
       parent / fmt::format("{}{}", folder_prefix, std::string_view(name).substr(name.size() - 6));
   if (is_locked) fs::rename(path_, locked, failed);
   if (!is_locked || failed) {
-    return fail("{}: cannot be locked: {}; TMPDIR names another folder", name,
+    return fail("{}: cannot be locked: {}; set TMPDIR to another folder", name,
                 failed ? failed.message() : system_reason(errno));
   }
   path_ = locked;
@@ -360,18 +361,17 @@ Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
   }
   if (variant.options.contains(with_global_projections)) {
     return fail(
-        "{} is given a checkpoint of BERT, and '{}' has projections of its own for global tokens",
+        "{} receives a BERT checkpoint, and '{}' needs separate projections for global tokens",
         offer.id, variant.pattern.name);
   }
   if (!variant.options.empty()) {
-    return fail(
-        "{} is not asked to compute with '+{}', which this program's own implementations do",
-        offer.id, fmt::join(variant.options, "+"));
+    return fail("{} does not support '+{}', which only attnscope's own implementations compute",
+                offer.id, fmt::join(variant.options, "+"));
   }
   if (variant.products != Products::float32) {
     return fail(
-        "{} computes in what it says itself; '+{}-products' is of this program's own "
-        "implementations, so leave it out",
+        "{} computes in the precision that it reports; '+{}-products' is for attnscope's own "
+        "implementations, so omit it",
         offer.id, name_of(variant.products));
   }
   return offer.takes(variant.pattern.name, variant.dtype, variant.device);

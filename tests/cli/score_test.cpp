@@ -383,7 +383,7 @@ TEST_F(Score, WeightsThatAreNoFiniteNumbersAreRefused) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err,
                 HasSubstr("the tensor 'embeddings.word_embeddings.weight' of the checkpoint has "
-                          "values that are infinite or no numbers; its weights are damaged"));
+                          "values that are infinite or NaN; the weights are damaged"));
   }
 }
 

@@ -48,7 +48,7 @@ void expect_as_the_reference(const Family& family,
 
 class GoldenCheckpoints : public testing::TestWithParam<std::string> {};
 
-TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
+TEST_P(GoldenCheckpoints, ScoresMatchTheLibraries) {
   const fs::path folder = root() / GetParam();
   std::ifstream file(folder / "cases.json");
   const json cases = json::parse(file);

@@ -38,12 +38,12 @@ void expect_rows_of_as_many_keys(std::string_view fixture_name, std::int64_t blo
   }
 }
 
-TEST(DrawnBlocks, OurPatternSeesAsManyKeysInEveryRowAsTheOriginal) {
+TEST(DrawnBlocks, OurPatternHasAsManyKeysPerRowAsTheOriginal) {
   expect_rows_of_as_many_keys("bigbird-8", 8);
   expect_rows_of_as_many_keys("bigbird-16", 16);
 }
 
-TEST(DrawnBlocks, TheOriginalDrewOthersForEachHead) {
+TEST(DrawnBlocks, OriginalBlocksDifferByHead) {
   const Fixture fixture("bigbird-16");
   const Mask mask(fixture.plan());
   std::int64_t rows_apart = 0;

@@ -48,7 +48,7 @@ class GoldenOfPattern : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Fixtures, Golden, testing::ValuesIn(all_fixtures()), test_name);
 INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenOfPattern, testing::ValuesIn(of_patterns), test_name);
 
-TEST_P(Golden, EveryImplementationThatTakesItAgrees) {
+TEST_P(Golden, EverySupportingImplementationMatches) {
   const Fixture fixture(GetParam());
   for (const Implementation* implementation : implementations()) {
     for (const MemoryOrder order : memory_orders) {
@@ -87,7 +87,7 @@ Tensor as_result(const Fixture& fixture, std::string_view name) {
           tensor.item_stride};
 }
 
-TEST_P(GoldenOfPattern, TheReferenceInFloat64Agrees) {
+TEST_P(GoldenOfPattern, Float64ReferenceMatches) {
   const Fixture fixture(GetParam());
   const Problem problem = fixture.problem(MemoryOrder::token_major, Direction::forward_backward);
   const auto rows = sample_rows(fixture.layout(), fixture.plan().heads,
@@ -103,7 +103,7 @@ TEST_P(GoldenOfPattern, TheReferenceInFloat64Agrees) {
   EXPECT_LE(errors.largest(), closeness) << errors.worst();
 }
 
-TEST(GoldenFixtures, AreAllOfTheFolder) {
+TEST(GoldenFixtures, ListEveryFileOfTheFolder) {
   std::set<std::string> found;
   const std::filesystem::path folder = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -114,7 +114,7 @@ TEST(GoldenFixtures, AreAllOfTheFolder) {
 }
 
 /// So that a refusal cannot pass for agreement.
-TEST(GoldenFixtures, AreTakenByTheImplementationsTheyAreOf) {
+TEST(GoldenFixtures, AreSupportedByTheirImplementations) {
   const std::vector<const char*> all = all_fixtures();
   const std::vector<const char*> of_windows{"longformer-4", "longformer-16", "qds-4",
                                             "qds-16",       "sparse-1",      "sparse-4"};

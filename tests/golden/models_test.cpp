@@ -84,12 +84,12 @@ void expect_scores(const Golden& golden, const ReceivedRequest& requested) {
   }
 }
 
-TEST(GoldenModels, FullIsBertForSequenceClassification) {
+TEST(GoldenModels, FullMatchesBertForSequenceClassification) {
   const Golden bert("bert");
   expect_scores(bert, {"full", {}, {"sdpa", "dense", "segment"}});
 }
 
-TEST(GoldenModels, SparseIsTheMaskedFullModelOfFloat64) {
+TEST(GoldenModels, SparseMatchesTheMaskedFloat64Model) {
   const Golden bert("bert");
   for (const std::int64_t w : {64, 4, 1, 0}) {
     expect_scores(bert, {"sparse", Window::of(w), {"segment", "windowed", "sdpa-mask"}});
@@ -100,17 +100,17 @@ TEST(GoldenModels, SparseIsTheMaskedFullModelOfFloat64) {
   }
 }
 
-TEST(GoldenModels, LongformerIsLongformerForSequenceClassification) {
+TEST(GoldenModels, LongformerMatchesLongformerForSequenceClassification) {
   const Golden longformer("longformer");
   expect_scores(longformer, {"longformer", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
-TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
+TEST(GoldenModels, QdsMatchesLongformerWithGlobalSentenceStarts) {
   const Golden longformer("longformer");
   expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
-TEST(GoldenModels, FamiliesOnBertsBodyAreTheirClasses) {
+TEST(GoldenModels, FamiliesOnBertsBodyMatchTheirClasses) {
   for (const char* name : {"roberta", "xlm-roberta", "electra", "mono-electra", "mono-bert"}) {
     SCOPED_TRACE(name);
     expect_scores(Golden(name), {"full", {}, {"sdpa", "segment"}});
@@ -118,7 +118,7 @@ TEST(GoldenModels, FamiliesOnBertsBodyAreTheirClasses) {
 }
 
 /// Documents of one query, which see [CLS] or the interaction token of each other.
-TEST(GoldenModels, ASetEncodersDocumentsSeeEachOther) {
+TEST(GoldenModels, SetEncoderDocumentsAttendToEachOther) {
   for (const char* name : {"set-encoder", "set-encoder-interaction"}) {
     const Golden golden(name);
     const ModelConfig& config = golden.weights()->config();
@@ -161,7 +161,7 @@ std::vector<float> modern_scores(const Golden& golden, const char* id, Window wi
 }
 
 /// Both layouts of config.json and sentence-transformers' modules; [CLS] and the mean.
-TEST(GoldenModels, ModernBertIsModernBertForSequenceClassification) {
+TEST(GoldenModels, ModernBertMatchesModernBertForSequenceClassification) {
   const auto near = [](const std::vector<float>& expected) {
     return testing::Pointwise(testing::FloatNear(1e-5F), expected);
   };
@@ -182,7 +182,7 @@ TEST(GoldenModels, ModernBertIsModernBertForSequenceClassification) {
   }
 }
 
-TEST(GoldenModels, TheMeanOfAllTokensNeedsTheWholeLastLayer) {
+TEST(GoldenModels, MeanPoolingRefusesClsOnlyLastLayer) {
   const Golden golden("modernbert-older");
   const ModelConfig& config = golden.weights()->config();
   const auto options =
@@ -211,14 +211,14 @@ void expect_second_writing(const std::string& name) {
 }
 
 /// scripts/dev/golden/make_late_models.py.
-TEST(GoldenModels, LateInteractionsAreTheirSecondWriting) {
+TEST(GoldenModels, LateInteractionsMatchTheirReimplementation) {
   for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
                            "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"})
     expect_second_writing(name);
 }
 
 /// scripts/dev/golden/make_words_models.py.
-TEST(GoldenModels, ReRankersOverWordVectorsAreTheirSecondWriting) {
+TEST(GoldenModels, WordVectorReRankersMatchTheirReimplementation) {
   for (const char* name : {"tkl", "tkl-as-published", "tkl-idf", "tkl-linear", "tkl-log", "tk",
                            "knrm", "conv-knrm", "match-pyramid", "pacrr", "co-pacrr"})
     expect_second_writing(name);

@@ -145,7 +145,7 @@ TEST(ModelHeat, WhatIsNotTrained_IsUnsupportedWithItsReason) {
   request.heat.point.stage = Stage::train_step;
   const HeatResult result = run_models(request);
   EXPECT_THAT(result.cells[0].reason, HasSubstr("models of the family colbert are not trained"));
-  EXPECT_THAT(result.cells[1].reason, HasSubstr("no gradients come back"));
+  EXPECT_THAT(result.cells[1].reason, HasSubstr("has no backward pass"));
   EXPECT_EQ(result.cells[2].status, CellStatus::unsupported);
   EXPECT_THAT(result.cells[3].reason, HasSubstr("not in fewer bits"));
 }
@@ -312,7 +312,7 @@ TEST(ModelHeat, InteractionInMoreLayersThanThereAre_IsUnsupportedWithItsReason) 
   const HeatResult result = run_models(model_heat({model("mixencoder-b", "segment")}));
   EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
   EXPECT_THAT(result.cells[0].reason,
-              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
+              HasSubstr("requests interaction in 3 layers, and the model has 2"));
 }
 
 TEST(ModelHeat, TheShortcutOfTheLastLayer_HasLessWork) {

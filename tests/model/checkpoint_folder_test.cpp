@@ -14,7 +14,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(CheckpointFolder, IsReadBackAsTheSameModelWithoutProjectionsForGlobalTokens) {
+TEST(CheckpointFolder, ReadsBackTheSameModelWithoutGlobalProjections) {
   const auto weights = ModelWeights::random(small_config({"global-projections"}), {.seed = 3});
   const auto expected = ModelWeights::random(small_config(), {.seed = 3});
   const auto folder = CheckpointFolder::write(*weights);
@@ -31,7 +31,7 @@ TEST(CheckpointFolder, IsReadBackAsTheSameModelWithoutProjectionsForGlobalTokens
     EXPECT_TRUE(at::equal(tensor, expected->tensor(name))) << name;
 }
 
-TEST(CheckpointFolder, GoesWithItsOwnerAndLeavesOthersBe) {
+TEST(CheckpointFolder, DestructorRemovesOnlyItsOwnFolder) {
   const auto weights = ModelWeights::random(small_config(), {});
   auto first = CheckpointFolder::write(*weights);
   ASSERT_TRUE(first) << first.error().message;

@@ -112,7 +112,7 @@ std::string test_name(const testing::TestParamInfo<Row>& of) {
 
 INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()), test_name);
 
-TEST_P(EveryRow, IsTheFloat64ModelWithTheOraclesMask) {
+TEST_P(EveryRow, MatchesTheFloat64Reference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const auto encoder = encoder_of(GetParam());
   const ModelOutput output = scored(*encoder, pairs.batch());
@@ -125,7 +125,7 @@ TEST_P(EveryRow, IsTheFloat64ModelWithTheOraclesMask) {
   }
 }
 
-TEST_P(EveryRow, ScoresTheSameWithTheLastLayerForClsAlone) {
+TEST_P(EveryRow, ClsOnlyLastLayerGivesTheSameScores) {
   const DrawnPairs pairs = DrawnPairs::with_one_query(5, {130, 40, 77});
   const auto whole = encoder_of(GetParam());
   const auto cls_only = encoder_of(GetParam(), /*cls_only=*/true);
@@ -135,7 +135,7 @@ TEST_P(EveryRow, ScoresTheSameWithTheLastLayerForClsAlone) {
   EXPECT_LT(cls_only->work(pairs.batch())->linear_flop, whole->work(pairs.batch())->linear_flop);
 }
 
-TEST_P(EveryRow, ABatchOfOneQueryIsItsPairsOneByOne) {
+TEST_P(EveryRow, SharedQueryBatchMatchesSinglePairs) {
   const DrawnPairs pairs = DrawnPairs::with_one_query(6, std::vector<std::int64_t>(100, 21));
   const auto encoder = encoder_of(GetParam());
   const ModelOutput together = scored(*encoder, pairs.batch());
@@ -146,7 +146,7 @@ TEST_P(EveryRow, ABatchOfOneQueryIsItsPairsOneByOne) {
   }
 }
 
-TEST_P(EveryRow, ScoresDoNotDependOnOrderOrCompany) {
+TEST_P(EveryRow, ScoresDoNotDependOnOrderOrOtherPairs) {
   const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
   const auto encoder = encoder_of(GetParam());
   const ModelOutput output = scored(*encoder, pairs.batch());
@@ -157,7 +157,7 @@ TEST_P(EveryRow, ScoresDoNotDependOnOrderOrCompany) {
   EXPECT_NEAR(turned.scores[2], output.scores[0], 1e-6);
 }
 
-TEST(CrossEncoder, SparseOfInfiniteWindowWithoutIndependentQueryIsFullAttention) {
+TEST(CrossEncoder, SparseWithInfiniteWindowAndDependentQueryIsFullAttention) {
   const DrawnPairs pairs({5, 9}, {130, 40});
   const auto sparse =
       encoder_of({"sparse-without-independent-query", "segment", Window::infinite()});
@@ -166,7 +166,7 @@ TEST(CrossEncoder, SparseOfInfiniteWindowWithoutIndependentQueryIsFullAttention)
               testing::Pointwise(testing::FloatNear(1e-6F), scored(*full, pairs.batch()).scores));
 }
 
-TEST(CrossEncoder, PatternsGiveScoresOfTheirOwn) {
+TEST(CrossEncoder, PatternsGiveDifferentScores) {
   const DrawnPairs pairs({5}, {130});
   const std::vector<double> scores{
       references_of({"full", "sdpa"}, pairs)[0],
@@ -179,7 +179,7 @@ TEST(CrossEncoder, PatternsGiveScoresOfTheirOwn) {
   }
 }
 
-TEST(CrossEncoder, An_independent_query_is_counted_once) {
+TEST(CrossEncoder, CountsAnIndependentQueryOnce) {
   const DrawnPairs pairs = DrawnPairs::with_one_query(50, {10, 10, 10, 10});
   const auto sparse = encoder_of({"sparse", "segment", Window::of(4)});
   PairBatch apart = pairs.batch();
@@ -189,7 +189,7 @@ TEST(CrossEncoder, An_independent_query_is_counted_once) {
   EXPECT_EQ(full->work(pairs.batch())->linear_flop, full->work(apart)->linear_flop);
 }
 
-TEST(CrossEncoder, SixteenBitModelsStayWithinTheirBound) {
+TEST(CrossEncoder, SixteenBitErrorsStayWithinTheBound) {
   const DrawnPairs pairs({5}, {130});
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
@@ -203,7 +203,7 @@ TEST(CrossEncoder, SixteenBitModelsStayWithinTheirBound) {
   }
 }
 
-TEST(CrossEncoder, HandsOutEveryLayersQueriesKeysAndValues) {
+TEST(CrossEncoder, ShowsQueriesKeysAndValuesOfEveryLayer) {
   const DrawnPairs pairs({5}, {130});
   for (const bool global : {false, true}) {
     const auto encoder = encoder_of({"longformer", "segment", Window::of(4), global});
@@ -225,7 +225,7 @@ TEST(CrossEncoder, HandsOutEveryLayersQueriesKeysAndValues) {
   }
 }
 
-TEST(CrossEncoder, TellsInWhichPartsItsTimeGoes) {
+TEST(CrossEncoder, MeasuresTheTimeOfEachPart) {
   const DrawnPairs pairs({3, 5}, {40, 9});
   for (const bool cls_only : {false, true}) {
     const auto encoder = encoder_of({"sparse", "segment", Window::of(4)}, cls_only);
@@ -246,7 +246,7 @@ TEST(CrossEncoder, TellsInWhichPartsItsTimeGoes) {
   EXPECT_LT(work->feed_forward_flop, work->linear_flop);
 }
 
-TEST(CrossEncoder, RefusesWhatTheModelDoesNotKnow) {
+TEST(CrossEncoder, RefusesEmptyBatchesLongPairsAndUnknownIds) {
   const auto encoder = encoder_of({"sparse", "segment", Window::of(4)});
   const auto message_of = [&](const PairBatch& batch) {
     const auto output = encoder->score(batch);
@@ -255,22 +255,22 @@ TEST(CrossEncoder, RefusesWhatTheModelDoesNotKnow) {
   EXPECT_THAT(message_of({}), testing::HasSubstr("without pairs"));
   const DrawnPairs long_pair({5}, {300});
   EXPECT_THAT(message_of(long_pair.batch()),
-              testing::HasSubstr("pair 1 has 306 tokens, and the model knows 300 positions"));
+              testing::HasSubstr("pair 1 has 306 tokens, and the model has 300 positions"));
   const std::vector<std::int32_t> query{200, 102};
   const std::vector<std::int32_t> document{120, 102};
   EXPECT_THAT(message_of({.items = {{query, document}}}),
               testing::HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
 }
 
-TEST(CrossEncoder, WithoutGlobalProjectionsLongformersRowIsRefused) {
+TEST(CrossEncoder, RefusesLongformerWithoutGlobalProjections) {
   const auto plain = ModelWeights::random(small_config(), {.seed = 7});
   const Row row{"longformer", "segment", Window::of(4), true};
   const auto encoder = bert().make(plain, variant_of(row), "segment");
   ASSERT_FALSE(encoder);
-  EXPECT_THAT(encoder.error().message, testing::HasSubstr("projections of their own"));
+  EXPECT_THAT(encoder.error().message, testing::HasSubstr("separate projections"));
 }
 
-TEST(CrossEncoder, SaysWhyAnImplementationDoesNotTakeItsPattern) {
+TEST(CrossEncoder, ReportsWhyAnImplementationDoesNotSupportThePattern) {
   const auto encoder = encoder_of({"sparse", "sdpa", Window::of(4)});
   const DrawnPairs pairs({5}, {130});
   const Status able = encoder->supports(pairs.batch());
@@ -279,7 +279,7 @@ TEST(CrossEncoder, SaysWhyAnImplementationDoesNotTakeItsPattern) {
   EXPECT_FALSE(bert().supports(small_config(), variant_of({"sparse", "", Window::of(4)}), "sdpa"));
 }
 
-TEST(CrossEncoder, HasNothingToEncodeBeforeTheQuery) {
+TEST(CrossEncoder, CannotEncodeDocumentsInAdvance) {
   const auto encoder = encoder_of({"full", "sdpa"});
   const std::vector<std::int32_t> document{120, 102};
   const TokenIds ids = document;

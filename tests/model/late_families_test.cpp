@@ -105,7 +105,7 @@ class LateRows : public testing::TestWithParam<LateCase> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, LateRows, testing::ValuesIn(late_cases()), late_test_name);
 
-TEST_P(LateRows, AreTheFloat64Models) {
+TEST_P(LateRows, MatchTheFloat64Reference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const LateRowModel model(GetParam());
   const ModelOutput output = model.scored(pairs.batch());
@@ -113,7 +113,7 @@ TEST_P(LateRows, AreTheFloat64Models) {
     EXPECT_LT(late_error_of(output, i, model.reference(pairs.item(i))), model.bound()) << i;
 }
 
-TEST_P(LateRows, TakeADocumentWithoutTokens) {
+TEST_P(LateRows, SupportADocumentWithoutTokens) {
   const std::vector<std::int32_t> query{120, 130, 102}, document{125, 102};
   const LateRowModel model(GetParam());
   const PairBatch batch{.items = {{query, {}}, {query, document}}, .one_query = true};
@@ -122,7 +122,7 @@ TEST_P(LateRows, TakeADocumentWithoutTokens) {
     EXPECT_LT(late_error_of(output, i, model.reference(batch.items[i])), model.bound()) << i;
 }
 
-TEST_P(LateRows, AThousandCandidatesAreEachAlone) {
+TEST_P(LateRows, AThousandCandidatesMatchSinglePairs) {
   std::vector<std::int64_t> tokens;
   for (std::int64_t i = 0; i < 1000; ++i) tokens.push_back(1 + i * 7 % 13);
   const DrawnPairs pairs = DrawnPairs::with_one_query(6, tokens);
@@ -136,7 +136,7 @@ TEST_P(LateRows, AThousandCandidatesAreEachAlone) {
   }
 }
 
-TEST_P(LateRows, DoNotDependOnOrderCompanyOrThreads) {
+TEST_P(LateRows, DoNotDependOnOrderOtherPairsOrThreads) {
   const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
   const LateRowModel model(GetParam());
   const std::vector<float> scores = model.scored(pairs.batch()).scores;
@@ -147,7 +147,7 @@ TEST_P(LateRows, DoNotDependOnOrderCompanyOrThreads) {
   expect_alike(LateRowModel(one_thread, model.weights()).scored(pairs.batch()).scores, scores);
 }
 
-TEST_P(LateRows, FromACacheTheyAreTheSame) {
+TEST_P(LateRows, CachedScoresMatchDirectScores) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const LateRowModel model(GetParam());
@@ -171,7 +171,7 @@ TEST_P(LateRows, FromACacheTheyAreTheSame) {
   expect_stages_add_up(model, batch, *mapped);
 }
 
-TEST_P(LateRows, InBfloat16StayWithinTheirBound) {
+TEST_P(LateRows, Bfloat16ErrorsStayWithinTheBound) {
   LateCase sixteen = GetParam();
   sixteen.dtype = DType::bfloat16;
   const LateRowModel model(sixteen);
@@ -192,7 +192,7 @@ std::int64_t parameters_of(const std::string& row) {
   return family.parameters(family.config_for(bert_base(), {&parsed, 1}));
 }
 
-TEST(LateSizes, ParametersAreThePapersAtBertBase) {
+TEST(LateSizes, ParametersMatchThePaper) {
   EXPECT_EQ(parameters_of("dual-bert"), 109'482'240);
   EXPECT_EQ(parameters_of("mixencoder-a"), 118'931'712);
   EXPECT_EQ(parameters_of("mixencoder-b"), 134'288'640);
@@ -222,7 +222,7 @@ double cache_bytes_of(const std::string& row) {
   return 100.0 * 1000.0 * 4.0 * static_cast<double>(kept->rows * kept->width);
 }
 
-TEST(LateSizes, CachesAreThePapersAtBertBase) {
+TEST(LateSizes, CacheSizesMatchThePaper) {
   EXPECT_EQ(cache_bytes_of("dual-bert"), 307'200'000);
   EXPECT_EQ(cache_bytes_of("mixencoder-a"), 307'200'000);
   EXPECT_EQ(cache_bytes_of("mixencoder-c"), 2 * 307'200'000);
@@ -252,7 +252,7 @@ double flop_of_thousand(const std::string& row) {
   return (flop(1000) - flop(1)) / 999 * 1000;
 }
 
-TEST(LateSizes, WorkIsThePapersOnline) {
+TEST(LateSizes, OnlineWorkMatchesThePaper) {
   constexpr double giga = 1e9;
   EXPECT_NEAR(flop_of_thousand("mixencoder-a") / giga, 29.6, 0.05);
   EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-2") / giga, 43.8, 0.05);
@@ -267,7 +267,7 @@ TEST(LateSizes, WorkIsThePapersOnline) {
   EXPECT_NEAR(flop_of_thousand("colbert"), 2e3 * 180 * 20 * 128, 1e3);
 }
 
-TEST(LateSizes, WorkOfCrossBertIsThePapers) {
+TEST(LateSizes, CrossBertWorkMatchesThePaper) {
   const LateRowModel model({.row = "cross-bert"}, top_of_bert_base());
   const DrawnPairs pair({19}, {179});
   const auto work = model->work(pair.batch());
@@ -275,7 +275,7 @@ TEST(LateSizes, WorkOfCrossBertIsThePapers) {
   EXPECT_NEAR(layers * (work->linear_flop + work->attention_flop) / 1e9, 35.4, 0.06);
 }
 
-TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
+TEST(LateSizes, EncodesTheQueryOnceWithOnlyKeysAndValuesInTheLastLayer) {
   const LateRowModel model({.row = "mixencoder-a"}, top_of_bert_base());
   const DrawnPairs one = DrawnPairs::with_one_query(19, {30});
   const auto encoded = model->encode_documents(document_ids(one.batch()), 101);
@@ -307,7 +307,7 @@ double product(const Shown& q, std::int64_t row, const Shown& k, std::int64_t ke
   return sum;
 }
 
-TEST(LateShow, ColbertHandsOutVectorsWhoseProductsAreItsScores) {
+TEST(LateShow, ColbertShowsTokenVectors) {
   const LateRowModel model({.row = "colbert"});
   const std::vector<std::int32_t> text{120, 130, 140, 102};
   const auto shown = shown_of(model, {.items = {{text, text}}});
@@ -319,7 +319,7 @@ TEST(LateShow, ColbertHandsOutVectorsWhoseProductsAreItsScores) {
     EXPECT_NEAR(product(q, row, shown.at("2.k"), 5 + row, 0), 1, 1e-5);
 }
 
-TEST(LateShow, MixEncoderHandsOutWhatItsContextsAsk) {
+TEST(LateShow, MixEncoderShowsAttentionOfItsContexts) {
   const LateRowModel model({.row = "mixencoder-b+contexts-2"});
   const DrawnPairs pairs({5}, {20});
   const auto shown = shown_of(model, pairs.batch());
@@ -333,7 +333,7 @@ TEST(LateShow, MixEncoderHandsOutWhatItsContextsAsk) {
   }
 }
 
-TEST(LateShow, DeformerHandsOutItsUpperLayersOfAllTokens) {
+TEST(LateShow, DeformerShowsUpperLayersOfAllTokens) {
   const LateRowModel model({.row = "deformer+top-layers-2"});
   const DrawnPairs pairs({5}, {20});
   const auto shown = shown_of(model, pairs.batch());
@@ -344,7 +344,7 @@ TEST(LateShow, DeformerHandsOutItsUpperLayersOfAllTokens) {
   EXPECT_NEAR(seen->scores[0], model->score(pairs.batch())->scores[0], 1e-5);
 }
 
-TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {
+TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
   const LateDescription& family = late_family("colbert");
   const auto config = read_model_config(
       R"({"model_type": "colbert", "num_hidden_layers": 1, "hidden_size": 48,
@@ -365,7 +365,7 @@ TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {
   EXPECT_EQ(family.tensors(*config, nullptr).specs.back().shape.front(), 8);
 }
 
-class LateMistakes : public testing::Test {
+class LateErrors : public testing::Test {
  protected:
   const DrawnPairs pairs = DrawnPairs::with_one_query(5, {20, 30, 7});
   const PairBatch batch = pairs.batch();
@@ -381,7 +381,7 @@ class LateMistakes : public testing::Test {
   }
 };
 
-TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
+TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   const LateRowModel dual({.row = "dual-bert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
               HasSubstr("by a model of the family 'dual-bert', and this one is of 'poly-encoder'"));
@@ -414,7 +414,7 @@ TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
               HasSubstr("encode them again"));
 }
 
-TEST_F(LateMistakes, DocumentsThatAreNotInTheCacheAreNamed) {
+TEST_F(LateErrors, ReportsDocumentsMissingFromTheCache) {
   const LateRowModel model({.row = "mixencoder-a"});
   const DocumentCache cache = cache_of(model);
   PairBatch cached = from_cache(batch, cache);
@@ -424,7 +424,7 @@ TEST_F(LateMistakes, DocumentsThatAreNotInTheCacheAreNamed) {
   EXPECT_THAT(model->work(cached).error().message, HasSubstr("document 3"));
 }
 
-TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
+TEST_F(LateErrors, ReportsInvalidOptions) {
   const LateRowModel a({.row = "mixencoder-a"});
   const auto made_with = [&](const LateRowModel& model, const char* option) {
     ModelVariant variant = model.variant();
@@ -443,9 +443,9 @@ TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
   ModelShape two = small_shape();
   two.layers = 2;
   EXPECT_THAT(made_with(LateRowModel({.row = "mixencoder-a"}, two), "interaction-layers-3"),
-              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
+              HasSubstr("requests interaction in 3 layers, and the model has 2"));
   EXPECT_THAT(made_with(LateRowModel({.row = "deformer"}), "top-layers-3"),
-              HasSubstr("leaves no layer of 3 in which query and document are apart"));
+              HasSubstr("leaves none of the 3 layers to encode query and document separately"));
   const auto row_error = [](const char* row) { return parse_model_row(row).error().message; };
   EXPECT_THAT(row_error("mixencoder-a+contexts-2+contexts-3"), HasSubstr("contradict each other"));
   EXPECT_THAT(row_error("dual-bert+contexts-2"),
@@ -453,18 +453,18 @@ TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
   EXPECT_THAT(row_error("mixencoder-a+without-h+without-e"), HasSubstr("contradict each other"));
 }
 
-TEST_F(LateMistakes, TextsThatAreTooLongOrUnknownAreNamed) {
+TEST_F(LateErrors, ReportsLongTextsAndUnknownIds) {
   const LateRowModel model({.row = "dual-bert"});
   const DrawnPairs long_document({5}, {300});
   EXPECT_THAT(model->score(long_document.batch()).error().message,
-              HasSubstr("document 1 has 301 tokens, and the model knows 300 positions"));
+              HasSubstr("document 1 has 301 tokens, and the model has 300 positions"));
   const std::vector<std::int32_t> query{200, 102}, document{120, 102};
   EXPECT_THAT(model->score({.items = {{query, document}}}).error().message,
               HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
   EXPECT_THAT(model->score({}).error().message, HasSubstr("without pairs"));
 }
 
-class SmallerCaches : public LateMistakes, public testing::WithParamInterface<std::string> {};
+class SmallerCaches : public LateErrors, public testing::WithParamInterface<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, SmallerCaches,
                          testing::Values("mixencoder-c", "dual-bert", "poly-encoder-64", "colbert",
@@ -475,7 +475,7 @@ INSTANTIATE_TEST_SUITE_P(Every, SmallerCaches,
                            return name;
                          });
 
-TEST_P(SmallerCaches, ScoreNearlyTheSameAndTellTheirError) {
+TEST_P(SmallerCaches, ScoresStayCloseAndErrorsAreReported) {
   const LateRowModel model({.row = GetParam()});
   const DocumentCache whole = cache_of(model);
   EXPECT_FALSE(whole.error());
@@ -506,7 +506,7 @@ TEST_P(SmallerCaches, ScoreNearlyTheSameAndTellTheirError) {
   }
 }
 
-TEST_F(LateMistakes, ATruncatedCacheIsRefused) {
+TEST_F(LateErrors, RefusesATruncatedCache) {
   const LateRowModel model({.row = "dual-bert"});
   const DocumentCache whole = cache_of(model);
   const ScratchFolder folder;
@@ -522,7 +522,7 @@ TEST_F(LateMistakes, ATruncatedCacheIsRefused) {
               HasSubstr("in float16 or int8, not in bfloat16"));
 }
 
-TEST_F(LateMistakes, WhatFloat16HasNotIsNotRoundedToInfinity) {
+TEST_F(LateErrors, RefusesValuesTooLargeForFloat16) {
   const std::vector<float> values{1e5F, 1.0F};
   const auto bytes = std::as_bytes(std::span(values));
   const DocumentCache cache({.family = "x"}, 2, {0, 1}, {bytes.begin(), bytes.end()});
@@ -531,7 +531,7 @@ TEST_F(LateMistakes, WhatFloat16HasNotIsNotRoundedToInfinity) {
   EXPECT_TRUE(cache.narrowed(VectorFormat::int8));
 }
 
-TEST_F(LateMistakes, ARowThatIsNoNumberStaysNoneInEveryFormat) {
+TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
   const LateRowModel model({.row = "colbert"});
   const DocumentCache whole = cache_of(model);
   std::vector<std::byte> bytes(whole.document(0).begin(), whole.document(0).end());
@@ -572,7 +572,7 @@ INSTANTIATE_TEST_SUITE_P(
                     R"("model_type": "deformer", "top_layers": 1)", R"("model_type": "virt-like")",
                     R"("model_type": "cross-bert")"));
 
-TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
+TEST_P(CheckpointFolders, ScoresMatchTheReference) {
   const std::string json = config_json(GetParam());
   const auto config = read_model_config(json, "config.json");
   ASSERT_TRUE(config) << config.error().message;
@@ -613,7 +613,7 @@ TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
   }
 }
 
-TEST(LateConfigs, ThatContradictThemselvesAreDeclined) {
+TEST(LateConfigs, RefusesContradictoryFields) {
   const auto declined = [](const std::string& own) {
     const auto config = read_model_config(
         fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
@@ -637,7 +637,7 @@ TEST(LateConfigs, ThatContradictThemselvesAreDeclined) {
   EXPECT_THAT(declined(R"("model_type": "poly-encoder")"), HasSubstr("has no 'codes'"));
 }
 
-TEST(LateRowsOfSweeps, AreNamedAndShareWeightsWhereTheirTensorsAreTheSame) {
+TEST(LateSweepRows, RowsWithTheSameTensorsShareWeights) {
   const ModelRow c = *parse_model_row("mixencoder-c+contexts-4");
   EXPECT_THAT(c.options,
               testing::ElementsAre("contexts-4", "disentangled", "interaction-layers-3"));

@@ -110,7 +110,8 @@ inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   if (model.family().description().keeps() == Kept::nothing) {
     EXPECT_FALSE(encoded);
-    EXPECT_THAT(encoded.error().message, testing::HasSubstr("nothing can be encoded before"));
+    EXPECT_THAT(encoded.error().message,
+                testing::HasSubstr("documents cannot be encoded in advance"));
     return std::nullopt;
   }
   EXPECT_TRUE(encoded) << encoded.error().message;

@@ -13,7 +13,7 @@ SequenceLayout two_items() {
       {{.cls = 1, .query = 2, .documents = {4}}, {.cls = 1, .query = 1, .documents = {70}}});
 }
 
-TEST(PlanRows, KeepAllThatTheKeptRowsAttendTo) {
+TEST(PlanRows, KeptRowsKeepAllTheirKeys) {
   const SequenceLayout layout = two_items();
   for (const char* name : {"full", "sparse", "longformer", "qds", "bigbird"}) {
     const AttentionPattern pattern = *find_pattern(name);
@@ -33,7 +33,7 @@ TEST(PlanRows, KeepAllThatTheKeptRowsAttendTo) {
   }
 }
 
-TEST(PlanRows, TheTwoPartsOfAPlanAreTheWhole) {
+TEST(PlanRows, BothPartsAddUpToThePlan) {
   const SequenceLayout layout = two_items();
   const AttentionPattern pattern = *find_pattern("qds");
   const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
@@ -43,7 +43,7 @@ TEST(PlanRows, TheTwoPartsOfAPlanAreTheWhole) {
   EXPECT_EQ(global + count(with_rows(plan, keeps)).pairs, count(plan).pairs);
 }
 
-TEST(PlanRows, GlobalRowsAreTheGroupsThatSeeAndAreSeenByAll) {
+TEST(PlanRows, GlobalRowsAttendToAllAndAreAttendedToByAll) {
   const SequenceLayout layout = two_items();
   EXPECT_THAT(global_rows(*find_pattern("longformer"), layout),
               testing::ElementsAre(0, 1, 2, 7, 8));

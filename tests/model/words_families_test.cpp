@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Every, WordsRows, testing::ValuesIn(words_cases()), [](
   return name;
 });
 
-TEST_P(WordsRows, AreTheFloat64ModelsAtEveryLength) {
+TEST_P(WordsRows, MatchTheFloat64ReferenceAtEveryLength) {
   const WordTexts texts(7, {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 85, 200});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch batch = texts.batch();
@@ -126,7 +126,7 @@ TEST_P(WordsRows, AreTheFloat64ModelsAtEveryLength) {
   }
 }
 
-TEST_P(WordsRows, DoNotDependOnCompanyOrThreads) {
+TEST_P(WordsRows, DoNotDependOnOtherDocumentsOrThreads) {
   const WordTexts texts(9, {130, 41, 1, 0, 85});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch batch = texts.batch();
@@ -140,7 +140,7 @@ TEST_P(WordsRows, DoNotDependOnCompanyOrThreads) {
   }
 }
 
-TEST_P(WordsRows, PaddingBehindWordsIsNoPartOfThem) {
+TEST_P(WordsRows, IgnoreTrailingPadding) {
   const WordTexts texts(5, {43});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch::Item item = texts.batch().items.front();
@@ -156,7 +156,7 @@ TEST_P(WordsRows, PaddingBehindWordsIsNoPartOfThem) {
   EXPECT_THAT(refused.error().message, HasSubstr("padding (id 0) between its words"));
 }
 
-TEST_P(WordsRows, BadIdsAreToldInASentence) {
+TEST_P(WordsRows, ReportInvalidIds) {
   const LateRowModel model(GetParam(), words_shape());
   const std::vector<std::int32_t> good{5, 6}, outside{5, 200}, negative{5, -1}, none;
   const auto message = [&](TokenIds query, TokenIds document) {
@@ -169,7 +169,7 @@ TEST_P(WordsRows, BadIdsAreToldInASentence) {
   EXPECT_FALSE(model->score({.items = {}}));
 }
 
-TEST_P(WordsRows, FromACacheTheyAreTheSame) {
+TEST_P(WordsRows, CachedScoresMatchDirectScores) {
   const WordTexts texts(6, {130, 40, 1, 43, 0});
   const PairBatch batch = texts.batch();
   const LateRowModel model(GetParam(), words_shape());
@@ -185,7 +185,7 @@ TEST_P(WordsRows, FromACacheTheyAreTheSame) {
   expect_stages_add_up(model, batch, *mapped);
 }
 
-TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {
+TEST_P(WordsRows, ReportUnsupportedDtypesDevicesAndImplementations) {
   const LateRowModel model(GetParam(), words_shape());
   ModelVariant variant = model.variant();
   variant.dtype = DType::bfloat16;
@@ -199,7 +199,7 @@ TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {
               HasSubstr("not by 'longformer-chunks'"));
 }
 
-TEST_P(WordsRows, MemoryGrowsAsDocumentsDo) {
+TEST_P(WordsRows, MemoryGrowsLinearlyWithDocuments) {
   if (GetParam().implementation == "dense") return;  // stores what every word sees
   const LateRowModel model(GetParam(), words_shape());
   const auto bytes = [&](std::int64_t words) {
@@ -217,7 +217,7 @@ std::int64_t words_parameters(const std::string& row) {
   return family.parameters(family.config_for(shape, {&parsed, 1}));
 }
 
-TEST(WordsSizes, ParametersAreThePapers) {
+TEST(WordsSizes, ParametersMatchThePaper) {
   for (const char* row :
        {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log"})
     EXPECT_EQ(words_parameters(row), 1'469'986) << row;
@@ -229,7 +229,7 @@ TEST(WordsSizes, ParametersAreThePapers) {
   EXPECT_EQ(words_parameters("co-pacrr"), 361'600);
 }
 
-TEST(WordsSizes, WorkOfConvKnrmIsTheSpecifications) {
+TEST(WordsSizes, ConvKnrmWorkMatchesTheSpecification) {
   const WordTexts texts(10, {200});
   const LateRowModel model(words_case("conv-knrm"), {.hidden = 300, .vocabulary = 200});
   const PairBatch batch = texts.batch();
@@ -238,7 +238,7 @@ TEST(WordsSizes, WorkOfConvKnrmIsTheSpecifications) {
   EXPECT_DOUBLE_EQ(model->work(batch)->exponentials, 11 * pairs);
 }
 
-TEST(WordsSizes, WorkOfTklIsTheSpecifications) {
+TEST(WordsSizes, TklWorkMatchesTheSpecification) {
   const WordTexts texts(10, {2000});
   const LateRowModel model(
       words_case("tkl"),
@@ -274,7 +274,7 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
   }
 }
 
-TEST(Tkl, LongDocumentsAreTheFloat64Model) {
+TEST(Tkl, LongDocumentsMatchTheFloat64Reference) {
   const WordTexts texts(7, {2000, 4000, 5003});
   const LateRowModel model(words_case("tkl"), words_shape());
   const PairBatch batch = texts.batch();
@@ -283,13 +283,13 @@ TEST(Tkl, LongDocumentsAreTheFloat64Model) {
     EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound()) << i;
 }
 
-TEST(Tkl, AnEmptyDocumentScoresNothing) {
+TEST(Tkl, EmptyDocumentScoresZero) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const std::vector<std::int32_t> query{3, 4};
   EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F);
 }
 
-TEST(Tkl, AVectorThatIsNoNumberMakesNoScore_WhereverItStands) {
+TEST(Tkl, NanVectorGivesANanScoreAtAnyPosition) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200, 90});
   const PairBatch batch = texts.batch();
@@ -313,7 +313,7 @@ TEST(Tkl, AVectorThatIsNoNumberMakesNoScore_WhereverItStands) {
   }
 }
 
-TEST(Tkl, ACacheOfOtherHeadsIsRefused) {
+TEST(Tkl, RefusesACacheOfOtherHeads) {
   const LateRowModel six(words_case("tkl"), words_shape());
   ModelConfig config = six.weights()->config();
   config.shape.heads = 3;
@@ -330,7 +330,7 @@ TEST(Tkl, ACacheOfOtherHeadsIsRefused) {
                         "'chunks of 40 words, 3 heads'; encode them again"));
 }
 
-TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {
+TEST(Tkl, BestRegionsDoNotOverlapAndPreferTheFirst) {
   std::vector<float> scores(100, 1.0F);
   scores[50] = 3;
   scores[60] = 2;  // too near
@@ -344,15 +344,14 @@ TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {
   EXPECT_EQ(best_regions({}).score[0], 0.0F);
 }
 
-TEST(Tkl, AQueryOfMoreWordsThanPositionsIsRefused) {
+TEST(Tkl, RefusesAQueryLongerThanThePositions) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const auto refused = model->score(WordTexts(31, {10}).batch());
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("a query has 31 words, and such a model takes 30"));
+  EXPECT_THAT(refused.error().message, HasSubstr("a query has 31 words, and the model accepts 30"));
 }
 
-TEST(Tk, ARegionThatHoldsTheDocumentHasItsScore) {
+TEST(Tk, RegionOfTheWholeDocumentHasItsScore) {
   const LateRowModel model(words_case("tk"), words_shape());
   const WordTexts texts(4, {25});
   std::vector<float> regions;
@@ -364,7 +363,7 @@ TEST(Tk, ARegionThatHoldsTheDocumentHasItsScore) {
   EXPECT_NEAR(regions[0], output->scores[0], 1e-5 * std::abs(output->scores[0]));
 }
 
-TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
+TEST(Tkl, ShowsRegionsWithTheirShares) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200});
   std::map<std::string, Shown> shown;
@@ -410,15 +409,15 @@ TEST(Knrm, EqualWordsCountFully) {
   }
 }
 
-TEST(Pacrr, TakesTwoHundredWordsAndNoMore) {
+TEST(Pacrr, RefusesMoreThanTwoHundredWords) {
   for (const char* row : {"pacrr", "co-pacrr"}) {
     const LateRowModel model(words_case(row), words_shape());
     const auto refused = model->score(WordTexts(5, {201}).batch());
     ASSERT_FALSE(refused) << row;
     EXPECT_THAT(refused.error().message,
-                HasSubstr("a document has 201 words, and such a model takes 200; cut it"));
+                HasSubstr("a document has 201 words, and the model accepts 200; truncate it"));
     EXPECT_THAT(model->supports(WordTexts(31, {9}).batch()).error().message,
-                HasSubstr("a query has 31 words, and such a model takes 30"));
+                HasSubstr("a query has 31 words, and the model accepts 30"));
     const auto config = read_model_config(
         fmt::format(R"({{"model_type": "{}", "embedding_dim": 8, "max_document_tokens": 400}})",
                     row),
@@ -429,7 +428,7 @@ TEST(Pacrr, TakesTwoHundredWordsAndNoMore) {
   }
 }
 
-TEST(Pacrr, ShowsTheMapThatItSees) {
+TEST(Pacrr, ShowsItsMapOfCosines) {
   const LateRowModel model(words_case("pacrr"), words_shape());
   const std::vector<std::int32_t> query{5, 6}, document{7, 6, 8};
   std::vector<Shown> shown;

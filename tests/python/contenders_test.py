@@ -213,10 +213,10 @@ class Contenders(unittest.TestCase):
         cells = self.models(["sparse/bert", "longformer/own", "full+cls-only-last-layer/bert", "colbert/bert"], windows=[4])
         self.assertEqual({name: cell["reason"] for name, cell in cells.items()}, {
             "sparse/bert/4": "bert takes the patterns full, not sparse",
-            "longformer/own/4": "own is given a checkpoint of BERT, and 'longformer' has projections of its own for "
+            "longformer/own/4": "own receives a BERT checkpoint, and 'longformer' needs separate projections for "
                                 "global tokens",
-            "full+cls-only-last-layer/bert": "bert is not asked to compute with '+cls-only-last-layer', which this "
-                                             "program's own implementations do",
+            "full+cls-only-last-layer/bert": "bert does not support '+cls-only-last-layer', which only attnscope's own "
+                                             "implementations compute",
             "colbert/bert": "bert computes cross-encoders of BERT's rows, not of the family colbert"})
         (cell,) = self.models(["full/bert"], dtype="bfloat16").values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert takes float32, not bfloat16"))

@@ -97,7 +97,7 @@ class Packed(Folder):
     def test_what_is_not_whole_is_refused_and_no_copy_stays(self):
         whole, file = gzip.compress(SMALL.read_bytes()), self.folder / "run.attn.gz"
         with mock.patch.object(tempfile, "tempdir", str(self.folder)):
-            for data, words in [(whole[:len(whole) // 2], "break off"), (whole[:-6] + b"123456", "are damaged"),
+            for data, words in [(whole[:len(whole) // 2], "incomplete"), (whole[:-6] + b"123456", "are damaged"),
                                 (gzip.compress(b"no database" * 100), "not a database of AttnScope")]:
                 file.write_bytes(data)
                 with self.assertRaisesRegex(attnscope.StoreError, f"run.attn.gz.*{words}"):

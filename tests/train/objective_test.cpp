@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/train/adamw.h"
+#include "engine/train/trainer.h"
 
 namespace attnscope::test {
 namespace {
@@ -23,7 +23,7 @@ std::vector<float> values_of(const at::Tensor& tensor) {
   return {dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel()};
 }
 
-TEST(Objective, MarginMseIsTheSquaredDistanceFromTheTeachersMargin) {
+TEST(Objective, MarginMseIsTheSquaredDifferenceFromTheMargin) {
   const at::Tensor scores = scores_of({3, 1, 0, 2});
   const at::Tensor loss =
       loss_of(Objective::margin_mse, scores, std::vector<ScoredGroup>{{2, 1.5}, {2, -1}});
@@ -49,7 +49,7 @@ TEST(Objective, LocalizedCrossEntropyIsOverEachGroup) {
   EXPECT_NEAR(loss.item<double>(), first + second, 1e-6);
 }
 
-TEST(Objective, IsKnownByItsName) {
+TEST(Objective, ParsesItsName) {
   for (const char* name : {"margin-mse", "ranknet", "localized-ce"})
     EXPECT_EQ(name_of(*parse_objective(name)), name);
   EXPECT_THAT(parse_objective("rank-net").error().message, testing::HasSubstr("ranknet"));
@@ -67,7 +67,7 @@ struct Weights {
   [[nodiscard]] double at(std::size_t i) const { return all[i].value.item<double>(); }
 };
 
-TEST(AdamW, IsItsFormulaWithDecayOfWeightsAlone) {
+TEST(AdamW, FollowsTheFormulaAndDecaysOnlyWeights) {
   Weights weights;
   AdamW optimizer(weights.all, {.weight_decay = 0.1, .most_norm = 0});
   double value[] = {2, 3}, first[] = {0, 0}, second[] = {0, 0};
@@ -89,7 +89,7 @@ TEST(AdamW, IsItsFormulaWithDecayOfWeightsAlone) {
   EXPECT_FALSE(weights.all[0].value.grad().defined());
 }
 
-TEST(AdamW, LongGradientsAreMadeShorterTogether) {
+TEST(AdamW, ClipsGradientsByTheGlobalNorm) {
   Weights weights, shortened;
   AdamW clipping(weights.all, {.most_norm = 1});
   AdamW plain(shortened.all, {.most_norm = 0});
@@ -103,7 +103,7 @@ TEST(AdamW, LongGradientsAreMadeShorterTogether) {
   }
 }
 
-TEST(AdamW, GradientsThatAreNoNumbersChangeNothing) {
+TEST(AdamW, NanGradientsChangeNothing) {
   Weights weights;
   AdamW optimizer(weights.all, {});
   weights.set(std::numeric_limits<double>::quiet_NaN(), 1);

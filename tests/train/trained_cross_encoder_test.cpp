@@ -121,7 +121,7 @@ double error_of(const Gradients& found, const Gradients& reference) {
 class EveryTrainedRow : public testing::TestWithParam<TrainedRow> {};
 INSTANTIATE_TEST_SUITE_P(Gradients, EveryTrainedRow, testing::ValuesIn(rows()), test_name);
 
-TEST_P(EveryTrainedRow, ScoresAreTheModels) {
+TEST_P(EveryTrainedRow, ScoresMatchTheReference) {
   const auto model = trained(GetParam());
   const auto scores = model->scores(pairs().batch());
   for (std::size_t i = 0; i < pairs().size(); ++i) {
@@ -131,14 +131,14 @@ TEST_P(EveryTrainedRow, ScoresAreTheModels) {
   }
 }
 
-TEST_P(EveryTrainedRow, GradientsAreThoseOfFloat64) {
+TEST_P(EveryTrainedRow, GradientsMatchFloat64) {
   const Gradients reference = reference_gradients(variant_of(GetParam()));
   EXPECT_LT(error_of(gradients_of(*trained(GetParam())), reference),
             bert_error_bound(DType::float32, small_shape()));
 }
 
 /// Along drawn directions of all tensors together; the float64 model knows no graph then.
-TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
+TEST_P(EveryTrainedRow, GradientsMatchFiniteDifferences) {
   const Gradients gradients = gradients_of(*trained(GetParam()));
   at::Generator generator = at::detail::createCPUGenerator(3);
   constexpr double step = 0x1p-12;
@@ -165,7 +165,7 @@ TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
   }
 }
 
-TEST_P(EveryTrainedRow, TheLastLayerForClsAloneHasTheSameGradients) {
+TEST_P(EveryTrainedRow, ClsOnlyLastLayerHasTheSameGradients) {
   TrainedRow row = GetParam();
   const Gradients whole = gradients_of(*trained(row));
   row.options.emplace("cls-only-last-layer");
@@ -182,12 +182,12 @@ TEST_P(EveryTrainedRow, TheLastLayerForClsAloneHasTheSameGradients) {
   EXPECT_LT(error_of(short_last, both), bert_error_bound(DType::float32, small_shape()));
 }
 
-TEST_P(EveryTrainedRow, LayersComputedTwiceHaveTheSameGradients) {
+TEST_P(EveryTrainedRow, RecomputedLayersHaveTheSameGradients) {
   const Gradients kept = gradients_of(*trained(GetParam()));
   EXPECT_EQ(error_of(gradients_of(*trained(GetParam(), KeptLayers::inputs_alone)), kept), 0);
 }
 
-TEST(TrainedCrossEncoder, GradientsInBfloat16AreNearThoseOfFloat64AndAreFloat32) {
+TEST(TrainedCrossEncoder, Bfloat16GradientsAreFloat32AndWithinTheBound) {
   const TrainedRow row{"sparse", "segment", Window::of(4)};
   ModelVariant variant = variant_of(row);
   const Gradients reference = reference_gradients(variant);
@@ -202,20 +202,20 @@ TEST(TrainedCrossEncoder, GradientsInBfloat16AreNearThoseOfFloat64AndAreFloat32)
   EXPECT_GT(error, bert_error_bound(DType::float32, small_shape())) << "is this float32?";
 }
 
-TEST(TrainedCrossEncoder, SaysWhatItDoesNotTrain) {
+TEST(TrainedCrossEncoder, ReportsUnsupportedVariants) {
   const auto refusal = [](ModelVariant variant, std::string_view implementation) {
     const auto made =
         TrainedCrossEncoder::make(*drawn_weights(), variant, implementation, KeptLayers::whole);
     return made ? "taken" : made.error().message;
   };
   ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
-  EXPECT_THAT(refusal(variant, "dense"), testing::HasSubstr("take segment, windowed, sdpa"));
+  EXPECT_THAT(refusal(variant, "dense"), testing::HasSubstr("use segment, windowed, sdpa"));
   EXPECT_THAT(refusal(variant, "sdpa"), testing::HasSubstr("full"));
   variant.dtype = DType::float16;
   EXPECT_THAT(refusal(variant, "segment"), testing::HasSubstr("float32 or bfloat16"));
 }
 
-TEST(TrainedCrossEncoder, AnEncoderGetsAHeadOfItsSeed) {
+TEST(TrainedCrossEncoder, WithHeadInitialisesTheHeadFromTheSeed) {
   ModelWeights::Tensors body = copies(false);
   for (const char* name : {"classifier.weight", "classifier.bias", "pooler.dense.weight"})
     body.erase(name);

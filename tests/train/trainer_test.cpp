@@ -74,7 +74,7 @@ class Training : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(Training, LessensItsLossByEveryObjective) {
+TEST_F(Training, ReducesTheLossOfEveryObjective) {
   for (const Objective objective :
        {Objective::margin_mse, Objective::ranknet, Objective::localized_ce}) {
     const auto one = trainer(quick(objective));
@@ -84,7 +84,7 @@ TEST_F(Training, LessensItsLossByEveryObjective) {
   }
 }
 
-TEST_F(Training, AStepTellsItsLossTokensAndRate) {
+TEST_F(Training, StepReportsLossTokensAndLearningRate) {
   const auto one = trainer(quick());
   const StepReport report = stepped(*one, batches_of(0));
   EXPECT_EQ(report.step, 1);
@@ -96,7 +96,7 @@ TEST_F(Training, AStepTellsItsLossTokensAndRate) {
   EXPECT_GT(report.loss, 0);
 }
 
-TEST_F(Training, GradientsAddUpOverBatchesAsIfTheyWereOne) {
+TEST_F(Training, AccumulatesGradientsOverBatches) {
   const auto apart = trainer(quick());
   const auto together = trainer(quick());
   std::vector<Batch> batches = batches_of(1);
@@ -109,7 +109,7 @@ TEST_F(Training, GradientsAddUpOverBatchesAsIfTheyWereOne) {
   EXPECT_EQ(first.tokens, second.tokens);
 }
 
-TEST_F(Training, IsTheSameToTheBitEachTime) {
+TEST_F(Training, IsDeterministic) {
   const auto one = trainer(quick());
   const auto other = trainer(quick());
   for (std::uint32_t step = 0; step < 4; ++step) {
@@ -118,7 +118,7 @@ TEST_F(Training, IsTheSameToTheBitEachTime) {
   expect_same_weights(*one, *other);
 }
 
-TEST_F(Training, GoesOnFromItsFileToTheSameWeights) {
+TEST_F(Training, ResumesFromAFileToTheSameWeights) {
   const auto whole = trainer(quick());
   for (std::uint32_t step = 0; step < 5; ++step) stepped(*whole, batches_of(step));
   const auto first = trainer(quick());
@@ -133,7 +133,7 @@ TEST_F(Training, GoesOnFromItsFileToTheSameWeights) {
   expect_same_weights(*whole, *second);
 }
 
-TEST_F(Training, WeightsThatAreKeptAreThoseThatAreWritten_FromItsFileToo) {
+TEST_F(Training, WritesKeptWeightsAlsoAfterResuming) {
   const auto one = trainer(quick());
   stepped(*one, batches_of(0));
   ASSERT_TRUE(one->write_model(folder_ / "then"));
@@ -153,7 +153,7 @@ TEST_F(Training, WeightsThatAreKeptAreThoseThatAreWritten_FromItsFileToo) {
   EXPECT_NE(bytes_of("last"), bytes_of("then"));
 }
 
-TEST_F(Training, AFileOfAnotherModelOrADamagedOneChangesNothing) {
+TEST_F(Training, FilesOfOtherModelsAndDamagedFilesChangeNothing) {
   const auto one = trainer(quick());
   const auto before = one->weights();
   ASSERT_TRUE(one->save(folder_ / "state", {}));
@@ -165,7 +165,7 @@ TEST_F(Training, AFileOfAnotherModelOrADamagedOneChangesNothing) {
     EXPECT_TRUE(tensor.equal(one->weights()->tensor(name))) << name;
 }
 
-TEST_F(Training, AGroupThatFitsNoObjectiveIsASentence) {
+TEST_F(Training, ReportsGroupsThatDoNotFitTheObjective) {
   const auto one = trainer(quick());
   const std::vector<Batch> three{{group(1, 3)}};
   EXPECT_THAT(one->step(three, 101).error().message, testing::HasSubstr("3 documents"));
@@ -174,7 +174,7 @@ TEST_F(Training, AGroupThatFitsNoObjectiveIsASentence) {
   EXPECT_TRUE(other->step(three, 101));
 }
 
-TEST_F(Training, ALossThatIsNoNumberLeavesTheWeights) {
+TEST_F(Training, NanLossLeavesTheWeightsUnchanged) {
   TrainingOptions options = quick();
   const auto one = trainer(options);
   Batch batch{group(1)};
@@ -185,7 +185,7 @@ TEST_F(Training, ALossThatIsNoNumberLeavesTheWeights) {
   EXPECT_EQ(one->steps_done(), 0);
 }
 
-TEST_F(Training, TheRateRisesThenStaysOrFallsToTheLastStep) {
+TEST_F(Training, LearningRateWarmsUpThenStaysOrDecays) {
   const TrainingOptions constant{.learning_rate = 1, .warm_up = 4, .steps = 10};
   EXPECT_DOUBLE_EQ(learning_rate_of(1, constant), 0.25);
   EXPECT_DOUBLE_EQ(learning_rate_of(4, constant), 1);
@@ -199,7 +199,7 @@ TEST_F(Training, TheRateRisesThenStaysOrFallsToTheLastStep) {
   EXPECT_DOUBLE_EQ(learning_rate_of(1, linear), 1);
 }
 
-TEST_F(Training, TheModelIsWrittenByTheNamesThatTransformersHas) {
+TEST_F(Training, WritesTheTensorNamesOfTransformers) {
   const auto one = trainer(quick());
   ASSERT_TRUE(one->write_model(folder_ / "model.safetensors"));
   const auto file = SafetensorsFile::open(folder_ / "model.safetensors");

@@ -67,11 +67,12 @@ class CrossEncoder final : public Model {
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
     if (batch.documents != nullptr) {
-      return fail("a cross-encoder reads query and document together, and takes no document cache");
+      return fail(
+          "a cross-encoder reads query and document together, and cannot use a document cache");
     }
     if (show && last_ == LastLayer::cls_alone) {
       return fail(
-          "what all tokens attend to in the last layer is not computed with {}; leave it out",
+          "the last layer's attention of all tokens is not computed with {}; omit this option",
           cls_only_last_layer);
     }
     auto packed = pack_batch(as_texts(batch), !show && shares_query(batch), shape_);
@@ -91,7 +92,8 @@ class CrossEncoder final : public Model {
            has_independent_query(pattern_);
   }
 
-  [[nodiscard]] Result<std::vector<BertEncoder::Stretch>> stages_of(const PairBatch& batch) const {
+  [[nodiscard]] Result<std::vector<BertEncoder::StagedLayers>> stages_of(
+      const PairBatch& batch) const {
     const auto layout = layout_of(as_texts(batch), shares_query(batch));
     if (!layout) return tl::unexpected(layout.error());
     return encoder_.stages(*layout, last_);
@@ -172,14 +174,14 @@ class BertTextEncoder final : public TextEncoder {
   }
 
  private:
-  [[nodiscard]] Result<std::vector<BertEncoder::Stretch>> stages_of(const SequenceLayout& layout,
-                                                                    EncodedTexts texts) const {
+  [[nodiscard]] Result<std::vector<BertEncoder::StagedLayers>> stages_of(
+      const SequenceLayout& layout, EncodedTexts texts) const {
     if (texts == EncodedTexts::documents) return encoder_.stages(layout, LastLayer::whole);
     auto stage = AttentionStage::make(queries_, shape_, implementation_, layout);
     if (!stage) return tl::unexpected(stage.error());
-    std::vector<BertEncoder::Stretch> stretches;
-    stretches.push_back({encoder_.all_layers(), std::move(*stage)});
-    return stretches;
+    std::vector<BertEncoder::StagedLayers> staged;
+    staged.push_back({encoder_.all_layers(), std::move(*stage)});
+    return staged;
   }
 
   ModelShape shape_;
@@ -224,8 +226,8 @@ Result<std::unique_ptr<Model>> BertLikeFamily::make(
   if (variant.options.contains(with_global_projections) &&
       !weights->has(name_of_layer(0) + "attention.self.query_global.weight")) {
     return fail(
-        "pattern '{}' computes global tokens with projections of their own, and these weights have "
-        "none; take a Longformer's checkpoint",
+        "pattern '{}' computes global tokens with separate projections, which these weights do not "
+        "have; use a Longformer checkpoint",
         variant.pattern.name);
   }
   use_torch_threads(variant.threads);
@@ -269,7 +271,7 @@ Result<std::unique_ptr<TextEncoder>> EncoderFamily::make_encoder(
 AttentionPattern query_pattern() {
   AttentionPattern pattern{.name = "query-expansion",
                            .title = "Expanded query",
-                           .description = "Every token sees [CLS] and query.",
+                           .description = "Every token attends to [CLS] and query.",
                            .attends = {},
                            .sentence_every = {}};
   for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {

@@ -76,8 +76,8 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const bool query_sees_all = groups.query_cls && groups.query_document;
   if (!groups.others_see_all() || !(query_alone || query_sees_all)) {
     config.wrong(
-        "switches attention off between other groups than from the query to [CLS] and the document "
-        "together; of the sparse cross-encoders only those two are read here");
+        "disables attention between groups other than from the query to both [CLS] and the "
+        "document; only the sparse cross-encoders that disable exactly those two are supported");
   }
   if (query_sees_all && !window) return;
   model.pattern = query_alone ? "sparse" : "sparse-without-independent-query";
@@ -208,21 +208,20 @@ class BertDescription final : public BertLikeDescription {
 
   [[nodiscard]] std::vector<FamilyChoice> rows() const override {
     return {{.name = row_without_kernel,
-             .summary = "The pattern sparse by an implementation that was not made for it, such as "
-                        "longformer-chunks.",
+             .summary = "The pattern sparse, computed by an implementation for other patterns, "
+                        "such as longformer-chunks.",
              .pattern = "sparse"}};
   }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override {
-    return {{.name = cls_only_last_layer,
-             .summary = "Its last layer computes what [CLS] needs and nothing else."},
-            {.name = recomputed_layers,
-             .summary = "In stages of training: layers keep their input alone, and are computed a "
-                        "second time on the way back."},
-            {.name = bfloat16_products,
-             .summary = "Its linear layers multiply in bfloat16, on a CPU in float32."},
-            {.name = int8_products,
-             .summary = "Its linear layers multiply in whole numbers of 8 bits, on a CPU in "
-                        "float32."}};
+    return {
+        {.name = cls_only_last_layer, .summary = "The last layer computes only what [CLS] needs."},
+        {.name = recomputed_layers,
+         .summary =
+             "In training, layers keep only their input and are recomputed in the backward pass."},
+        {.name = bfloat16_products,
+         .summary = "Linear layers multiply in bfloat16; for models in float32 on the CPU."},
+        {.name = int8_products,
+         .summary = "Linear layers multiply in int8; for models in float32 on the CPU."}};
   }
 
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
@@ -236,17 +235,18 @@ class BertDescription final : public BertLikeDescription {
     for (const std::string_view option : options) {
       if (std::ranges::find(known, option, &FamilyChoice::name) == known.end() ||
           !row.options.emplace(option).second) {
-        return fail("has the options '+{}', and of '+{}', '+{}', '+{}' and '+{}' each may be once",
-                    in_a_sentence(fmt::format("{}", fmt::join(options, "+"))), known[0].name,
-                    known[1].name, known[2].name, known[3].name);
+        return fail(
+            "has the options '+{}'; '+{}', '+{}', '+{}' and '+{}' are possible, each at most once",
+            in_a_sentence(fmt::format("{}", fmt::join(options, "+"))), known[0].name, known[1].name,
+            known[2].name, known[3].name);
       }
     }
-    for (const auto& [one, other] :
+    for (const auto& [first, second] :
          {std::pair(bfloat16_products, int8_products), std::pair(recomputed_layers, int8_products),
           std::pair(recomputed_layers, bfloat16_products)}) {
-      if (!row.options.contains(one) || !row.options.contains(other)) continue;
-      return fail("has the options '+{}' and '+{}', which contradict each other; give one", one,
-                  other);
+      if (!row.options.contains(first) || !row.options.contains(second)) continue;
+      return fail("has the options '+{}' and '+{}', which contradict each other; give only one",
+                  first, second);
     }
     return row;
   }
@@ -397,11 +397,12 @@ class DistilBertDescription final : public BertLikeDescription {
 void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   const auto padding = config.member("pad_token_id");
   if (padding && padding->is_null())
-    padding->wrong("is null, and positions are counted from it; write the id of the padding token");
+    padding->wrong(
+        "is null, and positions are counted from it; set it to the id of the padding token");
   shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
   shape.positions -= shape.first_position;
   if (shape.positions <= 0) {
-    config["max_position_embeddings"].wrong("leaves no position behind that of padding");
+    config["max_position_embeddings"].wrong("leaves no position after that of padding");
   }
 }
 
@@ -413,10 +414,9 @@ std::string read_architecture(const JsonField& config) {
        {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining", "HF_ColBERT"}) {
     if (architecture.ends_with(known)) return architecture;
   }
-  list->wrong(
-      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
-                  "without a head are read as well",
-                  in_a_sentence(architecture)));
+  list->wrong(fmt::format(
+      "is '{}'; only classes for sequence classification and encoders without a head are supported",
+      in_a_sentence(architecture)));
 }
 
 std::optional<std::int64_t> stated_labels(const JsonField& config) {
@@ -462,8 +462,8 @@ bool BertLikeDescription::leaves_out(const ModelConfig& config, std::string_view
 
 Result<ModelRow> BertLikeDescription::row(std::string_view name,
                                           std::span<const std::string_view> /*options*/) const {
-  return fail("'{}' is no row: models of the family {} cost what BERT's cost", in_a_sentence(name),
-              id());
+  return fail("'{}' is not a row: models of the family {} cost as much as BERT's",
+              in_a_sentence(name), id());
 }
 
 ModelConfig BertLikeDescription::config_for(const ModelShape& shape,
@@ -479,12 +479,13 @@ Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
                                                       ModelOptions requested) const {
   for (const std::string& option : requested) {
     if (option != cls_only_last_layer) {
-      return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
+      return fail("a model has no option '{}'; its only option is '{}'", in_a_sentence(option),
                   cls_only_last_layer);
     }
     if (!config.head.reads_cls_alone()) {
-      return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
-                  cls_only_last_layer);
+      return fail(
+          "'{}' is for models that compute the score from [CLS]; this model pools all tokens",
+          cls_only_last_layer);
     }
   }
   return requested;

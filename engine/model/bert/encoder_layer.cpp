@@ -274,11 +274,11 @@ GlobalRows::GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> r
     std::int64_t end = first_row;
     while (end < count && rows[static_cast<std::size_t>(end)] < tokens.end) ++end;
     const std::int64_t own = end - first_row;
-    Stretch* last = stretches_.empty() ? nullptr : &stretches_.back();
+    ItemRun* last = runs_.empty() ? nullptr : &runs_.back();
     if (last != nullptr && last->rows == own && last->tokens == tokens.size()) {
       ++last->items;
     } else {
-      stretches_.push_back({1, first_row, own, tokens.begin, tokens.size()});
+      runs_.push_back({1, first_row, own, tokens.begin, tokens.size()});
     }
     first_row = end;
   }
@@ -287,13 +287,13 @@ GlobalRows::GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> r
 at::Tensor GlobalRows::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               double scale) const {
   at::Tensor o = at::empty(q.sizes(), q.options());
-  for (const Stretch& stretch : stretches_) {
-    if (stretch.rows == 0) continue;
-    const at::Tensor rows = frame(q, stretch.first_row, stretch.items, stretch.rows) * scale;
-    const at::Tensor keys = frame(k, stretch.first_token, stretch.items, stretch.tokens);
+  for (const ItemRun& run : runs_) {
+    if (run.rows == 0) continue;
+    const at::Tensor rows = frame(q, run.first_row, run.items, run.rows) * scale;
+    const at::Tensor keys = frame(k, run.first_token, run.items, run.tokens);
     const at::Tensor weights = at::softmax(at::matmul(rows, keys.transpose(2, 3)), -1);
-    frame(o, stretch.first_row, stretch.items, stretch.rows)
-        .copy_(at::matmul(weights, frame(v, stretch.first_token, stretch.items, stretch.tokens)));
+    frame(o, run.first_row, run.items, run.rows)
+        .copy_(at::matmul(weights, frame(v, run.first_token, run.items, run.tokens)));
   }
   return o;
 }
@@ -301,11 +301,10 @@ at::Tensor GlobalRows::attend(const at::Tensor& q, const at::Tensor& k, const at
 std::int64_t GlobalRows::peak_bytes(std::int64_t heads, std::int64_t head_dim,
                                     std::int64_t element_bytes) const {
   std::int64_t most = 0;
-  for (const Stretch& stretch : stretches_) {
-    const std::int64_t scores = stretch.items * heads * stretch.rows * stretch.tokens;
+  for (const ItemRun& run : runs_) {
+    const std::int64_t scores = run.items * heads * run.rows * run.tokens;
     // The product copies keys or values of strided heads.
-    const std::int64_t copies =
-        stretch.items * heads * head_dim * (stretch.tokens + 2 * stretch.rows);
+    const std::int64_t copies = run.items * heads * head_dim * (run.tokens + 2 * run.rows);
     most = std::max(most, (2 * scores + copies) * element_bytes);
   }
   return most + count() * heads * head_dim * element_bytes;
@@ -473,9 +472,9 @@ std::int64_t AttentionStage::peak_bytes() const {
   std::int64_t peak =
       4 * states + std::max(prepared_->predicted_peak_bytes(), prepared_->workspace_bytes());
   if (global_) {
-    const std::int64_t apart = global_->peak_bytes(shape_.heads, shape_.head_dim(), element) +
-                               2 * global_->count() * shape_.hidden * element;
-    peak = std::max(peak, 3 * states + apart);
+    const std::int64_t global = global_->peak_bytes(shape_.heads, shape_.head_dim(), element) +
+                                2 * global_->count() * shape_.hidden * element;
+    peak = std::max(peak, 3 * states + global);
   }
   return peak;
 }

@@ -124,12 +124,12 @@ class GlobalRows {
 
  private:
   /// Consecutive items of equal size, computed in one product.
-  struct Stretch {
+  struct ItemRun {
     std::int64_t items = 0;
     std::int64_t first_row = 0, rows = 0;      // of each item
     std::int64_t first_token = 0, tokens = 0;  // of each item
   };
-  std::vector<Stretch> stretches_;
+  std::vector<ItemRun> runs_;
   at::Tensor index_;
 };
 

@@ -52,8 +52,8 @@ Status fits_positions(const PairBatch& batch, const ModelShape& shape) {
         1 + count_of(batch.items[i].query) + count_of(batch.items[i].document);
     if (tokens <= shape.positions) continue;
     return fail(
-        "pair {} has {} tokens, and the model knows {} positions; cut the document, or extend the "
-        "positions",
+        "pair {} has {} tokens, and the model has {} positions; truncate the document, or extend "
+        "the positions",
         i + 1, tokens, shape.positions);
   }
   return {};
@@ -124,7 +124,7 @@ Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& 
     const std::int64_t tokens = form.first_tokens() + count_of(texts[i]);
     if (tokens > shape.positions) {
       return fail(
-          "{} {} has {} tokens, and the model knows {} positions; cut it, or extend the "
+          "{} {} has {} tokens, and the model has {} positions; truncate it, or extend the "
           "positions",
           name_of(form.group), i + 1, tokens, shape.positions);
     }

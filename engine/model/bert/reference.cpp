@@ -142,10 +142,10 @@ void ReferenceEncoder::find_global_rows() {
 at::Tensor bert_reference_states(const ModelWeights& weights, const ModelVariant& variant,
                                  const PackedBatch& packed) {
   at::Tensor x = ReferenceEncoder(weights, variant, packed.layout).embed(packed);
-  for (const auto& [layers, window] : window_stretches(variant, weights.shape().layers)) {
-    ModelVariant stretch = variant;
-    stretch.window = window;
-    x = ReferenceEncoder(weights, stretch, packed.layout).run(x, layers.first, layers.end);
+  for (const auto& [layers, window] : layers_by_window(variant, weights.shape().layers)) {
+    ModelVariant windowed = variant;
+    windowed.window = window;
+    x = ReferenceEncoder(weights, windowed, packed.layout).run(x, layers.first, layers.end);
   }
   return x;
 }

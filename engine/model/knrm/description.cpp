@@ -17,8 +17,8 @@ class KnrmDescription final : public WordsDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Word vectors without context; logarithms of kernels' sums over the "
-                        "document make the score."}};
+             .summary = "Word vectors without context; the score is computed from logarithms of "
+                        "kernel sums over the document."}};
   }
   void append_own(const ModelConfig& /*config*/, std::vector<TensorSpec>& specs) const override {
     append_tensor(kernel_weights, {1, 11}, 0, specs);
@@ -32,8 +32,8 @@ class ConvKnrmDescription final : public WordsDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "One to three words side by side become vectors, each length of the query "
-                        "is compared with each of the document as KNRM compares words."}};
+             .summary = "N-grams of one to three words become vectors; each length of the query is "
+                        "compared with each length of the document as KNRM compares words."}};
   }
   void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
     using namespace ngrams;

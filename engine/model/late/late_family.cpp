@@ -152,13 +152,13 @@ class BertBiEncoder final : public BiEncoder {
 
   static EncodedQuery query_of(const std::vector<QueryRows>& queries, const SequenceLayout& layout,
                                std::int64_t number) {
-    EncodedQuery one;
+    EncodedQuery query;
     const TokenRange tokens = layout.item_tokens(number);
     for (const QueryRows& part : queries) {
-      one.push_back(part.of_tokens ? part.rows.narrow(0, tokens.begin, tokens.size())
-                                   : part.rows.narrow(0, number, 1));
+      query.push_back(part.of_tokens ? part.rows.narrow(0, tokens.begin, tokens.size())
+                                     : part.rows.narrow(0, number, 1));
     }
-    return one;
+    return query;
   }
 
   ModelShape shape_;

@@ -50,19 +50,19 @@ class LateModel final : public Model {
         maker_(std::move(maker)) {}
 
   Status supports(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     return size ? Status() : tl::unexpected(size.error());
   }
 
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     if (!size) return tl::unexpected(size.error());
     return std::max({size->query_bytes, size->document_bytes, size->interaction_bytes}) +
            size->row_bytes;
   }
 
   Result<ModelWork> work(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     if (!size) return tl::unexpected(size.error());
     ModelWork sum = size->documents;
     add(size->online, 1, sum);
@@ -146,7 +146,7 @@ class LateModel final : public Model {
   /// Runs of documents of at most document_tokens_at_once tokens, or of one longer document.
   [[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of(
       std::span<const TokenIds> documents) const {
-    return stretches_of(documents, document_tokens_at_once, [&](TokenIds document) {
+    return runs_of(documents, document_tokens_at_once, [&](TokenIds document) {
       return encoder_->tokens_before_document() + count_of(document);
     });
   }
@@ -173,7 +173,7 @@ class LateModel final : public Model {
   }
 
   /// Predicted work and memory of `score`.
-  [[nodiscard]] Result<Estimated> foreseen(const PairBatch& batch) const {
+  [[nodiscard]] Result<Estimated> estimate(const PairBatch& batch) const {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
     Estimated size;
     const double element = batch.documents != nullptr
@@ -190,15 +190,16 @@ class LateModel final : public Model {
     size.online = queries->work;
     size.query_bytes = queries->peak_bytes;
     for (const QueryGroup& group : groups) {
-      InteractionSize one{.query_tokens = encoder_->tokens_before_query() + count_of(group.query),
-                          .row_bytes = element * static_cast<double>(encoder_->width())};
+      InteractionSize interaction{
+          .query_tokens = encoder_->tokens_before_query() + count_of(group.query),
+          .row_bytes = element * static_cast<double>(encoder_->width())};
       for (const std::size_t item : group.items) {
-        one.candidate_rows.push_back(
+        interaction.candidate_rows.push_back(
             batch.documents != nullptr ? batch.documents->rows_of(batch.items[item].cached)
                                        : encoder_->rows_kept(count_of(batch.items[item].document)));
       }
-      add(encoder_->work(one), 1, size.online);
-      size.interaction_bytes = std::max(size.interaction_bytes, encoder_->peak_bytes(one));
+      add(encoder_->work(interaction), 1, size.online);
+      size.interaction_bytes = std::max(size.interaction_bytes, encoder_->peak_bytes(interaction));
     }
     return size;
   }

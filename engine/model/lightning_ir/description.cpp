@@ -52,7 +52,7 @@ ModelConfig read_mono_config(const JsonField& config) {
   const JsonField backbone = needed(config, "backbone_model_type");
   const bool is_electra = backbone.text() == "electra";
   if (!is_electra && backbone.text() != "bert") {
-    backbone.wrong(fmt::format("is '{}'; cross-encoders on 'bert' and 'electra' are read here",
+    backbone.wrong(fmt::format("is '{}'; only cross-encoders on 'bert' and 'electra' are supported",
                                in_a_sentence(backbone.text())));
   }
   check_bert_computation(config);

@@ -44,7 +44,8 @@ class SetEncoder final : public Model {
   static Status check_set(const PairBatch& batch) {
     if (batch.items.size() < 2 || batch.one_query) return {};
     return fail(
-        "a Set-Encoder's documents see each other, so a batch holds documents of one query alone");
+        "a Set-Encoder's documents attend to each other, so a batch must contain documents of one "
+        "query only");
   }
 
   std::unique_ptr<Model> bert_;
@@ -63,7 +64,7 @@ class SetEncoderFamily final : public BertLikeFamily {
                                 std::string_view implementation) const override {
     const auto known = implementations();
     if (std::ranges::find(known, implementation) == known.end()) {
-      return fail("a Set-Encoder's documents see each other, which is computed by {}",
+      return fail("a Set-Encoder's documents attend to each other, which only {} compute",
                   fmt::join(known, " and "));
     }
     return BertLikeFamily::supports(config, variant, implementation);

@@ -14,8 +14,8 @@ class MatchPyramidDescription final : public WordsDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Five convolutions over the cosines of the query's words with the "
-                        "document's, each pooled to fewer places."}};
+             .summary = "Five convolutions over the cosines of query and document words, each "
+                        "pooled to fewer positions."}};
   }
   void append_own(const ModelConfig& /*config*/, std::vector<TensorSpec>& specs) const override {
     using namespace pyramid;

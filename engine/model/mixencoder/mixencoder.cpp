@@ -84,15 +84,16 @@ class InteractionLayer {
                               std::int64_t reads, SeenLayer* seen) const {
     const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
     const std::int64_t of_e = own_.without_e ? 0 : reads * candidates;
-    const at::Tensor asking = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
+    const at::Tensor attending = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
     const bool is_one = own_.disentangled || x.e.size(0) == 1;
     const at::Tensor hint = is_one ? x.e[x.e.size(0) - 1] : x.e.mean(0);
     const std::int64_t of_h = own_.without_h ? 0 : candidates;
     const at::Tensor attended = at::empty({of_e + of_h, hidden}, x.e.options());
-    if (!own_.without_e) attend_of_contexts(x.e, asking, query, seen, attended.narrow(0, 0, of_e));
+    if (!own_.without_e)
+      attend_of_contexts(x.e, attending, query, seen, attended.narrow(0, 0, of_e));
     if (!own_.without_h) attend_of_hints(hint, query, attended.narrow(0, of_e, of_h));
     at::Tensor t = output_(attended);
-    if (!own_.without_e) t.narrow(0, 0, of_e).add_(asking);
+    if (!own_.without_e) t.narrow(0, 0, of_e).add_(attending);
     if (!own_.without_h) {
       at::Tensor rows = t.narrow(0, of_e, candidates);
       const at::Tensor g = gate(at::cat({hint, rows, x.h}, 1)).sigmoid_();
@@ -118,14 +119,14 @@ class InteractionLayer {
   }
 
   /// Eq. 1: one softmax over the query's tokens and the candidate's own contexts.
-  void attend_of_contexts(const at::Tensor& e, const at::Tensor& asking, const QueryHeads& query,
+  void attend_of_contexts(const at::Tensor& e, const at::Tensor& attending, const QueryHeads& query,
                           SeenLayer* seen, const at::Tensor& out) const {
     const std::int64_t contexts = e.size(0), candidates = e.size(1);
     const std::int64_t heads = shape_.heads, dim = shape_.head_dim();
-    const std::int64_t reads = asking.size(0) / candidates;
+    const std::int64_t reads = attending.size(0) / candidates;
     const std::int64_t tokens = query.keys.size(1);
     const at::Tensor all = e.reshape({contexts * candidates, shape_.hidden});
-    const at::Tensor q = query_(asking), k = key_(all), v = value_(all);
+    const at::Tensor q = query_(attending), k = key_(all), v = value_(all);
     const at::Tensor of_query =
         at::bmm(by_heads(q), query.scaled_keys);  // [heads, reads * candidates, tokens]
     const at::Tensor of_own =
@@ -395,7 +396,7 @@ class MixEncoder final : public Interaction {
 
 /// The kept contexts of a document, [contexts, hidden].
 Result<at::Tensor> kept_contexts(const LateReference& reference, const MixConfig& own,
-                               TokenIds document) {
+                                 TokenIds document) {
   const std::int64_t layers = reference.shape().layers;
   if (!own.composed) {
     const auto states = reference.encode(

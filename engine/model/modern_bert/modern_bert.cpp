@@ -270,11 +270,12 @@ class ModernBert final : public Model {
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
     if (batch.documents != nullptr) {
-      return fail("a cross-encoder reads query and document together, and takes no document cache");
+      return fail(
+          "a cross-encoder reads query and document together, and cannot use a document cache");
     }
     if (show && encoder_.cls_alone()) {
       return fail(
-          "what all tokens attend to in the last layer is not computed with {}; leave it out",
+          "the last layer's attention of all tokens is not computed with {}; omit this option",
           cls_only_last_layer);
     }
     auto packed = pack_batch(batch, !show && shares_query(batch), encoder_.shape());

@@ -329,7 +329,7 @@ class MultiVectorFamily final : public Family {
   [[nodiscard]] static Status has_body(const ModelConfig& config) {
     if (config.body && config.head.max_sim && family_of(*config.body->family).encoders() != nullptr)
       return {};
-    return fail("such models are made of a checkpoint of BERT's kind, which this one is not");
+    return fail("such models need a checkpoint of a BERT-like encoder, which this is not");
   }
 };
 

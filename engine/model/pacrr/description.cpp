@@ -35,7 +35,7 @@ void PacrrDescription::append_own(const ModelConfig& /*config*/,
 const FamilyDescription& pacrr_description() {
   static const PacrrDescription description(
       "pacrr",
-      "The best matches of each query word by itself and with one and two words beside it.",
+      "The best matches of each query word alone, and of it with the next one and two words.",
       pacrr::by_pacrr);
   return description;
 }
@@ -43,8 +43,8 @@ const FamilyDescription& pacrr_description() {
 const FamilyDescription& co_pacrr_description() {
   static const PacrrDescription description(
       "co-pacrr",
-      "PACRR with the best matches of each quarter's end of the document, and how near the query "
-      "the words around them are.",
+      "PACRR with the best matches up to each quarter of the document, and the similarity of the "
+      "words around them to the query.",
       pacrr::by_co_pacrr);
   return description;
 }

@@ -99,7 +99,7 @@ Contextualizer::Contextualizer(const ModelWeights& weights, const ModelVariant& 
 Result<at::Tensor> Contextualizer::run(const ContextCall& call) const {
   at::Tensor kept = at::empty({call.kept, shape_.hidden}, at::kFloat);
   const std::vector<Piece> pieces = pieces_of(call.lengths);
-  const int team = takers(pieces.size());
+  const int team = workers(pieces.size());
   const ModelVariant& variant = team > 1 ? alone_ : together_;
   std::vector<Status> done(static_cast<std::size_t>(team));
   std::atomic<std::size_t> next{0};
@@ -165,7 +165,7 @@ std::vector<Contextualizer::Piece> Contextualizer::pieces_of(
   const std::int64_t most = std::clamp(share, least_words_at_once, words_at_once);
   std::vector<Piece> pieces;
   std::int64_t first = 0;
-  for (const auto some : stretches_of(lengths, most, [](std::int64_t length) { return length; })) {
+  for (const auto some : runs_of(lengths, most, [](std::int64_t length) { return length; })) {
     const std::int64_t words = sum_of(some);
     if (words > 0) pieces.push_back({some, first, words});
     first += words;
@@ -173,7 +173,7 @@ std::vector<Contextualizer::Piece> Contextualizer::pieces_of(
   return pieces;
 }
 
-int Contextualizer::takers(std::size_t pieces) const {
+int Contextualizer::workers(std::size_t pieces) const {
   return std::cmp_less(pieces, together_.threads) ? 1 : together_.threads;
 }
 
@@ -197,7 +197,7 @@ Result<ModelWork> Contextualizer::work(std::span<const std::int64_t> lengths) co
 
 std::int64_t Contextualizer::peak_bytes(std::span<const std::int64_t> lengths) const {
   const std::vector<Piece> pieces = pieces_of(lengths);
-  const int team = takers(pieces.size());
+  const int team = workers(pieces.size());
   std::int64_t most = 0;
   Planned planned;
   for (const Piece& piece : pieces) {

@@ -46,7 +46,7 @@ class Contextualizer {
   /// Returns [kept, hidden]: m e + (1 - m) c of the kept rows, with the word's vector e and the
   /// layers' output c for that vector with its position, which TK calls the hybrid of both. A few
   /// sequences at a time pass through all layers, so that states stay in a core's cache; threads
-  /// take such pieces dynamically, or share one piece if there are fewer pieces than threads.
+  /// process such pieces dynamically, or share one piece if there are fewer pieces than threads.
   /// Results do not depend on that. Errors: those of the implementation.
   [[nodiscard]] Result<at::Tensor> run(const ContextCall& call) const;
   [[nodiscard]] Result<ModelWork> work(std::span<const std::int64_t> lengths) const;
@@ -66,7 +66,7 @@ class Contextualizer {
   [[nodiscard]] Status plan(const ModelVariant& variant, const Piece& piece, Planned& at) const;
   [[nodiscard]] std::vector<Piece> pieces_of(std::span<const std::int64_t> lengths) const;
   /// Number of threads that each process separate pieces: all, or 1 if all share each piece.
-  [[nodiscard]] int takers(std::size_t pieces) const;
+  [[nodiscard]] int workers(std::size_t pieces) const;
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(
       const ModelVariant& variant, std::span<const std::int64_t> lengths) const;
   [[nodiscard]] Status run_piece(const ContextCall& call, const Piece& piece,

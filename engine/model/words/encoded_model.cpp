@@ -163,7 +163,7 @@ Result<ModelWork> EncodedModel::work_of_encoding(std::span<const std::int64_t> d
 std::int64_t EncodedModel::bytes_of_encoding(std::span<const std::int64_t> documents) const {
   std::int64_t most = 0;
   for (const auto piece :
-       stretches_of(documents, words_at_once(), [](std::int64_t words) { return words; })) {
+       runs_of(documents, words_at_once(), [](std::int64_t words) { return words; })) {
     std::int64_t kept = 0;
     for (const std::int64_t words : piece) kept += kept_of(words);
     most = std::max(most, kept * hidden() * static_cast<std::int64_t>(sizeof(float)) +

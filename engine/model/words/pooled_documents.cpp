@@ -74,7 +74,7 @@ namespace {
 /// Scores in the authors' program of a region without words, and of regions too near a peak: both
 /// are below any real score.
 constexpr float no_words = -9900, taken = -10001;
-constexpr std::int64_t apart = cpu::region_tokens / cpu::region_step;
+constexpr std::int64_t regions_apart = cpu::region_tokens / cpu::region_step;
 
 /// Subtracts from a region's shares what they contain without any match; returns its sum.
 float take_unmatched(const cpu::RegionCall& call, std::int64_t words, std::span<float> shares) {
@@ -111,8 +111,8 @@ BestRegions best_regions(std::span<const float> scores) {
   for (std::int64_t peak = 0; peak < peak_regions; ++peak) {
     const std::int64_t best = std::ranges::max_element(left) - left.begin();
     peaks[static_cast<std::size_t>(peak)] = best;
-    const std::int64_t first = std::max<std::int64_t>(best - apart + 1, 0);
-    for (std::int64_t near = first; near <= std::min(best + apart - 1, last); ++near)
+    const std::int64_t first = std::max<std::int64_t>(best - regions_apart + 1, 0);
+    for (std::int64_t near = first; near <= std::min(best + regions_apart - 1, last); ++near)
       left[static_cast<std::size_t>(near)] = taken - static_cast<float>(peak);
   }
   BestRegions best;

@@ -121,7 +121,7 @@ Status WordsFamily::supports(const ModelConfig& config, const ModelVariant& vari
                 id);
   }
   if (variant.device != DeviceKind::cpu) {
-    return fail("models of the family {} are computed on the processor alone", id);
+    return fail("models of the family {} are computed only on the CPU", id);
   }
   const std::string_view pattern = words().rows().front().pattern;
   if (variant.pattern.name != pattern) {

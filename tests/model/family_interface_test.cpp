@@ -50,7 +50,7 @@ PairBatch cached(const PairBatch& batch, const DocumentCache& documents) {
   return from_cache;
 }
 
-TEST(FamilySeam, ScoresFromTheMappedCacheAreTheDirectOnesAndTheReferences) {
+TEST(FamilyInterface, CachedScoresMatchDirectScoresAndTheReference) {
   const ScratchFolder folder;
   const auto weights = weights_of(3);
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
@@ -78,7 +78,7 @@ TEST(FamilySeam, ScoresFromTheMappedCacheAreTheDirectOnesAndTheReferences) {
   }
 }
 
-TEST(FamilySeam, BothStagesTogetherAreTheDirectWork) {
+TEST(FamilyInterface, WorkOfBothStagesAddsUpToDirectWork) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const auto model = model_of(weights_of(3));
@@ -91,7 +91,7 @@ TEST(FamilySeam, BothStagesTogetherAreTheDirectWork) {
             *model->predicted_peak_bytes(batch));
 }
 
-TEST(FamilySeam, AFamilySaysWhatItDoesNotTake) {
+TEST(FamilyInterface, ReportsWhyAVariantIsNotSupported) {
   const ModelConfig config = mean_embeddings_description().config_for(small_shape(), {});
   EXPECT_TRUE(family().supports(config, variant(), "plain"));
   EXPECT_THAT(family().supports(config, variant(), "segment").error().message,
@@ -100,10 +100,10 @@ TEST(FamilySeam, AFamilySaysWhatItDoesNotTake) {
   EXPECT_THAT(family().supports(config, sparse, "plain").error().message,
               HasSubstr("no attention pattern"));
   EXPECT_THAT(family().extended_to(weights_of(3), 1000).error().message,
-              HasSubstr("mean-embeddings has 300 positions and cannot be stretched to 1000"));
+              HasSubstr("mean-embeddings has 300 positions and cannot be extended to 1000"));
 }
 
-TEST(FamilySeam, ACheckpointsConfigDecidesTheFamily) {
+TEST(FamilyInterface, ConfigSelectsTheFamily) {
   const auto config = read_model_config(
       R"({"model_type": "mean-embeddings", "vocab_size": 7, "hidden_size": 3})", "config.json");
   ASSERT_TRUE(config) << config.error().message;
@@ -142,7 +142,7 @@ class DocumentCacheFile : public testing::Test {
   DocumentCache::Maker maker;
 };
 
-TEST_F(DocumentCacheFile, OfAnotherFamilyWeightsOrDtypeIsRefused) {
+TEST_F(DocumentCacheFile, RefusesAnotherFamilyWeightsOrDtype) {
   DocumentCache::Maker other = maker;
   other.family = "colbert";
   EXPECT_THAT(refused_for(other), HasSubstr("by a model of the family 'mean-embeddings', and this "
@@ -155,7 +155,7 @@ TEST_F(DocumentCacheFile, OfAnotherFamilyWeightsOrDtypeIsRefused) {
   EXPECT_THAT(refused_for(other), HasSubstr("in float32, and the model computes in float16"));
 }
 
-TEST_F(DocumentCacheFile, ThatIsNoneOrDamagedIsRefused) {
+TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"4\"", "\"attnscope_documents\":\"3\""),
               HasSubstr("was written by another version of attnscope, whose checksums are others "
                         "('attnscope_documents' is '3', not 4); encode the documents again"));
@@ -168,7 +168,7 @@ TEST_F(DocumentCacheFile, ThatIsNoneOrDamagedIsRefused) {
               HasSubstr("'offsets' is no list of I64"));
 }
 
-TEST_F(DocumentCacheFile, OfOtherWeightsIsRefusedWhenItIsScoredFrom) {
+TEST_F(DocumentCacheFile, ScoringRefusesACacheOfOtherWeights) {
   const auto mapped = DocumentCache::open(path, maker);
   const DrawnPairs pairs({5, 5}, {12, 7});
   const auto output = model_of(weights_of(4))->score(cached(pairs.batch(), *mapped));
