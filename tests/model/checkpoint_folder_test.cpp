@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights that were drawn, written for another program and read back as any checkpoint's.
+// Random weights, written for another program and read back like any checkpoint.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 

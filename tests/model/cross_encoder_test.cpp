@@ -1,4 +1,4 @@
-// BERT's family: every row of the paper held against the float64 model.
+// BERT's family: every row of the paper compared with the float64 reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::string name_of(const Row& row) {
                     : fmt::format("{}/{}", row.pattern, row.implementation);
 }
 
-/// Every row of the paper, each with implementations that take its pattern.
+/// Every row of the paper, each with implementations that support its pattern.
 std::vector<Row> rows() {
   std::vector<Row> all{{"full", "sdpa"},
                        {"full", "dense"},
@@ -80,19 +80,6 @@ ModelOutput scored(Model& encoder, const PairBatch& batch) {
   return output ? std::move(*output) : ModelOutput{};
 }
 
-/// The largest difference of an item's [CLS] state over the largest value of the reference's.
-double error_of(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
-  double error = 0;
-  double largest = 0;
-  const std::size_t hidden = reference.state.size();
-  for (std::size_t i = 0; i < hidden; ++i) {
-    const double value = output.states[item * hidden + i];
-    error = std::max(error, std::isnan(value) ? INFINITY : std::abs(value - reference.state[i]));
-    largest = std::max(largest, std::abs(reference.state[i]));
-  }
-  return error / largest;
-}
-
 std::vector<double> references_of(const Row& row, const DrawnPairs& pairs) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -103,14 +90,8 @@ std::vector<double> references_of(const Row& row, const DrawnPairs& pairs) {
 
 class EveryRow : public testing::TestWithParam<Row> {};
 
-std::string test_name(const testing::TestParamInfo<Row>& of) {
-  std::string name = name_of(of.param);
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()),
+                         [](const auto& of) { return identifier(name_of(of.param)); });
 
 TEST_P(EveryRow, MatchesTheFloat64Reference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
@@ -119,7 +100,8 @@ TEST_P(EveryRow, MatchesTheFloat64Reference) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto reference = bert().reference(*weights(), variant_of(GetParam()), pairs.item(i), 101);
     ASSERT_TRUE(reference);
-    EXPECT_LT(error_of(output, i, *reference), bert().error_bound(DType::float32, small_shape()))
+    EXPECT_LT(error_of(output, i, *reference, /*with_score=*/false),
+              bert().error_bound(DType::float32, small_shape()))
         << i;
     EXPECT_NEAR(output.scores[i], reference->score, 1e-5) << i;
   }
@@ -141,7 +123,7 @@ TEST_P(EveryRow, SharedQueryBatchMatchesSinglePairs) {
   const ModelOutput together = scored(*encoder, pairs.batch());
   for (std::size_t i = 0; i < pairs.size(); i += 9) {
     const ModelOutput alone = scored(*encoder, {.items = {pairs.item(i)}});
-    // Products of other sizes may add in another order.
+    // Products of other sizes may sum in a different order.
     EXPECT_NEAR(together.scores[i], alone.scores[0], 1e-6) << i;
   }
 }
@@ -197,7 +179,8 @@ TEST(CrossEncoder, SixteenBitErrorsStayWithinTheBound) {
     const auto reference = bert().reference(*weights(), variant, pairs.item(0), 101);
     auto encoder = bert().make(weights(), variant, "segment");
     ASSERT_TRUE(encoder) << encoder.error().message;
-    const double error = error_of(scored(**encoder, pairs.batch()), 0, *reference);
+    const double error =
+        error_of(scored(**encoder, pairs.batch()), 0, *reference, /*with_score=*/false);
     EXPECT_LT(error, bert().error_bound(dtype, small_shape())) << attnscope::name_of(dtype);
     EXPECT_GT(error, bert().error_bound(DType::float32, small_shape())) << "is this float32?";
   }
@@ -209,7 +192,7 @@ TEST(CrossEncoder, ShowsQueriesKeysAndValuesOfEveryLayer) {
     const auto encoder = encoder_of({"longformer", "segment", Window::of(4), global});
     std::vector<Shown> shown;
     const auto output =
-        encoder->score(pairs.batch(), [&](Shown one) { shown.push_back(std::move(one)); });
+        encoder->score(pairs.batch(), [&](Shown tensor) { shown.push_back(std::move(tensor)); });
     ASSERT_TRUE(output);
     EXPECT_EQ(output->scores, scored(*encoder, pairs.batch()).scores);
     std::vector<std::string> names{"q", "k", "v"};

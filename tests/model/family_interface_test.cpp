@@ -1,4 +1,4 @@
-// What every family stands behind, met by one that is no cross-encoder.
+// The interface of every family, tested with one that is not a cross-encoder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "engine/documents/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
-#include "tests/model/drawn_pairs.h"
+#include "tests/model/late_rows.h"
 #include "tests/model/mean_embeddings/mean_embeddings.h"
 #include "tests/safetensors/scratch_folder.h"
 
@@ -35,28 +35,13 @@ std::unique_ptr<Model> model_of(const std::shared_ptr<const ModelWeights>& weigh
   return std::move(*family().make(weights, variant(), "plain"));
 }
 
-std::vector<TokenIds> documents_of(const PairBatch& batch) {
-  std::vector<TokenIds> documents;
-  for (const PairBatch::Item& item : batch.items) documents.push_back(item.document);
-  return documents;
-}
-
-/// The same queries beside encoded documents, with no ids of theirs.
-PairBatch cached(const PairBatch& batch, const DocumentCache& documents) {
-  PairBatch from_cache = batch;
-  from_cache.documents = &documents;
-  std::int64_t number = 0;
-  for (PairBatch::Item& item : from_cache.items) item = {item.query, {}, number++};
-  return from_cache;
-}
-
 TEST(FamilyInterface, CachedScoresMatchDirectScoresAndTheReference) {
   const ScratchFolder folder;
   const auto weights = weights_of(3);
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const auto model = model_of(weights);
-  const auto encoded = model->encode_documents(documents_of(batch), batch.cls);
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   ASSERT_TRUE(encoded) << encoded.error().message;
   EXPECT_EQ(encoded->documents(), 3);
   EXPECT_EQ(encoded->bytes(), 3 * 48 * 4);
@@ -66,10 +51,10 @@ TEST(FamilyInterface, CachedScoresMatchDirectScoresAndTheReference) {
   EXPECT_EQ(mapped->bytes(), encoded->bytes());
 
   const auto direct = model->score(batch);
-  const auto from_cache = model->score(cached(batch, *mapped));
-  ASSERT_TRUE(direct && from_cache);
-  EXPECT_EQ(from_cache->scores, direct->scores);
-  EXPECT_EQ(from_cache->states, direct->states);
+  const auto cached = model->score(from_cache(batch, *mapped));
+  ASSERT_TRUE(direct && cached);
+  EXPECT_EQ(cached->scores, direct->scores);
+  EXPECT_EQ(cached->states, direct->states);
   const double bound = family().error_bound(DType::float32, weights->shape());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto reference = family().reference(*weights, variant(), pairs.item(i), batch.cls);
@@ -82,12 +67,12 @@ TEST(FamilyInterface, WorkOfBothStagesAddsUpToDirectWork) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const auto model = model_of(weights_of(3));
-  const auto encoded = model->encode_documents(documents_of(batch), batch.cls);
-  const auto online = model->work(cached(batch, *encoded));
-  const auto offline = model->work_of_documents(documents_of(batch));
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  const auto online = model->work(from_cache(batch, *encoded));
+  const auto offline = model->work_of_documents(document_ids(batch));
   ASSERT_TRUE(online && offline);
   EXPECT_EQ(online->linear_flop + offline->linear_flop, model->work(batch)->linear_flop);
-  EXPECT_LT(*model->predicted_peak_bytes(cached(batch, *encoded)),
+  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *encoded)),
             *model->predicted_peak_bytes(batch));
 }
 
@@ -95,7 +80,7 @@ TEST(FamilyInterface, ReportsWhyAVariantIsNotSupported) {
   const ModelConfig config = mean_embeddings_description().config_for(small_shape(), {});
   EXPECT_TRUE(family().supports(config, variant(), "plain"));
   EXPECT_THAT(family().supports(config, variant(), "segment").error().message,
-              HasSubstr("'plain' alone, not by 'segment'"));
+              HasSubstr("only by 'plain', not by 'segment'"));
   ModelVariant sparse{.pattern = *find_pattern("sparse"), .window = Window::of(4)};
   EXPECT_THAT(family().supports(config, sparse, "plain").error().message,
               HasSubstr("no attention pattern"));
@@ -120,7 +105,7 @@ class DocumentCacheFile : public testing::Test {
   DocumentCacheFile() {
     const DrawnPairs pairs({5, 5}, {12, 7});
     const auto encoded =
-        model_of(weights_of(3))->encode_documents(documents_of(pairs.batch()), 101);
+        model_of(weights_of(3))->encode_documents(document_ids(pairs.batch()), 101);
     maker = encoded->maker();
     EXPECT_TRUE(encoded->write(path));
   }
@@ -171,7 +156,7 @@ TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
 TEST_F(DocumentCacheFile, ScoringRefusesACacheOfOtherWeights) {
   const auto mapped = DocumentCache::open(path, maker);
   const DrawnPairs pairs({5, 5}, {12, 7});
-  const auto output = model_of(weights_of(4))->score(cached(pairs.batch(), *mapped));
+  const auto output = model_of(weights_of(4))->score(from_cache(pairs.batch(), *mapped));
   ASSERT_FALSE(output);
   EXPECT_THAT(output.error().message, HasSubstr("the documents were encoded with other weights"));
 }

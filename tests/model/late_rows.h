@@ -1,5 +1,5 @@
 #pragma once
-// Rows of the late-interaction families as sweeps name them, made into small models.
+// Small models of the rows of late-interaction families that sweeps name.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace attnscope::test {
 
-/// "mixencoder-b+contexts-2", with what it is computed by and in.
+/// A row such as "mixencoder-b+contexts-2", with implementation, dtype and threads.
 struct LateCase {
   std::string row;
   std::string implementation = "segment";
@@ -35,17 +35,19 @@ inline const LateDescription& late_family(std::string_view model_type) {
 
 class LateRowModel {
  public:
-  explicit LateRowModel(const LateCase& one, ModelShape shape = small_shape(),
+  explicit LateRowModel(const LateCase& chosen, ModelShape shape = small_shape(),
                         std::uint64_t seed = 7)
-      : row_(*parse_model_row(one.row)), variant_(variant_of(one)) {
+      : row_(*parse_model_row(chosen.row)), variant_(variant_of(chosen)) {
     weights_ = ModelWeights::random(row_.family->config_for(shape, {&row_, 1}),
                                     {.seed = seed, .deviation = 0.1});
-    make(one);
+    make(chosen);
   }
   /// The same row on given weights.
-  LateRowModel(const LateCase& one, std::shared_ptr<const ModelWeights> weights)
-      : row_(*parse_model_row(one.row)), variant_(variant_of(one)), weights_(std::move(weights)) {
-    make(one);
+  LateRowModel(const LateCase& chosen, std::shared_ptr<const ModelWeights> weights)
+      : row_(*parse_model_row(chosen.row)),
+        variant_(variant_of(chosen)),
+        weights_(std::move(weights)) {
+    make(chosen);
   }
 
   [[nodiscard]] const Family& family() const { return family_of(*row_.family); }
@@ -69,16 +71,16 @@ class LateRowModel {
   }
 
  private:
-  ModelVariant variant_of(const LateCase& one) const {
+  ModelVariant variant_of(const LateCase& chosen) const {
     return {.pattern = *find_pattern(row_.pattern),
-            .window = one.window,
+            .window = chosen.window,
             .options = row_.options,
-            .dtype = one.dtype,
-            .threads = one.threads};
+            .dtype = chosen.dtype,
+            .threads = chosen.threads};
   }
-  void make(const LateCase& one) {
-    auto made = family().make(weights_, variant_, one.implementation);
-    EXPECT_TRUE(made) << one.row << ": " << made.error().message;
+  void make(const LateCase& chosen) {
+    auto made = family().make(weights_, variant_, chosen.implementation);
+    EXPECT_TRUE(made) << chosen.row << ": " << made.error().message;
     if (made) model_ = std::move(*made);
   }
 
@@ -94,7 +96,7 @@ inline std::vector<TokenIds> document_ids(const PairBatch& batch) {
   return documents;
 }
 
-/// The same queries beside encoded documents, with no ids of theirs.
+/// The same queries with encoded documents instead of token ids.
 inline PairBatch from_cache(const PairBatch& batch, const DocumentCache& documents) {
   PairBatch cached = batch;
   cached.documents = &documents;
@@ -103,8 +105,8 @@ inline PairBatch from_cache(const PairBatch& batch, const DocumentCache& documen
   return cached;
 }
 
-/// The batch's documents as its model encodes them, through a file; none of a family that encodes
-/// none, and says so.
+/// The batch's documents as the model encodes them, written to a file and mapped from it; nothing
+/// for a family that cannot encode documents, which reports an error.
 inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
                                                    const PairBatch& batch) {
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
@@ -123,7 +125,7 @@ inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
   return mapped ? std::optional(std::move(*mapped)) : std::nullopt;
 }
 
-/// What is done before the query is known and with it is all that is done without a cache.
+/// The work before the query is known and the work with the cache add up to that without a cache.
 inline void expect_stages_add_up(const LateRowModel& model, const PairBatch& batch,
                                  const DocumentCache& documents) {
   const auto offline = model->work_of_documents(document_ids(batch));

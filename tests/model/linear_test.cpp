@@ -38,7 +38,7 @@ TEST(Linear, EveryRouteMultipliesAndAdds) {
   }
 }
 
-/// Of 48 products each, by the step of what they are rounded to.
+/// Errors of sums of 48 products, from the rounding of the factors.
 TEST(Linear, NarrowProductsStayWithinTheirErrorBounds) {
   const c10::InferenceMode no_graph;
   const at::Tensor weight = at::randn({96, 48}), bias = at::randn({96}), x = at::randn({70, 48});

@@ -29,7 +29,7 @@ TEST(ModelWeights, SameSeedGivesTheSameWeights) {
 TEST(ModelWeights, FingerprintChangesWithPairsOfSigns) {
   const auto weights = ModelWeights::random(small_config(), {.seed = 3});
   std::set<std::uint64_t> all{weights->fingerprint()};
-  // Odd places are the upper halves of words of 8 bytes.
+  // Odd positions are the upper halves of words of 8 bytes.
   for (const auto& [first, second] : {std::pair(1, 3), {1, 101}, {3, 101}, {5, 7}}) {
     ModelWeights::Tensors tensors = weights->tensors();
     at::Tensor& changed = tensors[some_layer];

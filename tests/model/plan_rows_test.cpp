@@ -19,7 +19,7 @@ TEST(PlanRows, KeptRowsKeepAllTheirKeys) {
     const AttentionPattern pattern = *find_pattern(name);
     const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
     const AttentionPlan cls = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
-    // [CLS] sees its whole item in all of them.
+    // In all of them, [CLS] attends to its whole item.
     EXPECT_EQ(count(cls).pairs, 2 * (7 + 72)) << name;
     std::vector<int> covered(static_cast<std::size_t>(2 * layout.tokens()), 0);
     for (const Task& task : cls.tasks) {

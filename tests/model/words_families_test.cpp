@@ -1,10 +1,9 @@
 // Re-rankers over word vectors: every row and option against its float64 reference, both stages
-// against the direct computation, and the traps of their formulas.
+// against the direct computation, and special cases of their formulas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -79,8 +78,8 @@ class WordTexts {
  public:
   WordTexts(std::int64_t query, const std::vector<std::int64_t>& documents)
       : query_(words(query, 1)) {
-    for (const std::int64_t one : documents)
-      documents_.push_back(words(one, static_cast<std::uint32_t>(one) + 7));
+    for (const std::int64_t length : documents)
+      documents_.push_back(words(length, static_cast<std::uint32_t>(length) + 7));
   }
   [[nodiscard]] PairBatch batch() const {
     PairBatch batch{.items = {}, .one_query = true};
@@ -93,26 +92,10 @@ class WordTexts {
   std::vector<std::vector<std::int32_t>> documents_;
 };
 
-double words_error(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
-  const std::size_t width = output.states.size() / output.scores.size();
-  double largest = 0;
-  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
-  EXPECT_EQ(reference.state.size(), width);
-  for (std::size_t i = 0; i < reference.state.size(); ++i) {
-    const double found = output.states[item * width + i];
-    error = std::isnan(found) ? INFINITY : std::max(error, std::abs(found - reference.state[i]));
-    largest = std::max(largest, std::abs(reference.state[i]));
-  }
-  return largest > 0 ? error / largest : error;
-}
-
 class WordsRows : public testing::TestWithParam<LateCase> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, WordsRows, testing::ValuesIn(words_cases()), [](const auto& of) {
-  std::string name = of.param.row + "_" + of.param.implementation;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
+  return identifier(of.param.row + "_" + of.param.implementation);
 });
 
 TEST_P(WordsRows, MatchTheFloat64ReferenceAtEveryLength) {
@@ -121,8 +104,9 @@ TEST_P(WordsRows, MatchTheFloat64ReferenceAtEveryLength) {
   const PairBatch batch = texts.batch();
   const ModelOutput output = model.scored(batch);
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound())
-        << batch.items[i].document.size();
+    const ReferenceOutput reference = model.reference(batch.items[i]);
+    EXPECT_EQ(output.states.size(), batch.items.size() * reference.state.size());
+    EXPECT_LT(error_of(output, i, reference), model.bound()) << batch.items[i].document.size();
   }
 }
 
@@ -200,12 +184,12 @@ TEST_P(WordsRows, ReportUnsupportedDtypesDevicesAndImplementations) {
 }
 
 TEST_P(WordsRows, MemoryGrowsLinearlyWithDocuments) {
-  if (GetParam().implementation == "dense") return;  // stores what every word sees
+  if (GetParam().implementation == "dense") return;  // stores the scores of all pairs of words
   const LateRowModel model(GetParam(), words_shape());
   const auto bytes = [&](std::int64_t words) {
     return model->predicted_peak_bytes(WordTexts(10, {words}).batch());
   };
-  if (!bytes(20'000)) return;  // takes no such documents
+  if (!bytes(20'000)) return;  // does not support such documents
   const auto growth = static_cast<double>(*bytes(40'000)) / static_cast<double>(*bytes(20'000));
   EXPECT_LE(growth, 2.05);
 }
@@ -218,15 +202,19 @@ std::int64_t words_parameters(const std::string& row) {
 }
 
 TEST(WordsSizes, ParametersMatchThePaper) {
-  for (const char* row :
-       {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log"})
-    EXPECT_EQ(words_parameters(row), 1'469'986) << row;
-  EXPECT_EQ(words_parameters("tk"), 845'626);
-  EXPECT_EQ(words_parameters("knrm"), 11);
-  EXPECT_EQ(words_parameters("conv-knrm"), 230'883);
-  EXPECT_EQ(words_parameters("match-pyramid"), 58'560);
-  EXPECT_EQ(words_parameters("pacrr"), 46'600);
-  EXPECT_EQ(words_parameters("co-pacrr"), 361'600);
+  for (const auto& [row, parameters] : std::initializer_list<std::pair<const char*, std::int64_t>>{
+           {"tkl", 1'469'986},
+           {"tkl+saturation-idf", 1'469'986},
+           {"tkl+saturation-linear", 1'469'986},
+           {"tkl+saturation-log", 1'469'986},
+           {"tk", 845'626},
+           {"knrm", 11},
+           {"conv-knrm", 230'883},
+           {"match-pyramid", 58'560},
+           {"pacrr", 46'600},
+           {"co-pacrr", 361'600}}) {
+    EXPECT_EQ(words_parameters(row), parameters) << row;
+  }
 }
 
 TEST(WordsSizes, ConvKnrmWorkMatchesTheSpecification) {
@@ -259,7 +247,7 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
   }
   for (const std::int64_t length : {1, 5, 6, 39, 40, 45, 80, 85})
     EXPECT_EQ(kept_words(length, true), length);
-  // A word that only the full tail has changes the score there alone.
+  // The last words are kept only with the full tail, but neighbouring chunks attend to them.
   const std::vector<std::int32_t> query{3, 4};
   std::vector<std::int32_t> document = words(42, 5), other = document;
   other.back() = 3;
@@ -270,7 +258,7 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
     EXPECT_EQ(kept->rows_of(0), row == std::string("tkl") ? 42 : 40);
     EXPECT_NE(model.scored({.items = {{query, document}}}).scores,
               model.scored({.items = {{query, other}}}).scores)
-        << "a chunk sees the words beside it, dropped or not";
+        << "a chunk attends to neighbouring words, dropped or not";
   }
 }
 
@@ -280,7 +268,7 @@ TEST(Tkl, LongDocumentsMatchTheFloat64Reference) {
   const PairBatch batch = texts.batch();
   const ModelOutput output = model.scored(batch);
   for (std::size_t i = 0; i < batch.items.size(); ++i)
-    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound()) << i;
+    EXPECT_LT(error_of(output, i, model.reference(batch.items[i])), model.bound()) << i;
 }
 
 TEST(Tkl, EmptyDocumentScoresZero) {
@@ -355,8 +343,8 @@ TEST(Tk, RegionOfTheWholeDocumentHasItsScore) {
   const LateRowModel model(words_case("tk"), words_shape());
   const WordTexts texts(4, {25});
   std::vector<float> regions;
-  const auto output = model->score(texts.batch(), [&](const Shown& one) {
-    if (one.name == "regions") regions = one.values;
+  const auto output = model->score(texts.batch(), [&](const Shown& tensor) {
+    if (tensor.name == "regions") regions = tensor.values;
   });
   ASSERT_TRUE(output);
   ASSERT_EQ(regions.size(), 6U);
@@ -367,9 +355,9 @@ TEST(Tkl, ShowsRegionsWithTheirShares) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200});
   std::map<std::string, Shown> shown;
-  const auto output = model->score(texts.batch(), [&](Shown one) {
-    const std::string name = one.name;
-    shown.emplace(name, std::move(one));
+  const auto output = model->score(texts.batch(), [&](Shown tensor) {
+    const std::string name = tensor.name;
+    shown.emplace(name, std::move(tensor));
   });
   ASSERT_TRUE(output);
   ASSERT_EQ(shown.at("regions").shape, std::vector<std::int64_t>{cpu::regions_of(200)});
@@ -391,7 +379,7 @@ TEST(Tkl, ShowsRegionsWithTheirShares) {
   EXPECT_THAT(shown.at("score").values, testing::ElementsAre(output->scores[0]));
 }
 
-/// A narrow kernel tells equal words from near ones only where rounding does not part them.
+/// A narrow kernel counts equal words only if rounding does not separate their cosines from 1.
 TEST(Knrm, EqualWordsCountFully) {
   const LateRowModel model(words_case("knrm"), {.hidden = 300, .vocabulary = 200});
   const std::vector<std::int32_t> query = {2, 17, 101, 1, 60};
@@ -403,7 +391,7 @@ TEST(Knrm, EqualWordsCountFully) {
   ASSERT_TRUE(output);
   ASSERT_EQ(sums.size(), query.size() * 11);
   for (std::size_t i = 0; i < query.size(); ++i) {
-    // Of a cosine within 1e-6 the kernel is within 5e-5.
+    // A cosine within 1e-6 of 1 gives a kernel within 5e-5.
     const auto counted = static_cast<double>(std::ranges::count(document, query[i]));
     EXPECT_NEAR(sums[i * 11], counted, 5e-5 * counted) << i;
   }
@@ -433,7 +421,7 @@ TEST(Pacrr, ShowsItsMapOfCosines) {
   const std::vector<std::int32_t> query{5, 6}, document{7, 6, 8};
   std::vector<Shown> shown;
   const auto output = model->score({.items = {{query, document}}},
-                                   [&](Shown one) { shown.push_back(std::move(one)); });
+                                   [&](Shown tensor) { shown.push_back(std::move(tensor)); });
   ASSERT_TRUE(output);
   ASSERT_EQ(shown.size(), 1U);
   EXPECT_EQ(shown[0].name, "cosines");
