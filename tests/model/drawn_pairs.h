@@ -1,5 +1,5 @@
 #pragma once
-// Pairs of random token ids and a batch that refers to them, a small model, and its errors.
+// Pairs of random token ids, a small model, and its errors.
 
 #include <gtest/gtest.h>
 
@@ -94,6 +94,12 @@ inline double error_of(const ModelOutput& output, std::size_t item,
     largest = std::max(largest, std::abs(reference.state[i]));
   }
   return largest > 0 ? error / largest : error;
+}
+
+/// The error's message; empty without an error.
+template <typename T>
+std::string message_of(const Result<T>& result) {
+  return result ? std::string() : result.error().message;
 }
 
 /// A text as the name of a parameterized test.

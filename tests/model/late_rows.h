@@ -1,9 +1,10 @@
 #pragma once
-// Small models of the rows of late-interaction families that sweeps name.
+// Small models of the rows of sweeps, with their float64 references.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,6 +91,25 @@ class LateRowModel {
   std::unique_ptr<Model> model_;
 };
 
+/// Every item's output differs from the float64 reference by less than the family's bound.
+inline void expect_matches_reference(const LateRowModel& model, const PairBatch& batch) {
+  const ModelOutput output = model.scored(batch);
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    EXPECT_LT(error_of(output, i, model.reference(batch.items[i])), model.bound())
+        << i << ", " << batch.items[i].document.size() << " tokens";
+  }
+}
+
+/// What the model shows of a batch, by "layer.name".
+inline std::map<std::string, Shown> shown_of(const LateRowModel& model, const PairBatch& batch) {
+  std::map<std::string, Shown> shown;
+  EXPECT_TRUE(model->score(batch, [&](Shown tensor) {
+    const std::string key = fmt::format("{}.{}", tensor.layer, tensor.name);
+    shown.emplace(key, std::move(tensor));
+  }));
+  return shown;
+}
+
 inline std::vector<TokenIds> document_ids(const PairBatch& batch) {
   std::vector<TokenIds> documents;
   for (const PairBatch::Item& item : batch.items) documents.push_back(item.document);
@@ -111,9 +131,7 @@ inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
                                                    const PairBatch& batch) {
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   if (model.family().description().keeps() == Kept::nothing) {
-    EXPECT_FALSE(encoded);
-    EXPECT_THAT(encoded.error().message,
-                testing::HasSubstr("documents cannot be encoded in advance"));
+    EXPECT_THAT(message_of(encoded), testing::HasSubstr("documents cannot be encoded in advance"));
     return std::nullopt;
   }
   EXPECT_TRUE(encoded) << encoded.error().message;

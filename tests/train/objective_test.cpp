@@ -1,4 +1,4 @@
-// Losses against their formulas, and the optimiser against steps written out.
+// Losses and optimiser steps match their formulas.
 #include "engine/train/objective.h"
 
 #include <ATen/Functions.h>
@@ -55,7 +55,7 @@ TEST(Objective, ParsesItsName) {
   EXPECT_THAT(parse_objective("rank-net").error().message, testing::HasSubstr("ranknet"));
 }
 
-/// One weight and one bias with the gradients of a step.
+/// A weight, a bias and a weight without gradients.
 struct Weights {
   std::vector<Parameter> all{{"weight", at::full({1, 1}, 2.0F).requires_grad_()},
                              {"bias", at::full({1}, 3.0F).requires_grad_()},
@@ -85,7 +85,7 @@ TEST(AdamW, FollowsTheFormulaAndDecaysOnlyWeights) {
       EXPECT_NEAR(weights.at(i), value[i], 1e-6) << t;
     }
   }
-  EXPECT_EQ(weights.at(2), 4) << "no gradient came to it";
+  EXPECT_EQ(weights.at(2), 4) << "it has no gradient";
   EXPECT_FALSE(weights.all[0].value.grad().defined());
 }
 

@@ -57,7 +57,7 @@ class WordsDescription : public OptionedDescription {
   [[nodiscard]] std::int64_t parameters(const ModelConfig& config) const final;
 
  protected:
-  /// Whether the family has attention layers over words (contextualizer.h).
+  /// Whether the family has attention layers over words (encoded_model.h).
   [[nodiscard]] virtual bool has_layers() const { return false; }
   /// Default for config.json: maximum number of words of a document; 0: no limit.
   [[nodiscard]] virtual std::int64_t most_document_words() const { return 0; }
