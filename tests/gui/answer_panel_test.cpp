@@ -368,7 +368,7 @@ class AnswerPanelTest : public QObject {
     const QString text = QApplication::clipboard()->text();
     QVERIFY(text.contains(QStringLiteral("1. full/dense: ")));
     QVERIFY(text.contains(QStringLiteral("made-up processor")));
-    QSignalSpy present_field(panel_.get(), &AnswerPanel::succeeded);
+    QSignalSpy stated(panel_.get(), &AnswerPanel::succeeded);
     const auto save_as = [&](const QString& file) {
       action("save_answer")->trigger();
       QFileDialog* dialog = nullptr;

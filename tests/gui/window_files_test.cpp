@@ -83,7 +83,7 @@ class WindowFilesTest : public QObject {
     QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(window_.get(), &event);
   }
-  [[nodiscard]] QString present_field() const { return window_->compare()->messages()->text(); }
+  [[nodiscard]] QString stated() const { return window_->compare()->messages()->text(); }
 
   static void collect(const QMenu& menu, QList<QAction*>& leaves) {
     for (QAction* action : menu.actions()) {
@@ -158,7 +158,7 @@ class WindowFilesTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
     drop({exported("runs.attn.gz")});
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(present_field().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
+    QTRY_VERIFY(stated().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
   }
 
   void ADroppedPattern_IsShownOnItsPage() {
@@ -196,7 +196,7 @@ class WindowFilesTest : public QObject {
   void WhatCannotBeOpened_IsSaidOnThePage() {
     open_window();
     drop({written("other.json", "{}")});
-    QVERIFY(present_field().contains(QStringLiteral("neither a sweep")));
+    QVERIFY(stated().contains(QStringLiteral("neither a sweep")));
     QVERIFY(recent_files().isEmpty());
   }
 
@@ -214,7 +214,7 @@ class WindowFilesTest : public QObject {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     drop({written("other.db", "SQLite format 3" + std::string(500, '\0'))});
-    QTRY_VERIFY_WITH_TIMEOUT(present_field().contains(path("other.db")), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("other.db")), patience_ms);
     QCOMPARE(requested.count(), 0);
     QVERIFY(recent_files().isEmpty());
   }
@@ -237,7 +237,7 @@ class WindowFilesTest : public QObject {
   void AnExportThatDoesNotFit_IsNotRemembered() {
     open_window();
     drop({written("broken.attn", "no runs")});
-    QTRY_VERIFY_WITH_TIMEOUT(present_field().contains(path("broken.attn")), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("broken.attn")), patience_ms);
     QVERIFY(recent_files().isEmpty());
   }
 
@@ -245,7 +245,7 @@ class WindowFilesTest : public QObject {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
-    QVERIFY2(present_field().contains(path("mine.json")), qPrintable(present_field()));
+    QVERIFY2(stated().contains(path("mine.json")), qPrintable(stated()));
     QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
     QVERIFY(recent_files().isEmpty());
   }
