@@ -1,24 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/text/subword_model.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <queue>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
-#include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
-#include "engine/text/piece_trie.h"
 #include "engine/text/pre_tokenizer.h"
-#include "engine/text/subword_model.h"
 
 namespace attnscope {
+
 namespace {
+
+/// Pieces of single bytes, "<0x0A>", for text that no other piece contains.
+class ByteFallback {
+ public:
+  explicit ByteFallback(const PieceTrie& pieces) {
+    for (std::size_t byte = 0; byte < ids_.size(); ++byte)
+      ids_[byte] = pieces.find(fmt::format("<0x{:02X}>", byte));
+  }
+  /// -1: the byte has no piece.
+  [[nodiscard]] std::int32_t id(char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
+  /// Whether every byte has a piece.
+  [[nodiscard]] bool has_all(std::string_view bytes) const {
+    return std::ranges::all_of(bytes, [this](char byte) { return id(byte) >= 0; });
+  }
+
+ private:
+  std::array<std::int32_t, 0x100> ids_{};
+};
+
+/// The id of a piece, or else no_piece.
+std::int32_t id_of_unknown(const std::string& piece, const Vocabulary& vocabulary) {
+  const std::int32_t id = vocabulary.id(piece);
+  return id < 0 ? no_piece : id;
+}
+
+class WordPieceModel final : public SubwordModel {
+ public:
+  WordPieceModel(WordPieceRules rules, const Vocabulary& vocabulary)
+      : rules_(std::move(rules)),
+        pieces_(vocabulary.pieces()),
+        continuing_(pieces_.walk(rules_.continuing_prefix)),
+        unknown_(id_of_unknown(rules_.unknown, vocabulary)) {}
+
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
+    const std::size_t before = ids.size();
+    const auto characters =
+        static_cast<std::int64_t>(word.size()) - std::ranges::count_if(word, continues_character);
+    bool known = characters <= rules_.most_characters;
+    for (std::size_t at = 0; known && at < word.size();) {
+      // The longest piece that continues at this position.
+      std::int32_t id = -1;
+      std::size_t end = at;
+      PieceTrie::Node node = at == 0 ? PieceTrie::root : continuing_;
+      for (std::size_t next = at; next < word.size() && node != PieceTrie::none;) {
+        node = pieces_.next(node, word[next++]);
+        if (const std::int32_t value = pieces_.value(node); value >= 0) {
+          id = value;
+          end = next;
+        }
+      }
+      known = id >= 0;
+      ids.push_back(id);
+      at = end;
+    }
+    if (known) return;
+    ids.resize(before);
+    ids.push_back(unknown_);
+  }
+
+  void add_to(RunningSum& sum) const override {
+    sum.add(rules_.unknown);
+    sum.add(rules_.continuing_prefix);
+    sum.add(static_cast<std::uint64_t>(rules_.most_characters));
+  }
+
+ private:
+  WordPieceRules rules_;
+  PieceTrie pieces_;
+  PieceTrie::Node continuing_;
+  std::int32_t unknown_;
+};
+
+class WordLevel final : public SubwordModel {
+ public:
+  WordLevel(std::string unknown, const Vocabulary& vocabulary)
+      : pieces_(vocabulary.pieces()),
+        unknown_(std::move(unknown)),
+        unknown_id_(id_of_unknown(unknown_, vocabulary)) {}
+
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
+    const std::int32_t id = pieces_.find(word);
+    ids.push_back(id < 0 ? unknown_id_ : id);
+  }
+
+  void add_to(RunningSum& sum) const override {
+    sum.add(std::string_view("words"));
+    sum.add(unknown_);
+  }
+
+ private:
+  PieceTrie pieces_;
+  std::string unknown_;
+  std::int32_t unknown_id_;
+};
 
 struct Merge {
   std::int32_t rank = 0, id = 0;  // rank: lower is first; id: the merged piece
@@ -221,23 +317,23 @@ class BytePairs final : public SubwordModel {
 };
 
 /// "a b", or ["a", "b"], which is required for pieces with spaces.
-std::pair<std::string, std::string> read_merge(const JsonField& object) {
-  if (object.is_list()) {
-    const std::vector<JsonField> both = object.elements();
-    if (both.size() != 2) object.must_be("two pieces");
+std::pair<std::string, std::string> read_merge(const JsonField& field) {
+  if (field.is_list()) {
+    const std::vector<JsonField> both = field.elements();
+    if (both.size() != 2) field.must_be("two pieces");
     return {both[0].text(), both[1].text()};
   }
-  const std::string text = object.text();
+  const std::string text = field.text();
   const std::size_t space = text.find(' ');
   if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos)
-    object.must_be("two pieces with a space between");
+    field.must_be("two pieces with a space between");
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-MergeTable read_merges(const JsonField& object, const Vocabulary& vocabulary,
-                       std::string_view prefix, RunningSum& sum) {
+MergeTable read_merges(const JsonField& list, const Vocabulary& vocabulary, std::string_view prefix,
+                       RunningSum& sum) {
   MergeTable table;
-  const std::vector<JsonField> merges = object.elements();
+  const std::vector<JsonField> merges = list.elements();
   table.reserve(merges.size());
   std::int32_t rank = 0;
   for (const JsonField& field : merges) {
@@ -269,7 +365,126 @@ PieceTrie pieces_of(const Vocabulary& vocabulary, bool of_bytes) {
   return PieceTrie(std::move(pieces));
 }
 
+class Unigram final : public SubwordModel {
+ public:
+  Unigram(PieceTrie pieces, std::vector<double> scores, std::int32_t unknown, bool byte_fallback)
+      : pieces_(std::move(pieces)),
+        scores_(std::move(scores)),
+        unknown_(unknown),
+        byte_fallback_(byte_fallback),
+        fallback_(pieces_) {
+    constexpr double penalty = 10;  // SentencePiece's
+    unknown_score_ = std::ranges::min(scores_) - penalty;
+  }
+
+  /// Viterbi algorithm over the bytes of a word.
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
+    static thread_local std::vector<Best> best;
+    best.assign(word.size() + 1, {});
+    for (std::size_t begin = 0; begin < word.size();) {
+      std::size_t after = begin;  // end of the character
+      static_cast<void>(next_character(word, after));
+      const double so_far = best[begin].score;
+      const auto offer = [&](std::size_t end, double score, std::int32_t id) {
+        Best& here = best[end];
+        if (here.id < 0 || score + so_far > here.score) here = {score + so_far, begin, id};
+      };
+      bool alone = false;  // the character itself is a piece
+      PieceTrie::Node node = PieceTrie::root;
+      for (std::size_t end = begin; end < word.size();) {
+        node = pieces_.next(node, word[end++]);
+        if (node == PieceTrie::none) break;
+        const std::int32_t id = pieces_.value(node);
+        if (id < 0) continue;
+        offer(end, scores_[static_cast<std::size_t>(id)], id);
+        alone = alone || end == after;
+      }
+      if (!alone) {
+        const Best& there = best[after];
+        if (unknown_ == no_piece && (there.id < 0 || unknown_score_ + so_far > there.score)) {
+          ids.push_back(no_piece);
+          return;
+        }
+        offer(after, unknown_score_, unknown_);
+      }
+      begin = after;
+    }
+    append_best(word, best, ids);
+  }
+
+  void add_to(RunningSum& sum) const override {
+    for (const double score : scores_) sum.add(std::bit_cast<std::uint64_t>(score));
+    sum.add(static_cast<std::uint64_t>(unknown_));
+    sum.add(static_cast<std::uint64_t>(byte_fallback_));
+  }
+
+ private:
+  /// The last piece of the best path to a position; id -1: none.
+  struct Best {
+    double score = 0;
+    std::size_t begin = 0;
+    std::int32_t id = -1;
+  };
+
+  /// Follows the path from the end; adjacent unknown pieces are merged.
+  void append_best(std::string_view word, const std::vector<Best>& best,
+                   std::vector<std::int32_t>& ids) const {
+    const std::size_t before = ids.size();
+    for (std::size_t end = word.size(); end > 0;) {
+      std::size_t begin = best[end].begin;
+      const std::int32_t id = best[end].id;
+      if (id != unknown_) {
+        ids.push_back(id);
+      } else {
+        while (begin > 0 && best[begin].id == unknown_) begin = best[begin].begin;
+        append_unknown(word.substr(begin, end - begin), ids);
+      }
+      end = begin;
+    }
+    std::reverse(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
+  }
+
+  /// Appends in reverse order, as all of the word's pieces.
+  void append_unknown(std::string_view stretch, std::vector<std::int32_t>& ids) const {
+    if (const std::int32_t id = pieces_.find(stretch); id >= 0) {
+      ids.push_back(id);
+      return;
+    }
+    if (!byte_fallback_ || !fallback_.has_all(stretch)) {
+      ids.push_back(unknown_);
+      return;
+    }
+    for (auto byte = stretch.rbegin(); byte != stretch.rend(); ++byte)
+      ids.push_back(fallback_.id(*byte));
+  }
+
+  PieceTrie pieces_;
+  std::vector<double> scores_;
+  std::int32_t unknown_;
+  bool byte_fallback_;
+  ByteFallback fallback_;
+  double unknown_score_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
+                                               const Vocabulary& vocabulary) {
+  return std::make_unique<const WordPieceModel>(rules, vocabulary);
+}
+
+std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& object,
+                                                    const Vocabulary& vocabulary) {
+  const WordPieceRules rules{.unknown = object["unk_token"].text(),
+                             .continuing_prefix = object["continuing_subword_prefix"].text(),
+                             .most_characters = object["max_input_chars_per_word"].whole(0)};
+  return word_piece(rules, vocabulary);
+}
+
+std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,
+                                                    const Vocabulary& vocabulary) {
+  return std::make_unique<const WordLevel>(object["unk_token"].text(), vocabulary);
+}
 
 std::string spelled_bytes(std::string_view bytes) {
   std::string spelled;
@@ -294,18 +509,14 @@ std::string bytes_of_piece(std::string_view piece) {
 std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,
                                                     const Vocabulary& vocabulary,
                                                     PreTokenizer& words) {
-  const auto given = [&](const char* name) {
-    const auto field = object.member(name);
-    return field && !field->is_null() ? field : std::nullopt;
-  };
-  if (const auto dropout = given("dropout"); dropout && dropout->number() != 0)
-    dropout->wrong("would draw other tokens each time, and is not read here");
+  if (const auto dropout = object.present("dropout"); dropout && dropout->number() != 0)
+    dropout->wrong("is not supported, because the tokens of a text would change each time");
   const auto truth = [&](const char* name) {
-    const auto field = given(name);
+    const auto field = object.present(name);
     return field && field->truth();
   };
   const auto text = [&](const char* name) {
-    const auto field = given(name);
+    const auto field = object.present(name);
     return field ? field->text() : "";
   };
   BytePairRules rules{.unknown = {},
@@ -316,7 +527,7 @@ std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,
                       .suffix = text("end_of_word_suffix")};
   if (rules.byte_fallback || !rules.prefix.empty() || !rules.suffix.empty()) words.spell_bytes();
   const bool of_bytes = words.gives_bytes();
-  if (const auto unknown = given("unk_token")) {
+  if (const auto unknown = object.present("unk_token")) {
     const std::int32_t id = vocabulary.id(unknown->text());
     rules.unknown = id < 0 ? no_piece : id;
   }
@@ -331,6 +542,26 @@ std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,
   MergeTable merges = read_merges(object["merges"], vocabulary, rules.prefix, sum);
   return std::make_unique<const BytePairs>(rules, pieces_of(vocabulary, of_bytes), of_bytes,
                                            std::move(merges), sum.value());
+}
+
+std::unique_ptr<const SubwordModel> read_unigram(const JsonField& object,
+                                                 const Vocabulary& vocabulary) {
+  std::vector<double> scores;
+  std::vector<std::pair<std::string_view, std::int32_t>> pieces;
+  const std::vector<JsonField> list = object["vocab"].elements();
+  if (list.empty()) object["vocab"].wrong("has no pieces");
+  scores.reserve(list.size());
+  pieces.reserve(list.size());
+  for (const JsonField& piece : list) {
+    pieces.emplace_back(vocabulary.piece(static_cast<std::int32_t>(pieces.size())),
+                        static_cast<std::int32_t>(pieces.size()));
+    scores.push_back(piece.elements().at(1).number());
+  }
+  const auto most = static_cast<std::int64_t>(list.size()) - 1;
+  const auto unknown_id = object.present("unk_id");
+  const std::int32_t unknown = unknown_id ? unknown_id->whole<std::int32_t>(0, most) : no_piece;
+  return std::make_unique<const Unigram>(PieceTrie(std::move(pieces)), std::move(scores), unknown,
+                                         object.truth_or("byte_fallback", false));
 }
 
 }  // namespace attnscope

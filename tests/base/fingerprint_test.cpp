@@ -1,4 +1,4 @@
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::uint64_t sum_of(std::span<const std::byte> bytes) {
   return sum.value();
 }
 
-TEST(RunningSum, GoesOnFromAValue) {
+TEST(RunningSum, ContinuesFromAStoredValue) {
   RunningSum whole;
   whole.add(std::string_view("one"));
   RunningSum rest(whole.value());
@@ -29,7 +29,7 @@ TEST(RunningSum, GoesOnFromAValue) {
   EXPECT_EQ(whole.value(), rest.value());
 }
 
-TEST(RunningSum, KnowsWherePartsEnd) {
+TEST(RunningSum, DependsOnTheBordersOfParts) {
   RunningSum one, other;
   one.add(std::string_view("ab"));
   one.add(std::string_view("c"));
@@ -39,7 +39,7 @@ TEST(RunningSum, KnowsWherePartsEnd) {
 }
 
 // Short parts are summed up word by word, long ones four words at a time.
-TEST(RunningSum, EveryOneAndEveryTwoChangedBitsAreAnotherSum) {
+TEST(RunningSum, OneOrTwoChangedBitsChangeTheSum) {
   for (const std::size_t size : {24U, 300U}) {
     std::vector<std::byte> bytes(size, std::byte{0x5a});
     std::set<std::uint64_t> sums{sum_of(bytes)};
@@ -61,7 +61,7 @@ TEST(RunningSum, EveryOneAndEveryTwoChangedBitsAreAnotherSum) {
   }
 }
 
-TEST(RunningSum, ABitNearTheEndChangesManyDigits) {
+TEST(RunningSum, OneBitNearTheEndChangesManyBits) {
   std::vector<std::byte> bytes(64);
   const std::uint64_t before = sum_of(bytes);
   for (const std::size_t place : {56U, 63U}) {
