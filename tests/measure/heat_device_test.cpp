@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -7,47 +7,40 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-#include "engine/measure/machine_memory.h"
+#include "engine/measure/machine.h"
 
 namespace attnscope::measure {
 namespace {
-
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 std::uintptr_t address(const Buffer& buffer) {
   return reinterpret_cast<std::uintptr_t>(buffer.bytes().data());
 }
 
-TEST(BlockCache, CountsWhatWasAskedFor_NotWhatWasRounded) {
+TEST(BlockCache, CountsRequestedBytesBeforeRounding) {
   BlockCache memory;
-  const Buffer one(memory, 1000);
-  const Buffer two(memory, 3 * mib + 1);
+  const Buffer small(memory, 1000);
+  const Buffer large(memory, 3 * mib + 1);
   EXPECT_EQ(memory.counters().requested, 1000 + 3 * mib + 1);
   EXPECT_EQ(memory.counters().reserved, 1024 + 4 * mib);
 }
 
-TEST(BlockCache, PeakStaysAfterRelease_UntilReset) {
+TEST(BlockCache, PeakIsTheLargestSumOfLiveBlocksSinceTheReset) {
   BlockCache memory;
-  { const Buffer brief(memory, 5000); }
+  { const Buffer first(memory, 4000); }
+  { const Buffer second(memory, 6000); }
   EXPECT_EQ(memory.counters().requested, 0);
-  EXPECT_EQ(memory.counters().requested_peak, 5000);
+  EXPECT_EQ(memory.counters().requested_peak, 6000);
   memory.reset_peaks();
   EXPECT_EQ(memory.counters().requested_peak, 0);
 }
 
-TEST(BlockCache, PeakIsTheWorstMoment_NotTheSum) {
-  BlockCache memory;
-  { const Buffer first(memory, 4000); }
-  { const Buffer second(memory, 6000); }
-  EXPECT_EQ(memory.counters().requested_peak, 6000);
-}
-
-TEST(BlockCache, ReleasedBlockIsHandedOutAgain_WithoutTheSystem) {
+TEST(BlockCache, ReusesAReleasedBlockWithoutTheSystem) {
   BlockCache memory;
   std::uintptr_t before = 0;
   {
@@ -60,14 +53,14 @@ TEST(BlockCache, ReleasedBlockIsHandedOutAgain_WithoutTheSystem) {
   EXPECT_EQ(memory.counters().fresh, fresh);
 }
 
-TEST(BlockCache, MuchLargerBlockIsNotWastedOnASmallRequest) {
+TEST(BlockCache, DoesNotUseAMuchLargerBlock) {
   BlockCache memory;
   { const Buffer large(memory, 64 * mib); }
   const Buffer small(memory, 4 * mib);
   EXPECT_EQ(memory.counters().reserved, 68 * mib);
 }
 
-TEST(BlockCache, EmptyCache_GivesEverythingUnusedBack) {
+TEST(BlockCache, EmptyCacheReleasesAllUnusedBlocks) {
   BlockCache memory;
   const Buffer kept(memory, 2 * mib);
   { const Buffer dropped(memory, 8 * mib); }
@@ -76,12 +69,10 @@ TEST(BlockCache, EmptyCache_GivesEverythingUnusedBack) {
   EXPECT_EQ(memory.counters().cached, 0);
 }
 
-TEST(BlockCache, SmallBlocksStartOnCacheLines_LargeOnesOnHugePages) {
+TEST(BlockCache, AlignsSmallBlocksToCacheLinesAndLargeOnesToHugePages) {
   BlockCache memory;
-  for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{65}, mib, 2 * mib - 1}) {
-    const Buffer small(memory, bytes);
-    EXPECT_EQ(address(small) % 64, 0U) << bytes;
-  }
+  for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{65}, mib, 2 * mib - 1})
+    EXPECT_EQ(address(Buffer(memory, bytes)) % 64, 0U) << bytes;
   for (const std::int64_t bytes : {2 * mib, 7 * mib + 3}) {
     const Buffer large(memory, bytes);
     EXPECT_EQ(address(large) % (2 * mib), 0U) << bytes;
@@ -89,14 +80,14 @@ TEST(BlockCache, SmallBlocksStartOnCacheLines_LargeOnesOnHugePages) {
   }
 }
 
-TEST(BlockCache, ZeroBytes_NeedNoBlock) {
+TEST(BlockCache, AllocatesNoBlockForZeroBytes) {
   BlockCache memory;
   const Buffer empty(memory, 0);
   EXPECT_TRUE(empty.bytes().empty());
   EXPECT_EQ(memory.counters().reserved, 0);
 }
 
-TEST(BlockCache, RequestAboveTheLimit_ThrowsWithBytesAskedAndFree) {
+TEST(BlockCache, RequestAboveTheLimitThrowsWithRequestedAndFreeBytes) {
   BlockCache memory;
   memory.set_limit(16 * mib);
   const Buffer held(memory, 4 * mib);
@@ -110,7 +101,7 @@ TEST(BlockCache, RequestAboveTheLimit_ThrowsWithBytesAskedAndFree) {
   EXPECT_EQ(memory.counters().requested, 4 * mib);
 }
 
-TEST(BlockCache, CachedBlocksMakeRoomUnderALimit) {
+TEST(BlockCache, ReleasesCachedBlocksWhenTheLimitIsReached) {
   BlockCache memory;
   memory.set_limit(16 * mib);
   { const Buffer cached(memory, 12 * mib); }
@@ -118,7 +109,7 @@ TEST(BlockCache, CachedBlocksMakeRoomUnderALimit) {
   EXPECT_EQ(memory.counters().reserved, 6 * mib);
 }
 
-TEST(BlockCache, MoreThanTheMachineHas_IsRefusedBeforeAnythingIsMapped) {
+TEST(BlockCache, RefusesMoreThanTheMachineHasBeforeMappingIt) {
   BlockCache memory;
   const std::int64_t too_much = total_memory_bytes() + mib;
   EXPECT_THROW(Buffer(memory, too_much), OutOfMemory);
@@ -126,14 +117,14 @@ TEST(BlockCache, MoreThanTheMachineHas_IsRefusedBeforeAnythingIsMapped) {
   EXPECT_EQ(memory.counters().fresh, 0);
 }
 
-TEST(BlockCache, WhatACallNeeded_IsProvidedForTheNext) {
+TEST(BlockCache, ProvidesTheBlocksOfAnEarlierCall) {
   BlockCache memory;
   std::optional<Buffer> kept;
   const auto call = [&] {
-    const Buffer one(memory, 5 * mib);
-    const Buffer two(memory, 5 * mib);
+    const Buffer first(memory, 5 * mib);
+    const Buffer second(memory, 5 * mib);
     const Buffer small(memory, 700);
-    if (!kept) kept.emplace(memory, 8 * mib);  // what a first call keeps no other needs
+    if (!kept) kept.emplace(memory, 8 * mib);  // kept by the first call, and not needed again
   };
   call();
   const std::vector<std::int64_t> needed = memory.cached_blocks();
@@ -143,12 +134,12 @@ TEST(BlockCache, WhatACallNeeded_IsProvidedForTheNext) {
   EXPECT_EQ(memory.counters().requested, 8 * mib);
   EXPECT_EQ(memory.counters().cached, 12 * mib + 1024);
   const std::int64_t fresh = memory.counters().fresh;
-  memory.provide(needed);  // it is all there
+  memory.provide(needed);  // all of them are cached already
   call();
   EXPECT_EQ(memory.counters().fresh, fresh);
 }
 
-TEST(BlockCache, ProvidedMemoryIsTouched) {
+TEST(BlockCache, TouchesProvidedBlocks) {
   BlockCache memory;
   const std::vector<std::int64_t> blocks = {64 * mib};
   const std::int64_t before = resident_bytes();
@@ -156,7 +147,7 @@ TEST(BlockCache, ProvidedMemoryIsTouched) {
   EXPECT_GE(resident_bytes() - before, 60 * mib);
 }
 
-TEST(BlockCache, MoreThanFits_IsNotProvided) {
+TEST(BlockCache, ProvidesNothingIfNotAllBlocksFit) {
   BlockCache memory;
   memory.set_limit(16 * mib);
   const std::vector<std::int64_t> blocks = {10 * mib, 10 * mib};
@@ -164,7 +155,7 @@ TEST(BlockCache, MoreThanFits_IsNotProvided) {
   EXPECT_EQ(memory.counters().fresh, 0);
 }
 
-TEST(BlockCache, OfMovableBlocksTheCacheIsEmptied_TheLargestStay) {
+TEST(BlockCache, EmptyCacheOfMovableKeepsTheLargestBlocks) {
   BlockCache memory;
   { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
   memory.empty_cache_of_movable();
@@ -172,7 +163,7 @@ TEST(BlockCache, OfMovableBlocksTheCacheIsEmptied_TheLargestStay) {
   EXPECT_EQ(memory.counters().reserved, 64 * mib);
 }
 
-TEST(BlockCache, WhatWasSetAside_ServesNobodyUntilItIsBack) {
+TEST(BlockCache, BlocksThatAreSetAsideAreNotUsed) {
   BlockCache memory;
   std::uintptr_t before = 0;
   {
@@ -192,7 +183,7 @@ TEST(BlockCache, WhatWasSetAside_ServesNobodyUntilItIsBack) {
   EXPECT_EQ(memory.counters().reserved, 0);
 }
 
-TEST(BlockCache, WhatWasSetAside_GoesWhenItsRoomIsNeeded) {
+TEST(BlockCache, BlocksThatAreSetAsideAreReleasedWhenTheirMemoryIsNeeded) {
   BlockCache memory;
   memory.set_limit(256 * mib);
   { const Buffer large(memory, 100 * mib); }
@@ -206,7 +197,7 @@ TEST(BlockCache, WhatWasSetAside_GoesWhenItsRoomIsNeeded) {
   EXPECT_EQ(memory.counters().cached, 200 * mib);
 }
 
-TEST(Buffer, MovedFrom_ReleasesOnce) {
+TEST(Buffer, ReleasesAMovedBlockOnce) {
   BlockCache memory;
   Buffer first(memory, 100);
   Buffer second = std::move(first);
@@ -216,7 +207,7 @@ TEST(Buffer, MovedFrom_ReleasesOnce) {
   EXPECT_EQ(memory.counters().requested, 200);
 }
 
-TEST(CountingAllocator, LibTorchsTensorsAreCounted) {
+TEST(ProcessMemory, CountsTensorsOfLibTorch) {
   BlockCache& memory = process_memory();
   const std::int64_t before = memory.counters().requested;
   at::Tensor tensor = at::empty({1000, 3});
@@ -225,7 +216,7 @@ TEST(CountingAllocator, LibTorchsTensorsAreCounted) {
   EXPECT_EQ(memory.counters().requested, before);
 }
 
-TEST(CountingAllocator, RepeatedOperationsNeedNoFreshMemory) {
+TEST(ProcessMemory, RepeatedOperationsNeedNoFreshMemory) {
   BlockCache& memory = process_memory();
   const at::Tensor a = at::ones({256, 256});
   static_cast<void>(at::matmul(a, a));
@@ -235,12 +226,51 @@ TEST(CountingAllocator, RepeatedOperationsNeedNoFreshMemory) {
   EXPECT_EQ(product.data_ptr<float>()[0], 256.0F);
 }
 
-TEST(CountingAllocator, RefusalReachesTheCallerOfLibTorch) {
+TEST(ProcessMemory, RefusalIsThrownThroughLibTorch) {
   BlockCache& memory = process_memory();
-  memory.set_limit(memory.counters().reserved + (std::int64_t{32} << 20));
+  memory.set_limit(memory.counters().reserved + 32 * mib);
   EXPECT_THROW(at::empty({16 << 20}), OutOfMemory);
   memory.set_limit(std::nullopt);
   EXPECT_EQ(at::empty({16 << 20}).numel(), 16 << 20);
+}
+
+std::vector<std::byte> counting_bytes(std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+  return bytes;
+}
+
+TEST(FlushCaches, KeepsWrittenBytes) {
+#ifdef __x86_64__
+  EXPECT_TRUE(can_flush_caches());
+#endif
+  flush_from_caches({});
+  // From one byte to more than a part of each of several threads, at any alignment.
+  for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{1'000'001}}) {
+    std::vector<std::byte> bytes = counting_bytes(count);
+    for (const std::size_t lead : {std::size_t{0}, std::size_t{1}, std::size_t{63}}) {
+      flush_from_caches(std::span(bytes).subspan(std::min(lead, count)));
+    }
+    EXPECT_EQ(bytes, counting_bytes(count));
+  }
+}
+
+TEST(FlushCaches, KeepsBytesAndCountersOfABlockCache) {
+  BlockCache memory;
+  const Buffer small(memory, 100);
+  const Buffer large(memory, 5 * mib);
+  { const Buffer cached(memory, 3 * mib); }
+  const std::vector<std::byte> expected = counting_bytes(large.bytes().size());
+  std::ranges::copy(expected, large.bytes().begin());
+  const BlockCache::Counters before = memory.counters();
+  memory.flush_from_caches();
+  EXPECT_TRUE(std::ranges::equal(large.bytes(), expected));
+  const BlockCache::Counters after = memory.counters();
+  EXPECT_EQ(after.requested, before.requested);
+  EXPECT_EQ(after.requested_peak, before.requested_peak);
+  EXPECT_EQ(after.reserved, before.reserved);
+  EXPECT_EQ(after.cached, before.cached);
+  EXPECT_EQ(after.fresh, before.fresh);
 }
 
 }  // namespace

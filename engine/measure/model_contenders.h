@@ -1,14 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs of a heat's models and validation of their scores: states and scores of some documents are
-// compared with the float64 model, and after every timed sample the scores of all documents are
-// compared with those of the checked call.
-//
-// For a re-ranker that encodes documents independently, each stage is measured separately: offline
-// calls encode_documents, load maps a cache file and copies its contents, online scores against it.
-// A stage is validated by the resulting scores. A family that caches no documents has neither an
-// offline nor a load stage, and its online stage is the whole computation.
+// Contenders of operation model, whichever stage is measured: their weights, their inputs, and the
+// validation of their scores. States and scores of some documents are compared with the float64
+// model, and after every timed sample the scores of all documents are compared with those of the
+// checked call.
 //
 //   const ModelInputs inputs(point, sizes, 100);
 //   model->score(inputs.batch_of(8));     // the compared document is the last of every batch
@@ -17,14 +13,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/heat/heat.h"
+#include "engine/heat/model_row.h"
 #include "engine/measure/workload.h"
 #include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 #include "engine/proof/call.h"
 
 namespace attnscope::measure {
@@ -55,9 +54,42 @@ class ModelInputs {
   std::vector<std::int32_t> documents_;  // concatenated
 };
 
+/// A token id of a random word.
+[[nodiscard]] std::int32_t random_word(std::uint64_t seed, std::uint64_t counter);
+
 [[nodiscard]] ModelShape shape_of(const HeatPoint& point);
-[[nodiscard]] Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
-                                              const HeatPoint& point);
+
+/// What every stage needs to know of a contender. `contender` must outlive it.
+struct ModelContender {
+  ModelContender(const Contender& contender_in, const HeatPoint& point);
+
+  /// Whether documents are encoded independently of queries.
+  [[nodiscard]] bool keeps_documents() const { return row.family->keeps() != Kept::nothing; }
+  /// The text in the form that the family reads: one that reads words has no [SEP].
+  [[nodiscard]] TokenIds read(TokenIds text) const {
+    return row.family->reads_words() ? text.first(text.size() - 1) : text;
+  }
+
+  const Contender& contender;
+  ModelRow row{};
+  const Family* family = nullptr;                 // null if the row cannot be parsed
+  Result<ModelVariant> variant{};                 // or what it does not support
+  std::int64_t documents = 0;                     // per call
+  std::shared_ptr<const ModelWeights> weights{};  // of the current placement
+};
+
+/// Random weights of one placement, drawn once for all rows of a heat that share them.
+class SharedWeights {
+ public:
+  explicit SharedWeights(const Heat& heat);
+  [[nodiscard]] std::shared_ptr<const ModelWeights> of(const ModelRow& row);
+  void release() { drawn_.clear(); }
+
+ private:
+  const HeatPoint& point_;
+  std::map<std::string, std::vector<ModelRow>> rows_;  // by name of the weights
+  std::map<std::string, std::shared_ptr<const ModelWeights>> drawn_;
+};
 
 /// Tolerance of states and scores (Family::error_bound), by the data type of the variant's matrix
 /// products.
@@ -74,7 +106,7 @@ class AttentionInside {
   AttentionInside& operator=(const AttentionInside&) = delete;
   [[nodiscard]] Verdict judge(std::size_t contender);
   /// Frees its tensors.
-  void let_go() { attention_.reset(); }
+  void release() { attention_.reset(); }
 
  private:
   /// Appends a contender for each one whose local layers use a pattern of their own; returns the
@@ -89,18 +121,6 @@ class AttentionInside {
   std::unique_ptr<Workload> attention_;
 };
 
-/// References, computed on first use: one for each distinct combination of family, pattern, window
-/// and options other than shortcuts, for the last document of a batch and the first of all others.
-class SharedReferences {
- public:
-  [[nodiscard]] const ReferenceOutput& of(const Contender& contender, const Family& family,
-                                          const ModelWeights& weights, ModelVariant variant,
-                                          bool is_last, const PairBatch::Item& texts);
-
- private:
-  std::map<std::string, ReferenceOutput> known_;
-};
-
 /// The first and the last document of a batch; only the last one of long documents, whose reference
 /// takes seconds. `sequence_tokens`: sequence length of the first.
 [[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,
@@ -108,15 +128,34 @@ class SharedReferences {
 
 using ModelReferences = std::vector<std::pair<std::size_t, const ReferenceOutput*>>;  // by item
 
+/// References, computed on first use: one for each distinct combination of family, pattern, window
+/// and options other than shortcuts, for the last document of a batch and the first of all others.
+class SharedReferences {
+ public:
+  /// Those of the documents_to_compare of a call.
+  [[nodiscard]] ModelReferences of_call(const ModelContender& model, const ModelInputs& inputs,
+                                        std::int64_t sequence_tokens);
+
+ private:
+  const ReferenceOutput& of(const ModelContender& model, bool is_last,
+                            const PairBatch::Item& texts);
+
+  std::map<std::string, ReferenceOutput> known_;
+};
+
 /// Compares an output of `documents` documents, with the states of the first and the last only,
 /// with the references of both or of one of them. The error is the maximum over states and scores,
-/// relative to the largest absolute value of the state.
+/// relative to the largest absolute value of the state, or to the score where the state is zero.
 [[nodiscard]] Verdict judge(const ModelReferences& references, const ModelOutput& output,
                             std::size_t documents, double bound);
 
 /// Compares only the scores, of all documents, for outputs without states.
 [[nodiscard]] Verdict judge_scores(const ModelReferences& references, std::span<const float> scores,
                                    double bound);
+
+/// Error of scores of the same documents from another computation, relative to the largest absolute
+/// value of the checked states, or to the checked score where they are zero.
+[[nodiscard]] double error_of_scores(const ModelOutput& checked, std::span<const float> scores);
 
 /// Compares the scores of a later call with those of the checked call: they may differ by no more
 /// than two correct computations do.
