@@ -19,19 +19,16 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/session/opened_files.h"
+#include "app/gui/views/file_dialogs.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
-#include "app/gui/views/command_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/heats_view.h"
+#include "app/gui/views/progress_strip.h"
 #include "app/gui/views/help_dialogs.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The contenders of an answer, and the plot beside them.
-#include "app/gui/views/answer_list.h"
-
 #include <QAbstractItemModelTester>
 #include <QClipboard>
 #include <QLabel>
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/views/effectiveness_plot.h"
+#include "app/gui/views/answer_fields.h"
+#include "app/gui/views/answer_panel.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {

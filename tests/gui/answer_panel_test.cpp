@@ -22,8 +22,6 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_fields.h"
-#include "app/gui/views/answer_list.h"
-#include "app/gui/views/effectiveness_plot.h"
 #include "base/text_file.h"
 #include "base/written_file.h"
 #include "engine/sweep/sweep.h"

@@ -6,7 +6,6 @@
 #include <QtTest>
 
 #include "app/gui/views/answer_fields.h"
-#include "app/gui/views/answer_list.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/run_view.h"

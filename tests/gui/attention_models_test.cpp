@@ -6,10 +6,10 @@
 #include <cmath>
 #include <thread>
 
-#include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/latest_job.h"
-#include "app/gui/views/head_grid.h"
+#include "app/gui/views/attention_source.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/token_text.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
 

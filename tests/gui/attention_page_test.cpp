@@ -20,13 +20,11 @@
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/head_grid.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/regions_view.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/token_text.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"

@@ -14,8 +14,7 @@
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
-#include "app/gui/views/head_grid.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "engine/safetensors/safetensors.h"
 #include "tests/gui/gui_test.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/cell_facts.h"
-
 #include <algorithm>
 
 #include "app/drawing/figure_font.h"
+#include "app/gui/views/cell_panel.h"
 #include "engine/report/number_text.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"

@@ -14,7 +14,7 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"

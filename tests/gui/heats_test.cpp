@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The heats of a live run: read from the store, as a model, and as squares.
-#include "app/gui/session/heats.h"
-
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QLabel>
@@ -11,8 +9,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 
-#include "app/gui/models/heats_model.h"
-#include "app/gui/views/heats_view.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/views/progress_strip.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/run_plan.h"

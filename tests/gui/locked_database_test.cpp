@@ -12,7 +12,7 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"

@@ -15,7 +15,7 @@
 #include <QToolButton>
 #include <QUrl>
 
-#include "app/gui/session/sweep_files.h"
+#include "app/gui/session/sweep_draft.h"
 #include "app/gui/views/contender_chips.h"
 #include "tests/gui/gui_test.h"
 

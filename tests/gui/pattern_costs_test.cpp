@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "app/gui/models/pattern_counts.h"
-#include "app/gui/models/pattern_sweep.h"
-#include "app/gui/models/table_text.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/report/table.h"

@@ -5,7 +5,7 @@
 #include <QSpinBox>
 #include <functional>
 
-#include "app/gui/models/number_list.h"
+#include "app/gui/session/text.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "tests/gui/gui_test.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/pattern_list_model.h"
-
 #include <QAbstractItemModelTester>
 
+#include "app/gui/models/pattern_editor.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {

@@ -4,7 +4,7 @@
 #include <QLabel>
 #include <QtTest>
 
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/charts/map_view.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/patterns_page.h"
 #include "tests/gui/gui_test.h"

@@ -18,12 +18,12 @@
 #include <QTableView>
 #include <QToolButton>
 
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/charts/map_view.h"
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/pattern_panel.h"
 #include "engine/sweep/sweep.h"

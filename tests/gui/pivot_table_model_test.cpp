@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/pivot_table_model.h"
-
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 
 #include "app/gui/session/snapshot.h"
+#include "app/gui/views/run_table.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

@@ -4,7 +4,6 @@
 // every way in which a program does not answer.
 #include <memory>
 
-#include "app/gui/session/kept_answers.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/worker_questions.h"

@@ -20,7 +20,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/comparison_view.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"

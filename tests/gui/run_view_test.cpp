@@ -16,11 +16,10 @@
 #include "app/gui/session/snapshot.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/popup_button.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_fields.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

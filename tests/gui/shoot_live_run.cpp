@@ -2,7 +2,6 @@
 #include "tests/gui/shoot_live_run.h"
 
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/heats_view.h"
 #include "app/gui/views/progress_strip.h"
 
 namespace attnscope::gui {

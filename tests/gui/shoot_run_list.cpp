@@ -12,7 +12,6 @@
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/comparison_view.h"
-#include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"

@@ -20,11 +20,10 @@
 #include <string>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/training_dialog.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page.h"
 #include "engine/report/training_curve.h"
 #include "tests/gui/gui_test.h"
 

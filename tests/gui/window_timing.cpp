@@ -11,7 +11,7 @@
 #include <iterator>
 #include <vector>
 
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/charts/map_view.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"

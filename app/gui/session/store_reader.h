@@ -23,7 +23,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/gui/session/heats.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/store/store.h"
 

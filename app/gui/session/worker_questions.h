@@ -1,10 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Questions to `attnscope` that only the worker can answer: the devices of this machine that a run
-// can measure on and the implementations (both asked once), the work of each implementation for a
-// pattern, and which pairs of pattern and implementation are possible in a sweep, with the memory
-// they need.
+// Questions to `attnscope` that a process answers: the devices of this machine that a run can
+// measure on and the implementations (both asked once), the work of each implementation for a
+// pattern, which pairs of pattern and implementation are possible in a sweep, with the memory they
+// need; and questions whose answers are files next to the database.
+//
+//   CheckpointInspection inspection;
+//   inspection.compute({.folder = folder, .query = query, .document = document});
+//   ... answered(): inspection.problem(), or session.open(inspection.file());
 
 #include <QJsonObject>
 #include <QList>
@@ -12,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/session/attention_session.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/sweep_draft.h"
 #include "engine/pattern/attention_pattern.h"
@@ -130,6 +135,53 @@ class SweepForecast : public ProgramQuestion {
   std::string sweep_, question_;  // the last sweep asked about, and its relevant part
   bool measuring_ = false, waits_ = false;
   Forecast forecast_;
+};
+
+/// Setting with the most recently requested folder.
+inline const auto checkpoint_folder_key = QStringLiteral("attention/checkpoint/folder");
+
+struct CheckpointQuestion {
+  QString folder, query, document;
+  std::optional<PatternChoice> attention{};  // absent: the checkpoint's own
+};
+
+/// Runs `attnscope inspect` to compute the attention of a checkpoint for a query and a document.
+class CheckpointInspection : public ProgramQuestion {
+ public:
+  static constexpr int most_dumps = 8;
+
+  explicit CheckpointInspection(QObject* parent = nullptr);
+
+  void compute(const CheckpointQuestion& question);
+  /// Folder of the dumps.
+  [[nodiscard]] static QString folder();
+  /// The dump that is being computed.
+  [[nodiscard]] const QString& file() const { return file_; }
+
+ private:
+  bool read(const QByteArray& printed) override;
+
+  QString file_;
+};
+
+/// Runs `attnscope lengths` to count the tokens of a file of pairs with a checkpoint's tokenizer. A
+/// question reads its lengths from the file.
+class TextLengths : public ProgramQuestion {
+ public:
+  static constexpr int most_files = 8;
+
+  explicit TextLengths(QObject* parent = nullptr);
+
+  void count(const QString& checkpoint, const QString& pairs);
+  /// Folder of the lengths.
+  [[nodiscard]] static QString folder();
+  /// The most recently counted lengths.
+  [[nodiscard]] const QString& file() const { return file_; }
+
+ private:
+  bool read(const QByteArray& printed) override;
+
+  QString file_, name_;
 };
 
 }  // namespace attnscope::gui

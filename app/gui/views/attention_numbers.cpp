@@ -18,7 +18,7 @@
 
 #include "app/drawing/map_colors.h"
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/models/table_text.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"

@@ -8,8 +8,8 @@
 #include <QWidget>
 #include <memory>
 
-#include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/attention_session.h"
+#include "app/gui/views/token_text.h"
 #include "engine/report/sheet.h"
 
 class QTableView;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/models/pattern_list_model.h"
-#include "app/gui/session/kept_answers.h"
+#include "app/gui/models/pattern_editor.h"
+#include "app/gui/session/worker_questions.h"
 
 class QPushButton;
 

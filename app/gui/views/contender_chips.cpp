@@ -12,7 +12,6 @@
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 

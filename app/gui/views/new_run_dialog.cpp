@@ -19,7 +19,7 @@
 #include <memory>
 #include <utility>
 
-#include "app/gui/session/sweep_files.h"
+#include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/fields.h"

@@ -13,7 +13,6 @@
 
 #include "app/gui/session/latest_job.h"
 #include "app/gui/session/sweep_draft.h"
-#include "app/gui/session/sweep_files.h"
 #include "app/gui/session/worker_questions.h"
 
 class QFormLayout;

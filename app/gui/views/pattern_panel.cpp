@@ -21,11 +21,9 @@
 #include <limits>
 
 #include "app/drawing/mask_problem.h"
-#include "app/gui/models/number_list.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/theme.h"
 #include "views/ui_pattern_panel.h"

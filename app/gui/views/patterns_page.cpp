@@ -12,14 +12,13 @@
 #include <utility>
 
 #include "app/drawing/mask_drawing.h"
-#include "app/gui/models/table_text.h"
-#include "app/gui/session/opened_files.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/pattern_costs.h"
+#include "app/gui/views/page.h"
+#include "app/gui/views/pattern_masks.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/theme.h"
 

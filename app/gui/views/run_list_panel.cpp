@@ -24,7 +24,6 @@
 #include "app/gui/session/store_reader.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/theme.h"
 #include "views/ui_run_list_panel.h"

@@ -5,6 +5,8 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QEvent>
+#include <QFormLayout>
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
@@ -23,11 +25,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/flow_layout.h"
-#include "app/gui/views/popup_button.h"
-#include "app/gui/views/run_halves.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_fields.h"
 #include "app/gui/views/theme.h"
 #include "base/written_file.h"
 #include "engine/report/conditions.h"
@@ -35,6 +33,164 @@
 #include "views/ui_run_view.h"
 
 namespace attnscope::gui {
+SliceFields::SliceFields(QWidget* parent)
+    : QWidget(parent), form_(new QFormLayout), moved_(new QLabel) {
+  moved_->setObjectName(QStringLiteral("slice_moved"));
+  moved_->setTextFormat(Qt::PlainText);
+  moved_->setWordWrap(true);
+  moved_->setAccessibleName(tr("What the choice moved"));
+  moved_->hide();
+  auto* layout = new QVBoxLayout(this);
+  layout->addLayout(form_);
+  layout->addWidget(moved_);
+}
+
+void SliceFields::add_leading(const QString& label, QComboBox* control) {
+  form_->addRow(label, control);
+}
+
+void SliceFields::set_shown(QComboBox* control, bool shown) {
+  form_->setRowVisible(control, shown);
+}
+
+QStringList SliceFields::in_words() const {
+  QStringList all;
+  for (const report::SliceAxis& axis : slice_.axes) {
+    all.append(words(axis.name).toLower() + QLatin1Char(' ') +
+               words(axis.values[axis.chosen].words));
+  }
+  return all;
+}
+
+void SliceFields::show_slice(const report::Slice& slice) {
+  const bool same_axes =
+      std::equal(slice.axes.begin(), slice.axes.end(), slice_.axes.begin(), slice_.axes.end(),
+                 [](const auto& a, const auto& b) { return a.key == b.key; });
+  const bool same_values = slice.axes == slice_.axes;
+  slice_ = slice;
+  // An unchanged selector keeps the focus and its open list.
+  if (!same_axes) rebuild();
+  if (!same_values) fill();
+  moved_->setText(words(slice_.moved));
+  moved_->setVisible(!slice_.moved.empty());
+}
+
+void SliceFields::rebuild() {
+  for (QComboBox* selector : selectors_) form_->removeRow(selector);
+  selectors_.clear();
+  for (const report::SliceAxis& axis : slice_.axes) {
+    QComboBox* selector = picker(QStringLiteral("slice_") + words(axis.key), words(axis.name),
+                                 tr("The charts show one value of this axis"));
+    if (axis.key == "window") explain(selector, explained(QStringLiteral("w")));
+    connect(selector, &QComboBox::activated, this, [this, selector, key = words(axis.key)](int at) {
+      Q_EMIT chosen(key, selector->itemData(at).toString());
+    });
+    selectors_.append(selector);
+    form_->addRow(words(axis.name), selector);
+  }
+}
+
+void SliceFields::fill() {
+  for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
+    const report::SliceAxis& axis = slice_.axes[i];
+    QComboBox* selector = selectors_.at(static_cast<int>(i));
+    selector->clear();
+    for (const report::SliceValue& value : axis.values) {
+      const QString text = words(value.words);
+      selector->addItem(value.together ? text : QStringLiteral("(%1)").arg(text),
+                        words(value.value));
+      if (value.together) continue;
+      const int last = selector->count() - 1;
+      selector->setItemData(last, faint_text(palette()), Qt::ForegroundRole);
+      selector->setItemData(last, tr("%1, not measured with the other choices").arg(text),
+                            Qt::AccessibleTextRole);
+      selector->setItemData(
+          last, tr("Not measured with the other choices: choosing it moves them to the nearest"),
+          Qt::ToolTipRole);
+    }
+    selector->setCurrentIndex(static_cast<int>(axis.chosen));
+  }
+}
+
+void SliceFields::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) fill();
+}
+
+RunHalves::RunHalves(QWidget* charts, QTabWidget* tabs)
+    : QSplitter(Qt::Vertical), charts_(charts), tabs_(tabs) {
+  setObjectName(QStringLiteral("run_split"));
+  addWidget(charts_);
+  addWidget(tabs_);
+  setStretchFactor(0, 68);
+  setStretchFactor(1, 32);
+  setSizes({680, 320});
+  setChildrenCollapsible(false);
+  setHandleWidth(8);
+  keep_sizes(*this);
+  of_charts_ = charts_->sizePolicy();
+  connect(tabs_, &QTabWidget::tabBarClicked, this, [this] { charts_are_wanted_ = false; });
+}
+
+void RunHalves::bring_charts() {
+  charts_are_wanted_ = true;
+  if (is_folded()) tabs_->setCurrentWidget(charts_);
+}
+
+bool RunHalves::is_folded() const {
+  return indexOf(charts_) < 0;
+}
+
+QSize RunHalves::minimumSizeHint() const {
+  return {QSplitter::minimumSizeHint().width(), tabs_->minimumSizeHint().height()};
+}
+
+int RunHalves::least_of_tabs() const {
+  const int of_page =
+      lower_ == nullptr ? 0 : std::max(lower_->minimumSizeHint().height(), lower_->minimumHeight());
+  return tabs_->tabBar()->sizeHint().height() + of_page;
+}
+
+void RunHalves::fold_or_unfold() {
+  QWidget* front = tabs_->currentWidget();
+  if (front != charts_) lower_ = front;
+  // Hidden tabs request no height.
+  for (int at = 0; at < tabs_->count(); ++at) {
+    tabs_->widget(at)->setSizePolicy(QSizePolicy::Preferred, tabs_->widget(at) == front
+                                                                 ? QSizePolicy::Preferred
+                                                                 : QSizePolicy::Ignored);
+  }
+  if (!isVisible()) return;
+  const bool was_folded = is_folded();
+  // In a hidden tab, the charts have an outdated width.
+  if (was_folded && !charts_->isVisible()) charts_->resize(width(), charts_->height());
+  const bool folds =
+      height() < charts_->minimumSizeHint().height() + handleWidth() + least_of_tabs();
+  if (folds == was_folded) return;
+  const QSignalBlocker quiet(tabs_);  // not a user's choice
+  if (folds) {
+    unfolded_ = sizes();
+    tabs_->addTab(charts_, tr("Charts"));
+    charts_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    if (charts_are_wanted_) tabs_->setCurrentWidget(charts_);
+  } else {
+    tabs_->setCurrentWidget(lower_);
+    tabs_->removeTab(tabs_->indexOf(charts_));
+    charts_->setSizePolicy(of_charts_);
+    insertWidget(0, charts_);
+    charts_->show();
+    setSizes(unfolded_);
+  }
+}
+
+bool RunHalves::event(QEvent* event) {
+  const bool done = QSplitter::event(event);
+  const bool has_room_changed = event->type() == QEvent::Resize || event->type() == QEvent::Show ||
+                                event->type() == QEvent::LayoutRequest;
+  if (has_room_changed) fold_or_unfold();
+  return done;
+}
+
 namespace {
 
 constexpr const char* tab_setting = "compare/tab";

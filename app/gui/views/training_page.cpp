@@ -3,28 +3,222 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
+#include <QDialogButtonBox>
 #include <QFileInfo>
 #include <QItemSelectionModel>
+#include <QLineEdit>
+#include <QProcess>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSettings>
+#include <QSpinBox>
 #include <QTableView>
 #include <algorithm>
+#include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/models/table_text.h"
-#include "app/gui/session/opened_files.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/flow_layout.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/reading_table.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/views/training_dialog.h"
+#include "views/ui_training_dialog.h"
 #include "views/ui_training_page.h"
 
 namespace attnscope::gui {
+
+namespace fs = std::filesystem;
+
+TrainingCurves::TrainingCurves(QObject* parent) : QObject(parent) {
+  second_.setInterval(std::chrono::seconds(1));
+  connect(&second_, &QTimer::timeout, this, &TrainingCurves::look);
+  connect(&job_, &LatestJob::finished, this, [this] {
+    if (!to_open_.empty()) look();
+  });
+}
+
+void TrainingCurves::open(const QString& place) {
+  std::error_code failed;
+  fs::path file = fs::absolute(place.toStdString(), failed).lexically_normal();
+  if (fs::is_directory(file, failed)) file /= training_curve_file;
+  if (std::ranges::find(followed_, file, &Followed::file) != followed_.end())
+    return Q_EMIT opened(words(file.string()));
+  if (std::ranges::find(to_open_, file) == to_open_.end()) to_open_.push_back(std::move(file));
+  look();
+}
+
+void TrainingCurves::close(std::size_t at) {
+  if (at >= curves_.size()) return;
+  curves_.erase(curves_.begin() + static_cast<std::ptrdiff_t>(at));
+  followed_.erase(followed_.begin() + static_cast<std::ptrdiff_t>(at));
+  Q_EMIT changed();
+}
+
+void TrainingCurves::set_watching(bool watching) {
+  if (!watching) return second_.stop();
+  second_.start();
+  look();
+}
+
+std::optional<TrainingCurves::Look> TrainingCurves::look_at(const fs::path& file) {
+  std::error_code failed;
+  Look look{.bytes = fs::file_size(file, failed), .time = {}};
+  if (failed) return std::nullopt;
+  look.time = fs::last_write_time(file, failed);
+  return failed ? std::nullopt : std::optional(look);
+}
+
+// One job at a time: a read is not discarded because the file has grown meanwhile.
+void TrainingCurves::look() {
+  if (job_.is_busy() || (followed_.empty() && to_open_.empty())) return;
+  std::vector<Followed> wanted;
+  if (second_.isActive()) wanted = followed_;
+  for (fs::path& file : to_open_)
+    wanted.push_back({.file = std::move(file), .seen = std::nullopt, .is_open = false});
+  to_open_.clear();
+  job_.start([this, wanted = std::move(wanted)](const LatestJob::Token& token) {
+    std::vector<Answer> answers;
+    for (const Followed& followed : wanted) {
+      const std::optional<Look> now = look_at(followed.file);
+      if (followed.is_open && now == followed.seen) continue;
+      answers.push_back({.of = {.file = followed.file, .seen = now, .is_open = followed.is_open},
+                         .curve = read_training_curve(followed.file)});
+    }
+    if (answers.empty()) return;
+    token.deliver([this, answers = std::move(answers)]() mutable { take(std::move(answers)); });
+  });
+}
+
+void TrainingCurves::take(std::vector<Answer> answers) {
+  bool any = false;
+  for (Answer& answer : answers) {
+    const QString file = words(answer.of.file.string());
+    const auto found = std::ranges::find(followed_, answer.of.file, &Followed::file);
+    const bool is_there = found != followed_.end();
+    if (answer.of.is_open && !is_there) continue;  // closed meanwhile
+    if (is_there) found->seen = answer.of.seen;
+    if (!answer.curve) {
+      Q_EMIT failed(words(answer.curve.error().message), file);
+      continue;
+    }
+    any = true;
+    if (is_there) {
+      curves_[static_cast<std::size_t>(found - followed_.begin())] = std::move(*answer.curve);
+    } else {
+      curves_.push_back(std::move(*answer.curve));
+      followed_.push_back({.file = answer.of.file, .seen = answer.of.seen, .is_open = true});
+      Q_EMIT opened(file);
+    }
+  }
+  if (any) Q_EMIT changed();
+}
+
+namespace {
+
+const auto kept_key = QStringLiteral("training/new");
+const auto pattern_key = QStringLiteral("training/pattern");
+
+/// The option that receives a field's text; it is derived from the field's name.
+QString option_of(const QWidget& field) {
+  return QStringLiteral("--") + field.objectName().replace(QLatin1Char('_'), QLatin1Char('-'));
+}
+
+}  // namespace
+
+TrainingDialog::TrainingDialog(RunLauncher* launcher, QWidget* parent)
+    : QDialog(parent), launcher_(launcher), ui_(std::make_unique<Ui::TrainingDialog>()) {
+  ui_->setupUi(this);
+  ui_->pattern->offer(&patterns_, tr("The checkpoint's own"));
+  explain_fields(*this);
+  ui_->buttons->button(QDialogButtonBox::Cancel)->setAutoDefault(false);
+  start_ = ui_->buttons->addButton(tr("&Start"), QDialogButtonBox::ActionRole);
+  start_->setObjectName(QStringLiteral("start_training"));
+  start_->setDefault(true);
+  restore();
+  connect(start_, &QPushButton::clicked, this, &TrainingDialog::start);
+  connect(ui_->buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  for (const QLineEdit* line : findChildren<QLineEdit*>())
+    connect(line, &QLineEdit::textChanged, this, &TrainingDialog::check);
+  connect(ui_->pattern, &PatternPicker::file_failed, ui_->problem, &ProblemLabel::set_problem);
+  connect(launcher_, &RunLauncher::training_begun, this, &QDialog::accept);
+  connect(launcher_, &RunLauncher::training_refused, this, [this](const QString& sentence) {
+    set_waiting(false);
+    ui_->problem->set_problem(sentence);
+  });
+  check();
+}
+
+TrainingDialog::~TrainingDialog() = default;
+
+void TrainingDialog::restore() {
+  const QSettings settings;
+  const QVariantMap kept = settings.value(kept_key).toMap();
+  for (FileField* field : findChildren<FileField*>())
+    field->set_text(kept.value(field->objectName()).toString());
+  ui_->others->setText(kept.value(ui_->others->objectName()).toString());
+  ui_->steps->setValue(kept.value(ui_->steps->objectName(), ui_->steps->value()).toInt());
+  for (QComboBox* box : {ui_->objective, ui_->keep})
+    box->setCurrentIndex(kept.value(box->objectName()).toInt());
+  ui_->pattern->restore(settings.value(pattern_key).toMap());
+}
+
+void TrainingDialog::keep() const {
+  QVariantMap kept{{ui_->others->objectName(), ui_->others->text()},
+                   {ui_->steps->objectName(), ui_->steps->value()}};
+  for (const FileField* field : findChildren<FileField*>())
+    kept.insert(field->objectName(), field->text());
+  for (const QComboBox* box : {ui_->objective, ui_->keep})
+    kept.insert(box->objectName(), box->currentIndex());
+  QSettings settings;
+  settings.setValue(kept_key, kept);
+  settings.setValue(pattern_key, ui_->pattern->chosen());
+}
+
+void TrainingDialog::check() {
+  ui_->problem->set_problem({});
+  bool is_whole = true;
+  for (const FileField* needed : {ui_->checkpoint, ui_->triples, ui_->output})
+    is_whole = is_whole && !needed->text().isEmpty();
+  start_->setEnabled(is_whole && ui_->waiting->isHidden());
+}
+
+QStringList TrainingDialog::arguments() const {
+  static const QStringList objectives{QStringLiteral("--margin-mse"), QStringLiteral("--ranknet"),
+                                      QStringLiteral("--localized-ce")};
+  static const QStringList kept{{}, QStringLiteral("--keep=best"), QStringLiteral("--keep=last")};
+  QStringList all{objectives[ui_->objective->currentIndex()],
+                  QStringLiteral("--steps=%1").arg(ui_->steps->value()),
+                  kept[ui_->keep->currentIndex()]};
+  all.removeAll({});
+  for (const FileField* field : findChildren<FileField*>()) {
+    if (!field->text().isEmpty()) all.append(option_of(*field) + QLatin1Char('=') + field->text());
+  }
+  if (const auto choice = ui_->pattern->choice(); choice && choice->window)
+    all.append(QStringLiteral("--window=") + words(choice->window->text()));
+  return all + QProcess::splitCommand(ui_->others->text());
+}
+
+void TrainingDialog::start() {
+  keep();
+  set_waiting(true);
+  const auto choice = ui_->pattern->choice();
+  launcher_->train(arguments(), choice ? pattern_json(choice->pattern) : std::string(),
+                   ui_->output->text());
+}
+
+void TrainingDialog::set_waiting(bool waiting) {
+  ui_->waiting->setVisible(waiting);
+  ui_->fields->setEnabled(!waiting);
+  check();
+}
+
 namespace {
 
 const auto files_key = QStringLiteral("files");
