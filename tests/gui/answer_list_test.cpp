@@ -66,7 +66,7 @@ class AnswerListTest : public QObject {
     plot_->show_advice(advice());
   }
 
-  void ItsRows_KeepTheRulesOfItemModels() {
+  void FollowsTheRulesOfItemModels() {
     const QAbstractItemModelTester tester(list_->model());
     QCOMPARE(list_->model()->rowCount(), 4);
     QCOMPARE(list_->model()->rowCount(list_->model()->index(0, 0)), 0);
@@ -74,7 +74,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(list_->model()->rowCount(), 0);
   }
 
-  void WhatIsWithinTheLimits_HasAPlace() {
+  void NumbersContendersWithinTheLimits() {
     QCOMPARE(row(0).toString(), QStringLiteral("sparse/segment/4: takes its time."));
     QCOMPARE(row(0, Qt::AccessibleTextRole).toString(),
              QStringLiteral("1. sparse/segment/4: takes its time."));
@@ -83,7 +83,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
   }
 
-  void TheVerdict_StandsAboveAll() {
+  void ShowsTheVerdictFirst() {
     report::Advice judged = advice();
     judged.leaders.of_all = report::Leader{.contender = 0, .runner_up = {}};
     const std::string verdict = report::headline_of(judged).sentence;
@@ -97,7 +97,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(row(4).toString(), QStringLiteral("Times are of one layer."));
   }
 
-  void WhatIsCopied_HasTheRemarks() {
+  void CopiesSentenceAndRemarks() {
     const std::pair<int, const char*> copied[] = {
         {0, "1. sparse/segment/4: takes its time.\nIt has a remark.\nAnd another.\n"},
         {3, "Times are of one layer.\n"}};
@@ -111,7 +111,7 @@ class AnswerListTest : public QObject {
     }
   }
 
-  void TheOpenContender_StaysOpenInAnotherAnswer() {
+  void KeepsTheOpenContenderInTheNextAnswer() {
     list_->setCurrentIndex(list_->model()->index(1, 0));
     report::Advice other = advice();
     std::swap(other.contenders[0], other.contenders[1]);
@@ -119,7 +119,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(list_->currentIndex().row(), 0);
   }
 
-  void Lines_BreakAnewWhereTheWidthChangedOutOfSight() {
+  void WrapsLinesAfterAHiddenResize() {
     report::Advice talkative = advice();
     for (report::Advised& one : talkative.contenders) {
       for (int i = 0; i < 5; ++i) one.sentence += " It says so once more.";
@@ -136,7 +136,7 @@ class AnswerListTest : public QObject {
     }
   }
 
-  void ThePlot_TakesWhatWasMeasuredBeforeWhatWasPublished() {
+  void PrefersMeasuredToPublishedEffectiveness() {
     report::Advice answer = advice();
     answer.contenders[0].published.reset();
     answer.contenders[0].measured = report::MeasuredEffectiveness{
@@ -160,7 +160,7 @@ class AnswerListTest : public QObject {
     QVERIFY(absent->text().contains(QStringLiteral("Neither measured nor published: 1 contender")));
   }
 
-  void ThePlot_HasOnlyWhatHasATimeAndAPublishedNumber() {
+  void PlotsContendersWithTimeAndEffectiveness() {
     const report::Figure& figure = chart().figure();
     QCOMPARE(figure.series.size(), std::size_t{2});
     QCOMPARE(figure.series.front().points.front().x, 20.0);
@@ -177,7 +177,7 @@ class AnswerListTest : public QObject {
     QVERIFY(chart().figure().series.empty() && !chart().y_range());
   }
 
-  void LongTimes_AreInSeconds() {
+  void PlotsLongTimesInSeconds() {
     report::Advice slow = advice();
     slow.contenders[1].time_ns->value = 20e9;
     plot_->show_advice(slow);
@@ -185,7 +185,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(chart().figure().series.back().points.front().x, 20.0);
   }
 
-  void SmallDifferences_AreSeenAndLookSmall() {
+  void ScalesSmallDifferencesHonestly() {
     const auto range = chart().y_range();
     QVERIFY(range.has_value());
     QVERIFY(range->low < 0.66 && range->high > 0.67);

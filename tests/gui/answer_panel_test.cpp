@@ -128,7 +128,7 @@ class AnswerPanelTest : public QObject {
   }
   void cleanup() { panel_.reset(); }
 
-  void TheContenders_AreRankedInSentences() {
+  void RanksContendersInSentences() {
     QCOMPARE(panel_->list()->model()->rowCount(), 5);  // the first is the verdict, the last a note
     const QString verdict = panel_->list()->model()->index(0, 0).data().toString();
     QVERIFY2(verdict.startsWith(QStringLiteral("Fastest that is equivalent to ")),
@@ -138,7 +138,7 @@ class AnswerPanelTest : public QObject {
              qPrintable(sentence(1)));
   }
 
-  void WhatIsAskedAtFirst_IsWhatTheRunMeasured_UntilAPersonAsks() {
+  void StartsFromTheSettingsOfTheRun() {
     QVERIFY(heading_has("sequences of 512 tokens"));
     QVERIFY(panel_->advice()->to_measure.empty());
     QVERIFY(!sentence(0).contains(QStringLiteral("≈")));
@@ -151,7 +151,7 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has("documents of 300 tokens"));
   }
 
-  void AQuestion_IsAskedByKeyboardAlone() {
+  void AnswersAQuestionTypedByKeyboard() {
     panel_->list()->setFocus();
     QTest::keySequence(panel_->list(), QKeySequence(QStringLiteral("Ctrl+J")));
     QCOMPARE(QApplication::focusWidget(), field("document_tokens"));
@@ -167,7 +167,7 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has("7 candidates"));
   }
 
-  void DrawnLengths_HaveAVerdictOfEach_AndNoAnswerToOneLength() {
+  void ComparesRunsOfDrawnLengths() {
     const RunId run = begin_run_with(*store_, "drawn", {}, 3);
     int index = 0;
     for (const Stage stage : {Stage::online, Stage::whole}) {
@@ -198,7 +198,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(!panel_->list()->isVisible());
   }
 
-  void ALength_IsOfADocumentOrOfTheWholeSequence() {
+  void AcceptsDocumentAndSequenceLengths() {
     QTest::mouseClick(question(), Qt::LeftButton);
     auto* of = panel_->findChild<QComboBox*>(QStringLiteral("lengths_of"));
     type("document_tokens", QStringLiteral("512"));
@@ -211,12 +211,12 @@ class AnswerPanelTest : public QObject {
     QVERIFY(again.requested() && again.requested()->question.of_sequences);
   }
 
-  void SeveralLengths_AreAskedAtOnce() {
+  void AcceptsSeveralLengths() {
     type("document_tokens", QStringLiteral("3x100, 400"));
     QTRY_VERIFY(heading_has("documents as 4 given (100 to 400 tokens, mean 175"));
   }
 
-  void AFileOfLengths_IsReadElsewhere_AndWhatIsWrongWithItStandsBesideIt() {
+  void ReadsAFileOfLengthsAndShowsItsErrors() {
     type("document_tokens", write_lengths("100\n# a comment\n200\n300\n"));
     QTRY_VERIFY(heading_has("documents as 3 given"));
     type("document_tokens", write_lengths("100\nmany\n"));
@@ -229,7 +229,7 @@ class AnswerPanelTest : public QObject {
                     .startsWith(QStringLiteral("There is no file of lengths")));
   }
 
-  void AFileOfLengths_IsChosenByMouse() {
+  void ChoosesAFileOfLengthsByMouse() {
     const QString file = write_lengths("100\n200\n");
     QTest::mouseClick(question(), Qt::LeftButton);
     QTest::mouseClick(button("lengths_file"), Qt::LeftButton);
@@ -241,7 +241,7 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has("documents as 2 given"));
   }
 
-  void ADroppedFileOfPairs_AsksForTheCheckpoint_WhoseTokensBecomeTheLengths() {
+  void CountsTheTokensOfDroppedPairs() {
     const QString pairs = folder_.filePath(QStringLiteral("pairs.tsv"));
     QVERIFY(write_file(pairs.toStdString(), "how tall\tIt is tall.\n").has_value());
     QVERIFY(drop(pairs));
@@ -259,7 +259,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(failed.front().front().toString().contains(QStringLiteral("no model's configuration")));
   }
 
-  void ADroppedFileOfLengths_IsTaken_AndOtherFilesAreTheWindows() {
+  void AcceptsOnlyDroppedFilesOfLengths() {
     const QString lengths = write_lengths("100\n200\n300\n");
     QVERIFY(drop(lengths));
     QTRY_VERIFY(heading_has("documents as 3 given"));
@@ -269,7 +269,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(panel_->findChild<QFileDialog*>() == nullptr);
   }
 
-  void WhatCannotBeRead_IsSaidBesideItsFieldAndInPlaceOfAnAnswer() {
+  void ShowsInputErrors() {
     QTest::mouseClick(question(), Qt::LeftButton);
     const std::pair<const char*, const char*> wrong[] = {
         {"query_tokens", "-1"},  {"document_tokens", "12.5"}, {"document_tokens", "0"},
@@ -289,7 +289,7 @@ class AnswerPanelTest : public QObject {
     }
   }
 
-  void Limits_PutContendersLast_WithTheReason() {
+  void RanksContendersAboveALimitLast() {
     type("document_tokens", QStringLiteral("512"));
     type("candidates", QStringLiteral("100"));
     type("latency_ms", QStringLiteral("350"));
@@ -300,7 +300,7 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(sentence(2).contains(QStringLiteral("does not fit")));
   }
 
-  void AnInterpolatedLength_IsMarked_AndAButtonMeasuresIt() {
+  void MarksInterpolatedLengthsAndOffersToMeasureThem() {
     type("document_tokens", QStringLiteral("600"));
     QTRY_VERIFY(sentence(0).contains(QStringLiteral("≈")));
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
@@ -314,7 +314,7 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(sweep["sequence_tokens"].get<std::vector<std::int64_t>>(), std::vector{tokens});
   }
 
-  void WhatIsMeasured_IsTheRunsOwnSweepWithTheLengthsThatLack() {
+  void MeasuresTheMissingLengthsWithTheSweepOfTheRun() {
     const auto quick = load_sweep("quick");
     NewRun planned = new_run("quick", 1);
     planned.sweep_text = quick.value_or(Sweep{}).text;
@@ -335,14 +335,14 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(lengths, panel_->advice()->to_measure);
   }
 
-  void AMeasuredLength_NeedsNoMeasuring() {
+  void OffersNoMeasurementForMeasuredLengths() {
     QVERIFY(!button("measure_exactly_button")->isEnabled());
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
     QCOMPARE(requested.size(), 0);
   }
 
-  void Arrows_OpenWhatOneMustKnow_AndTheKeyCopiesIt() {
+  void OpensRemarksByKeyboardAndCopiesThem() {
     AnswerList* list = panel_->list();
     list->setFocus();
     list->setCurrentIndex(list->model()->index(row_of(0), 0));
@@ -361,7 +361,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(list->currentIndex().data().toString().startsWith(open));
   }
 
-  void TheAnswer_IsCopiedAndSaved() {
+  void CopiesAndSavesTheAnswer() {
     action("copy_answer")->trigger();
     const QString text = QApplication::clipboard()->text();
     QVERIFY(text.contains(QStringLiteral("1. full/dense: ")));
@@ -388,7 +388,7 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(json.at(0).at("contenders").size(), std::size_t{3});
   }
 
-  void Effectiveness_StandsBeside_LabelledForWhatItIs() {
+  void LabelsTheEffectiveness() {
     const charts::RunChart* chart = panel_->plot()->chart();
     QCOMPARE(chart->figure().series.size(), std::size_t{3});
     QVERIFY(chart->accessibleName().contains(QStringLiteral("published, not measured here")));
@@ -398,12 +398,12 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(chart->figure().series.empty());
   }
 
-  void InALowPanel_ContendersCanBeRead() {
+  void ShowsContendersInALowPanel() {
     panel_->resize(720, 200);
     QTRY_VERIFY(panel_->list()->height() >= 3 * panel_->fontMetrics().height());
   }
 
-  void TheQuestion_IsKept() {
+  void RestoresTheQuestion() {
     type("document_tokens", QStringLiteral("300"));
     type("latency_ms", QStringLiteral("90"));
     const AnswerFields again;
@@ -411,7 +411,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(again.requested() && again.requested()->question.latency_ns == 90e6);
   }
 
-  void WithoutAFinishedHeat_ItSaysWhatToDo() {
+  void ExplainsARunWithoutAFinishedHeat() {
     panel_->show_run(empty_);
     QVERIFY(panel_->advice() == nullptr);
     QVERIFY(label("answer_nothing")->isVisible());
@@ -422,7 +422,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("Ctrl+N")));
   }
 
-  void ARunOfSeveralSettings_IsAnsweredForOneOfThem() {
+  void AnswersForOneSetting() {
     panel_->show_run(mixed_);
     auto* settings = panel_->findChild<QComboBox*>(QStringLiteral("answer_setting"));
     QTRY_VERIFY(settings->isVisible() && settings->count() == 2);
@@ -433,7 +433,7 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(panel_->advice()->point.dtype, DType::float16);
   }
 
-  void EveryControl_HasANameAndIsReachedByTab() {
+  void NamesEveryControlAndReachesItByTab() {
     type("document_tokens", QStringLiteral("600"));
     QTRY_VERIFY(button("measure_exactly_button")->isEnabled());
     std::set<QWidget*> reached;

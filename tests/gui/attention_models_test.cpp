@@ -37,7 +37,7 @@ class AttentionModelsTest : public QObject {
 
  private Q_SLOTS:
 
-  void Heads_AreLayersDownAndHeadsAcross() {
+  void ListsLayersAsRowsAndHeadsAsColumns() {
     HeadGrid grid;
     grid.set_dump(dump());
     QCOMPARE(grid.rowCount(), 2);
@@ -58,7 +58,7 @@ class AttentionModelsTest : public QObject {
     QVERIFY(!grid.item(0, 0)->data(Qt::DecorationRole).isValid());
   }
 
-  void ManyHeadsOfOneLayer_TakeSeveralRows() {
+  void WrapsManyHeadsOfOneLayer() {
     DumpParts parts = small_dump();
     for (const char* part : {"q", "k", "v"}) {
       parts.tensors.erase(std::string("layer.2.") + part);
@@ -82,7 +82,7 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(chosen.size(), 1);  // the same head is chosen
   }
 
-  void AttendedTokens_StandInTheirOrderWithWhatTheyReceive() {
+  void ListsAttendedTokensInOrder() {
     AttendedTokensModel model;
     const QAbstractItemModelTester tester(&model);
     std::vector<double> mass(12, 0.0);
@@ -103,7 +103,7 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(model.scale().largest, 0.25);
   }
 
-  void TokensThatBeginWithASpace_BeginWords_AndOthersGoOn() {
+  void StartsWordsAtTokensWithASpace() {
     DumpParts parts = small_dump();
     parts.metadata["tokens"] =
         R"(["<s>"," tall"," to","wer","</s>","</s>"," the"," ","é","\\xC3","!","</s>"])";
@@ -119,7 +119,7 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(joined, QStringLiteral("---+----+++-"));
   }
 
-  void TextOnAnyGround_CanBeRead() {
+  void ContrastsTextWithEveryBackground() {
     for (int hue = 0; hue < 360; hue += 15) {
       for (int lightness = 0; lightness <= 255; lightness += 5) {
         const QColor ground = QColor::fromHsl(hue, 200, lightness);
@@ -128,7 +128,7 @@ class AttentionModelsTest : public QObject {
     }
   }
 
-  void ACheckBox_CanBeSeenInBothThemes() {
+  void ContrastsCheckBoxesInBothThemes() {
     for (const Theme theme : {Theme::dark, Theme::light}) {
       apply_theme(theme);
       QCheckBox box;
@@ -143,14 +143,14 @@ class AttentionModelsTest : public QObject {
     }
   }
 
-  void Shares_AreSaidInFewDigits() {
-    QCOMPARE(share_words(0.1234), QStringLiteral("12.3\u00a0%"));
-    QCOMPARE(share_words(0), QStringLiteral("0\u00a0%"));
-    QCOMPARE(share_words(0.0001), QStringLiteral("<\u00a00.1\u00a0%"));
-    QCOMPARE(share_words(-0.04), QStringLiteral("−4.0\u00a0%"));
+  void RoundsShares() {
+    QCOMPARE(share_text(0.1234), QStringLiteral("12.3\u00a0%"));
+    QCOMPARE(share_text(0), QStringLiteral("0\u00a0%"));
+    QCOMPARE(share_text(0.0001), QStringLiteral("<\u00a00.1\u00a0%"));
+    QCOMPARE(share_text(-0.04), QStringLiteral("−4.0\u00a0%"));
   }
 
-  void OfSeveralJobs_OnlyTheLastAnswers() {
+  void DeliversOnlyTheLastJob() {
     LatestJob job;
     QSignalSpy finished(&job, &LatestJob::finished);
     std::vector<int> answers;
@@ -164,7 +164,7 @@ class AttentionModelsTest : public QObject {
     QVERIFY(!job.is_busy());
   }
 
-  void ADroppedJob_SeesItAndAnswersNothing() {
+  void CancelsADroppedJob() {
     LatestJob job;
     std::atomic<bool> began = false;
     std::atomic<bool> saw_it = false;

@@ -87,14 +87,14 @@ class AttentionPageTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void TheExample_OpensByItselfAndSaysWhatItIs() {
+  void OpensTheExampleFirst() {
     QVERIFY(session().file().isEmpty());
     auto* note = page_->findChild<QLabel*>(QStringLiteral("dump_note"));
     QVERIFY(note->text().contains(QStringLiteral("not a trained model")));
     QVERIFY(has(AttentionSide::a));
   }
 
-  void EveryHead_GetsAPicture() {
+  void PaintsEveryHead() {
     const QAbstractItemModel& heads = *find<HeadGrid>("heads")->model();
     for (int layer = 0; layer < heads.rowCount(); ++layer) {
       for (int number = 0; number < heads.columnCount(); ++number) {
@@ -109,20 +109,20 @@ class AttentionPageTest : public QObject {
     QVERIFY(cell.data(Qt::DecorationRole).value<QImage>() != light);
   }
 
-  void MassFromGroupToGroup_IsOfTheGroupsThatHaveTokens() {
+  void ListsMassBetweenGroupsWithTokens() {
     const auto* table = find<QTableWidget>("group_mass");
     QCOMPARE(table->rowCount(), 3);
     QCOMPARE(table->horizontalHeaderItem(2)->text(), QStringLiteral("document"));
     QCOMPARE(
         table->item(1, 2)->text(),
-        share_words(
+        share_text(
             head().side(AttentionSide::a).summary->mass(TokenGroup::query, TokenGroup::document)));
     session().choose_head(1, 1);
     QVERIFY(!has(AttentionSide::a));
     QCOMPARE(table->item(1, 2)->text(), QStringLiteral("–"));
   }
 
-  void AClickOnAPicture_ChoosesItsHead() {
+  void ChoosesAHeadByMouse() {
     auto* grid = find<HeadGrid>("heads");
     const QRect cell = grid->visualRect(grid->model()->index(2, 1));
     QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, cell.center());
@@ -133,7 +133,7 @@ class AttentionPageTest : public QObject {
              QStringLiteral("Layer 2, head 1"));
   }
 
-  void ArrowKeys_ChooseAmongTheHeads() {
+  void ChoosesHeadsByArrowKeys() {
     auto* grid = find<HeadGrid>("heads");
     grid->setFocus();
     QTest::keyClick(grid, Qt::Key_Right);
@@ -143,7 +143,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(has(AttentionSide::a));
   }
 
-  void SwitchingHeadsQuickly_EndsWithTheLastOne() {
+  void ShowsTheLastOfManyHeads() {
     for (int layer = 0; layer < 3; ++layer) {
       for (int number = 0; number < 4; ++number) session().choose_head(layer, number);
     }
@@ -156,7 +156,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(has(AttentionSide::a));
   }
 
-  void Tokens_StandAlongTheAxesOfALargeMap() {
+  void LabelsTheAxesOfALargeMapWithTokens() {
     const QRectF labelled = map()->map_rect();
     const QRect alongside(
         QPoint(static_cast<int>(labelled.left()) - 60, static_cast<int>(labelled.top())),
@@ -171,17 +171,17 @@ class AttentionPageTest : public QObject {
     QVERIFY(map()->grab(alongside).toImage() != with);
   }
 
-  void PointingAtAPair_SaysTokensAndWeight() {
+  void ShowsTokensAndWeightOfAHoveredPair() {
     QTest::mouseMove(map(), at(3, 7));
     QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
     RowWeights row;
     head().side(AttentionSide::a).weights->row(3, row);
-    QVERIFY(explanation().contains(share_words(static_cast<double>(row.weights[7]))));
+    QVERIFY(explanation().contains(share_text(static_cast<double>(row.weights[7]))));
     const double score = head().side(AttentionSide::a).weights->score(3, 7);
     QVERIFY(explanation().contains(QStringLiteral("score %1").arg(QString::number(score, 'f', 2))));
   }
 
-  void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
+  void ShowsTheMassOfDraggedRows() {
     const auto alongside = [&](qint64 row) {
       return QPoint(static_cast<int>(map()->row_margin().center().x()), at(row, 0).y());
     };
@@ -197,7 +197,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(session().rows().empty());
   }
 
-  void AClick_KeepsThePairAndShowsItsRow() {
+  void SelectsAPairByMouse() {
     QTest::mouseClick(map(), Qt::LeftButton, {}, at(3, 7));
     QTest::mouseMove(map(), QPoint(2, 2));
     QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
@@ -210,7 +210,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(!map()->pinned_pair());
   }
 
-  void AGroup_IsChosenFromTheList() {
+  void ChoosesAGroupFromTheList() {
     QComboBox* rows = find<QComboBox>("rows");
     const int query = rows->findText(QStringLiteral("query"));
     QVERIFY(query > 0);
@@ -221,7 +221,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(rows->currentIndex(), query);
   }
 
-  void Tokens_AreChosenInTheTextByKeyboard() {
+  void SelectsTokensByKeyboard() {
     show_tab("Text");
     TokenText* text = find<TokenText>("token_text");
     text->setFocus();
@@ -232,7 +232,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(session().rows().empty());
   }
 
-  void AClickInTheText_ChoosesOneToken() {
+  void SelectsATokenByMouse() {
     show_tab("Text");
     TokenText* text = find<TokenText>("token_text");
     QTest::mouseClick(text->viewport(), Qt::LeftButton, {},
@@ -244,7 +244,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(std::abs(sum - 1) < 1e-5);
   }
 
-  void TheMostAttended_ComeFirst() {
+  void SortsAttendedTokens() {
     const QAbstractItemModel* listed = find<QTableView>("attended")->model();
     QVERIFY(listed->rowCount() > 10);
     double last = 1;
@@ -255,7 +255,7 @@ class AttentionPageTest : public QObject {
     }
   }
 
-  void TheDocumentAlone_IsListedAndSetsTheScales() {
+  void ListsAndScalesTheDocumentAlone() {
     session().choose_rows({{1, 9}});  // the query, which looks at itself
     QTRY_VERIFY(session().received().has_value());
     QComboBox* attended = find<QComboBox>("attended_group");
@@ -281,7 +281,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(find<charts::RunChart>("profile")->figure().series.size() == 1);
   }
 
-  void TheMeanOfALayersHeads_StandsBehindTheLast() {
+  void ShowsTheMeanOfALayerLast() {
     session().choose_head(2, session().dump()->info().heads);
     QTRY_VERIFY(has(AttentionSide::a));
     QVERIFY(page_->findChild<QLabel*>(QStringLiteral("head_title"))
@@ -296,7 +296,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(head().kept.has_value());
   }
 
-  void PatternsAndMaps_AreThereAgainOnAnotherPage() {
+  void RestoresPatternsAndMaps() {
     choose_second(QStringLiteral("Longformer"));
     set_second_window(7);
     find<QComboBox>("shown")->setCurrentIndex(3);
@@ -311,7 +311,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(!next.map(AttentionSide::a)->isVisible());
   }
 
-  void WithLargeText_TheMapsKeepTheirRoom() {
+  void KeepsTheSizeOfMapsInLargeText() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     page_->resize(920, 560);  // of a window of 1000 x 650
     QFont large = page_->font();
@@ -325,7 +325,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(page_->minimumSizeHint().width() <= next_to_the_rail);
   }
 
-  void ASecondPattern_StandsBesideTheFirst() {
+  void ShowsTwoPatterns() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QVERIFY(map(AttentionSide::b)->isVisible());
     QVERIFY(!map(AttentionSide::difference)->isVisible());
@@ -345,7 +345,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(session().received().has_value());
   }
 
-  void TheWindowOfB_ChangesItsWeights() {
+  void AppliesTheWindowOfB() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(head().kept.has_value());
     const double narrow = head().kept->all;
@@ -354,7 +354,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(head().kept->all > narrow);
   }
 
-  void GivingUpB_LeavesOneMap() {
+  void ShowsOneMapWithoutB() {
     choose_second(QStringLiteral("Full attention"));
     QTRY_VERIFY(has(AttentionSide::difference));
     choose_second({});
@@ -363,7 +363,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->source()->second()->title().isEmpty());
   }
 
-  void ZoomingOneMap_ZoomsTheOther() {
+  void ZoomsBothMaps() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(has(AttentionSide::b) && map()->is_settled());
     map()->setFocus();
@@ -377,14 +377,14 @@ class AttentionPageTest : public QObject {
     QCOMPARE(map(AttentionSide::b)->focus(), charts::MapFocus());
   }
 
-  void TheLogSwitch_ChangesTheColours() {
+  void ChangesColoursByTheLogSwitch() {
     const QImage before = map()->cells();
     find<QCheckBox>("log")->click();
     QTRY_VERIFY(map()->is_settled() && map()->cells() != before);
     QVERIFY(map()->scale().logarithmic);
   }
 
-  void ADumpOfOnesOwn_IsOpenedAndRemembered() {
+  void OpensAndRemembersADump() {
     const QString file = written(small_dump(), "mine.safetensors");
     page_->open_file(file);
     QTRY_COMPARE(session().file(), file);
@@ -393,7 +393,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(map()->tokens(), qint64{12});
   }
 
-  void ABrokenDump_IsSaidOnThePageAndChangesNothing() {
+  void RefusesABrokenDump() {
     DumpParts parts = small_dump();
     parts.tensors.erase("layer.0.k");
     page_->open_file(written(parts, "broken.safetensors"));
@@ -405,7 +405,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(map()->tokens(), qint64{93});
   }
 
-  void AHeadWithNaN_IsSaidInThePlaceOfItsMap() {
+  void ExplainsAHeadWithNan() {
     DumpParts parts = small_dump();
     parts.tensors["layer.0.q"].values[0] = NAN;
     page_->open_file(written(parts, "nan.safetensors"));
@@ -415,7 +415,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(has(AttentionSide::a));
   }
 
-  void TheTable_IsCopiedInTheFormAskedFor() {
+  void CopiesTheTable() {
     QVERIFY(page_->has_table());
     show_tab("Groups");
     page_->copy_table(report::TableFormat::csv);
@@ -431,7 +431,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(std::abs(query - 1) < 1e-5);
   }
 
-  void TheList_SaysWhereATokenIs_HoweverNarrowItIs() {
+  void ShowsPositionsInANarrowList() {
     const QTableView* table = find<QTableView>("attended");
     const QHeaderView& columns = *table->horizontalHeader();
     QVERIFY(!table->isColumnHidden(AttendedTokensModel::group));
@@ -446,7 +446,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(columns.sectionSize(AttendedTokensModel::token) > table->fontMetrics().height());
   }
 
-  void CopyInTheList_TakesEveryToken() {
+  void CopiesEveryTokenOfTheList() {
     QTableView* table = find<QTableView>("attended");
     table->setFocus();
     QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
@@ -455,7 +455,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(copied.contains(QStringLiteral("lighthouse\tdocument\t")));
   }
 
-  void TheFigure_IsWrittenInEveryForm() {
+  void WritesTheFigureInEveryFormat() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(has(AttentionSide::difference));
     QVERIFY(page_->has_figure());
@@ -475,7 +475,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(dialog.isNull());
   }
 
-  void TheFigure_DoesNotReplaceTheDump() {
+  void RefusesToReplaceTheDump() {
     const QString file = folder_.filePath(QStringLiteral("dump.svg"));
     QVERIFY(QFile::copy(QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors"),
                         file));
@@ -492,7 +492,7 @@ class AttentionPageTest : public QObject {
     delete dialog;
   }
 
-  void TheFigure_ComesInEveryForm_AndInNoOther() {
+  void RefusesOtherFormatsOfFigures() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QTRY_VERIFY(has(AttentionSide::difference));
     const charts::Printable what = charts::printable(page_->figure());
@@ -513,7 +513,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(refused.error().message.find("do not fit 30 mm") != std::string::npos);
   }
 
-  void Run_BenchmarksTheProblemOfTheDump() {
+  void OffersARunOfTheProblem() {
     choose_second(QStringLiteral("Sparse asymmetric"));
     QSignalSpy requested(page_.get(), &Page::run_requested);
     page_->run();
@@ -523,10 +523,10 @@ class AttentionPageTest : public QObject {
     QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
     QVERIFY(text.find("\"sparse/segment\"") != std::string::npos);
     QVERIFY(text.find("\"heads\": 4") != std::string::npos);
-    QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
+    QVERIFY(page_->run_text().startsWith(QStringLiteral("New run")));
   }
 
-  void WordsOfTheField_AreExplainedWhereTheyStand() {
+  void ExplainsTerms() {
     int explained = 0;
     for (const QLabel* label : page_->findChildren<QLabel*>()) {
       if (!label->buddy()) continue;
@@ -537,7 +537,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(explained, 5);  // A, B, heads, rows, attended tokens
   }
 
-  void WithLargeTextInASmallWindow_EveryTabOfTheNumbersIsInSight() {
+  void ShowsEveryTabInLargeText() {
     page_->resize(920, 560);  // of a window of 1000 x 650
     QFont large = page_->font();
     large.setPointSizeF(2 * large.pointSizeF());
@@ -549,7 +549,7 @@ class AttentionPageTest : public QObject {
     for (const auto* arrow : tabs->findChildren<QToolButton*>()) QVERIFY(!arrow->isVisible());
   }
 
-  void RegionsOfADocument_TakeTheMapsPlaceUntilADumpIsOpened() {
+  void ShowsRegionsUntilADumpIsOpened() {
     const tests::RegionsFile regions;
     const QString file = folder_.filePath(QStringLiteral("regions.safetensors"));
     QVERIFY(regions.write(file.toStdString()));
@@ -569,7 +569,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->source()->heads()->isVisible());
   }
 
-  void ADamagedFileOfRegions_IsToldAndNothingIsShown() {
+  void RefusesADamagedFileOfRegions() {
     tests::RegionsFile regions;
     regions.counted[0] = 1000;
     const QString file = folder_.filePath(QStringLiteral("damaged.safetensors"));

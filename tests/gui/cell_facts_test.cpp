@@ -41,7 +41,7 @@ class CellFactsTest : public QObject {
 
  private Q_SLOTS:
 
-  void BehindATime_IsItsInterval_AndWhatDisturbedIt() {
+  void ShowsIntervalAndDisturbances() {
     report::Table table = table_at(64);
     QVERIFY(cell_tip(table.rows[2], Quantity::time)
                 .startsWith(QStringLiteral("95 % interval: 2.35 ms to 2.47 ms; 10 samples in 2")));
@@ -49,7 +49,7 @@ class CellFactsTest : public QObject {
     QVERIFY(cell_tip(table.rows[2], Quantity::time).contains(QStringLiteral("; 1 of 10 samples")));
   }
 
-  void BehindACellWithoutATime_IsTheReason_WhateverTheTableShows() {
+  void ExplainsACellWithoutATime() {
     const report::Table table = table_at(8192);
     for (const Quantity quantity :
          {Quantity::time, Quantity::memory, Quantity::ratio, Quantity::limit, Quantity::error}) {
@@ -58,7 +58,7 @@ class CellFactsTest : public QObject {
     }
   }
 
-  void ADamagedCell_HasTheWayOut_AndNoValue() {
+  void ExplainsADamagedCell() {
     report::Table table = table_at(64);
     table.rows[1].cell.damaged = true;
     for (const Quantity quantity : {Quantity::time, Quantity::memory, Quantity::ratio,
@@ -69,7 +69,7 @@ class CellFactsTest : public QObject {
     QVERIFY(cell_facts(table, table.rows[1]).sections.empty());
   }
 
-  void WhatARatioSays_IsInTheWordsOfTheTables() {
+  void ExplainsARatio() {
     using enum statistics::Verdict;
     report::Table table = table_at(64);
     table.baseline = table.rows[1].cell.cell.contender.id();
@@ -94,7 +94,7 @@ class CellFactsTest : public QObject {
     }
   }
 
-  void ACellThatDrifted_IsMarked_AndItsTipSaysHow() {
+  void ExplainsDrift() {
     report::Table table = table_at(64);
     table.rows[2].drift = {.change = 0.031, .is_flagged = true};
     table.rows[2].ratio_drifted = false;
@@ -104,7 +104,7 @@ class CellFactsTest : public QObject {
     QVERIFY2(tip.contains(QStringLiteral("drifted by +3.1 % over its heat")), qPrintable(tip));
   }
 
-  void BehindExecutedWorkErrorAndShareOfTheLimit_IsWhatTheyAreMeasuredBy() {
+  void ExplainsExecutedWorkErrorAndShareOfTheLimit() {
     report::Table table = table_at(64);
     report::Row& row = table.rows[2];
     const QString executed = cell_tip(row, Quantity::executed);
@@ -114,7 +114,7 @@ class CellFactsTest : public QObject {
     QVERIFY(cell_tip(row, Quantity::error).contains(QStringLiteral("float64 reference")));
     row.limit_ms = 1.2;
     QCOMPARE(cell_tip(row, Quantity::limit),
-             QStringLiteral("The machine's ceilings allow 1.20 ms a call"));
+             QStringLiteral("The machine's ceilings allow 1.20 ms per call"));
   }
 };
 

@@ -43,23 +43,23 @@ class CellPanelTest : public QObject {
     panel_.reset();
   }
 
-  void WithoutACell_ItSaysHowToChooseOne() {
-    QVERIFY(panel_->text().contains(QStringLiteral("Choose one in the table")));
+  void ExplainsHowToChooseACell() {
+    QVERIFY(panel_->text().contains(QStringLiteral("Choose a cell in the table")));
     QVERIFY(panel_->samples()->page().empty());
     QVERIFY(panel_->command().isEmpty());
   }
 
-  void AMeasuredCell_HasEverySection() {
+  void ShowsEverySectionOfAMeasuredCell() {
     panel_->show_cell(run_, 2);
     const QString text = panel_->text();
     for (const char* part :
          {"sparse/segment/4", "64 tokens", "95 % interval", "10 in 2 placements of 1 process",
-          "round by round", "While it was measured", "3.0e-07", "2.5e-06", "Requested", "Reserved",
+          "round by round", "Measurement conditions", "3.0e-07", "2.5e-06", "Requested", "Reserved",
           "Per document", "GFLOP, 1.95x", "Outliers: 0 of 10"})
       QVERIFY2(text.contains(QLatin1String(part)), part);
   }
 
-  void ACellThatDidNotFit_SaysWhyAndHasNoTimes() {
+  void ExplainsACellOutOfMemory() {
     panel_->show_cell(run_, 3);
     const auto* status = panel_->findChild<QLabel*>(QStringLiteral("cell_status"));
     QVERIFY(status->isVisible());
@@ -69,7 +69,7 @@ class CellPanelTest : public QObject {
     QVERIFY(!panel_->command().isEmpty());
   }
 
-  void ADamagedCell_ShowsNoValues() {
+  void HidesTheValuesOfADamagedCell() {
     auto damaged = std::make_shared<RunSnapshot>(*run_);
     damaged->table.rows[2].cell.damaged = true;
     panel_->show_cell(damaged, 2);
@@ -77,7 +77,7 @@ class CellPanelTest : public QObject {
     QVERIFY(!panel_->text().contains(QStringLiteral("GFLOP")));
   }
 
-  void TheCommand_IsCopied() {
+  void CopiesTheCommand() {
     panel_->show_cell(run_, 2);
     QTest::mouseClick(panel_->findChild<QPushButton*>(QStringLiteral("copy_command")),
                       Qt::LeftButton);
@@ -88,7 +88,7 @@ class CellPanelTest : public QObject {
     QVERIFY(command.contains(QStringLiteral("--db ")));
   }
 
-  void EverySample_StandsByItself_InTheOrderOfPlacements() {
+  void PlotsSamplesByPlacement() {
     panel_->show_cell(run_, 2);
     const charts::ChartDrawing& drawing = panel_->samples()->drawing();
     QCOMPARE(drawing.series().size(), std::size_t{1});
@@ -104,7 +104,7 @@ class CellPanelTest : public QObject {
     QVERIFY(drawing.ceilings().front().text.startsWith(QStringLiteral("median ")));
   }
 
-  void Outliers_AreASeriesOfTheirOwn() {
+  void PlotsOutliersAsASeries() {
     auto odd = std::make_shared<RunSnapshot>(*run_);
     odd->table.rows[2].cell.outliers[3] = true;
     panel_->show_cell(odd, 2);
@@ -114,7 +114,7 @@ class CellPanelTest : public QObject {
     QVERIFY(series.back().points.front().text.contains(QStringLiteral("outlier")));
   }
 
-  void Samples_AreReadByMouseAndByKeyboard() {
+  void ReadsSamplesByMouseAndKeyboard() {
     panel_->show_cell(run_, 2);
     charts::RunChart* chart = panel_->samples();
     const auto& points = chart->drawing().series().front().points;
@@ -129,7 +129,7 @@ class CellPanelTest : public QObject {
     QCOMPARE(chart->accessibleDescription(), chart->current_value());
   }
 
-  void VeryManySamples_AreThinnedButKeepTheirOutliers() {
+  void ThinsManySamplesExceptOutliers() {
     auto many = std::make_shared<RunSnapshot>(*run_);
     report::Row& row = many->table.rows[2];
     const Sample sample = row.cell.cell.samples.front();

@@ -42,7 +42,7 @@ bool shoot_views(const report::Table& table, const QString& folder, const QStrin
     chart.set_figure(*figure);
     chart.resize(QSize(620, 520).expandedTo(chart.minimumSizeHint()));
     chart.show();
-    saved = save(chart, folder + QStringLiteral("/chart-") + words(view.key) + suffix) && saved;
+    saved = save(chart, folder + QStringLiteral("/chart-") + qstring(view.key) + suffix) && saved;
     if (view.y != report::YAxis::time) continue;
     for (int i = 0; i < 3; ++i) QTest::keyClick(&chart, Qt::Key_Plus);
     saved = save(chart, folder + QStringLiteral("/chart-zoomed") + suffix) && saved;

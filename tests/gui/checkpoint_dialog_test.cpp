@@ -90,14 +90,14 @@ class CheckpointDialogTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void ItsShortcutOpensTheDialog_AndStandsInTheListOfShortcuts() {
+  void OpensByItsShortcut() {
     QTest::keyClick(page_.get(), Qt::Key_K, Qt::ControlModifier);
     QVERIFY(dialog() != nullptr);
     QCOMPARE(checkpoint_action()->shortcut(), QKeySequence(QStringLiteral("Ctrl+K")));
     QVERIFY(page_->findChild<QToolButton*>(QStringLiteral("open_checkpoint"))->isVisible());
   }
 
-  void WithoutFolderAndQuery_NothingCanBeComputed() {
+  void RequiresFolderAndQuery() {
     checkpoint_action()->trigger();
     QVERIFY(!compute()->isEnabled());
     folder()->setText(QStringLiteral("/models/mini"));
@@ -106,7 +106,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(compute()->isEnabled());
   }
 
-  void WhatIsComputed_IsOpenedAsAnyDump() {
+  void OpensTheComputedDump() {
     open_with(QStringLiteral("how tall"));
     compute()->click();
     QTRY_VERIFY(page_->session().file().startsWith(CheckpointInspection::folder()));
@@ -116,7 +116,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(!requested().contains(QStringLiteral("--pattern")));
   }
 
-  void AChosenPattern_IsAskedForWithItsWindow() {
+  void PassesPatternAndWindow() {
     CheckpointDialog* asking = open_with(QStringLiteral("how tall"));
     asking->findChild<PatternPicker*>()->choose(QStringLiteral("Sparse asymmetric"));
     asking->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(16);
@@ -125,7 +125,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(requested().contains(QStringLiteral("/pattern.json\n--window=16\n")));
   }
 
-  void ARefusal_IsSaidInTheDialog_WhichStaysOpen() {
+  void ShowsARefusal() {
     CheckpointDialog* asking = open_with(QStringLiteral("refused"));
     compute()->click();
     QTRY_VERIFY(problem().contains(QStringLiteral("no model's configuration")));
@@ -135,7 +135,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(problem().isEmpty());
   }
 
-  void WhileItComputes_ItCanBeGivenUp() {
+  void Cancels() {
     CheckpointDialog* asking = open_with(QStringLiteral("wait"));
     compute()->click();
     QVERIFY(asking->findChild<QProgressBar*>()->isVisible());
@@ -147,7 +147,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(page_->session().file().isEmpty());
   }
 
-  void WhatWasTyped_IsThereTheNextTime() {
+  void RestoresTheFields() {
     open_with(QStringLiteral("how tall"));
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
@@ -157,7 +157,7 @@ class CheckpointDialogTest : public QObject {
     QCOMPARE(document()->toPlainText(), QStringLiteral("a tall tower"));
   }
 
-  void ADocument_CanBeReadFromAFile() {
+  void ReadsADocumentFromAFile() {
     QFile file(folder_.filePath(QStringLiteral("page.txt")));
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("a page");
@@ -169,7 +169,7 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(problem().contains(QStringLiteral("there is no document")));
   }
 
-  void AComparison_GivesItsPairs_AndAPatternStandsBesideTheFirst() {
+  void ComparesTwoPatternsOfPairs() {
     const QString file = write("differences.json", R"([
         {"run": "sparse-4", "query": "q1", "text": "how tall", "rbo": 0.5, "tau": null, "difference": -0.1,
          "moved": [{"document": "d1", "from": 1, "to": 7, "text": "a tower"},
@@ -198,7 +198,7 @@ class CheckpointDialogTest : public QObject {
     QCOMPARE(pairs->currentIndex(), 1);
   }
 
-  void AComparisonWithoutTexts_IsRefusedWithTheMend() {
+  void RefusesAComparisonWithoutTexts() {
     open_with(QStringLiteral("any"));
     dialog()->open_comparison(write("bare.json", R"([{"run": "a", "query": "q", "rbo": 1,
         "tau": null, "difference": null, "moved": []}])"));
@@ -208,7 +208,7 @@ class CheckpointDialogTest : public QObject {
     QCOMPARE(query()->text(), QStringLiteral("any"));
   }
 
-  void OnlyTheNewestDumpsAreKept() {
+  void KeepsOnlyTheNewestDumps() {
     for (int i = 0; i < CheckpointInspection::most_dumps + 2; ++i) {
       open_with(QStringLiteral("how tall"));
       compute()->click();

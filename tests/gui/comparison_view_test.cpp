@@ -42,8 +42,8 @@ class ComparisonViewTest : public QObject {
       if (!store.add_heat(b, heat)) qFatal("the heat was not stored");
     }
     auto snapshot = std::make_shared<ComparisonSnapshot>();
-    snapshot->uuid_a = words(a.uuid);
-    snapshot->uuid_b = words(b.uuid);
+    snapshot->uuid_a = qstring(a.uuid);
+    snapshot->uuid_b = qstring(b.uuid);
     snapshot->comparison = report::compare_runs(store, store.find_run(a.uuid).value(), store,
                                                 store.find_run(b.uuid).value())
                                .value();
@@ -63,7 +63,7 @@ class ComparisonViewTest : public QObject {
     view_->show();
   }
 
-  void TheModel_KeepsQtsRules() {
+  void FollowsTheRulesOfItemModels() {
     ComparisonModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_comparison(made_up({64, 128}));
@@ -72,7 +72,7 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void EverySharedCell_HasItsVerdict() {
+  void ListsSharedCellsWithVerdicts() {
     view_->show_comparison(made_up({64, 128}));
     QCOMPARE(table()->model()->rowCount(), 6);
     QCOMPARE(text(0, ComparisonModel::contender), QStringLiteral("full/dense"));
@@ -83,7 +83,7 @@ class ComparisonViewTest : public QObject {
     QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
   }
 
-  void TheRatios_AreAChart_ThatIsExported() {
+  void ExportsTheChartOfRatios() {
     view_->show_comparison(made_up({64, 128}));
     const report::Figure& figure = view_->chart()->figure();
     QCOMPARE(figure.series.size(), std::size_t{3});
@@ -98,7 +98,7 @@ class ComparisonViewTest : public QObject {
     QVERIFY(!view_->has_figure() && !view_->chart()->isVisible());
   }
 
-  void OnlyDifferences_LeavesTheOthersOut_ByKeyboard() {
+  void ShowsOnlyDifferencesByKeyboard() {
     view_->show_comparison(made_up({64, 128}));
     auto* only = view_->findChild<QCheckBox*>(QStringLiteral("comparison_only"));
     only->setFocus();
@@ -108,13 +108,13 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(table()->model()->rowCount(), 6);
   }
 
-  void AClickOnARatioHeader_SortsByTheNumber() {
+  void SortsByRatio() {
     view_->show_comparison(made_up({64, 128}));
     table()->sortByColumn(ComparisonModel::ratio, Qt::DescendingOrder);
     QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
   }
 
-  void Swap_AsksForTheTwoExchanged() {
+  void SwapsTheRuns() {
     const ComparisonPointer shown = made_up({64});
     view_->show_comparison(shown);
     const QSignalSpy requested(view_.get(), &ComparisonView::swap_requested);
@@ -125,14 +125,14 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(requested[0][1].toString(), shown->uuid_a);
   }
 
-  void RunsWithoutASharedCell_SayWhatToDo() {
+  void ExplainsRunsWithoutASharedCell() {
     view_->show_comparison(made_up({512}));
     QCOMPARE(table()->model()->rowCount(), 0);
     const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
     QVERIFY(notes->text().contains(QStringLiteral("Choose runs of the same sweep")));
   }
 
-  void TwoChosenRuns_AreComparedByKeyboard_AndEscapeGoesBack() {
+  void ComparesTwoRunsByKeyboard() {
     const std::string database = folder_->filePath(QStringLiteral("both.db")).toStdString();
     {
       Store store = open_store(database);
@@ -159,7 +159,7 @@ class ComparisonViewTest : public QObject {
     QVERIFY(window.compare()->run_view()->isVisible());
   }
 
-  void TheTable_IsCopiedInEveryForm() {
+  void CopiesTheTableInEveryFormat() {
     view_->show_comparison(made_up({64, 128}));
     view_->copy_table(report::TableFormat::csv);
     QCOMPARE(QApplication::clipboard()->text().count(QStringLiteral("\r\n")), 7);

@@ -64,7 +64,7 @@ class DamagedRunTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void ADamagedCell_HasNoValueInTableChartAndClipboard() {
+  void HidesTheValueOfADamagedCell() {
     constexpr int row = 4;  // full/sdpa at 128 tokens
     double time_ns = 0;
     {
@@ -106,7 +106,7 @@ class DamagedRunTest : public QObject {
     QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("damaged")));
   }
 
-  void ARunWhoseStartIsDamaged_IsMarkedWhereItIsShown_AndNamedWithTheWayOut() {
+  void MarksARunWithADamagedStart() {
     {
       Store store = open_store(database().toStdString());
       (void)add_done_run(store, "made-up", {64});

@@ -61,7 +61,7 @@ class FigureDialogTest : public QObject {
   void init() { QSettings().remove(QStringLiteral("figure")); }
   void cleanup() { dialog_.reset(); }
 
-  void WhatIsWritten_IsByteForByteWhatPlotWrites() {
+  void WritesTheSameBytesAsPlot() {
     charts::FigureOptions shown;
     shown.contenders = table().contenders;
     shown.intervals = false;
@@ -112,7 +112,7 @@ class FigureDialogTest : public QObject {
     }
   }
 
-  void ThePreview_HasThePagesProportions() {
+  void PreviewsThePage() {
     open(charts::printable(figure()));
     QTRY_VERIFY(!dialog_->preview()->image().isNull());
     find<QCheckBox>("own_height")->setChecked(true);
@@ -122,14 +122,14 @@ class FigureDialogTest : public QObject {
     QVERIFY(std::abs(size.width() - size.height()) <= 1);
   }
 
-  void APageTooLow_IsSaidWithTheHeightItTakes() {
+  void RefusesAPageThatIsTooLow() {
     open(charts::printable(figure()));
     find<QCheckBox>("own_height")->setChecked(true);
     find<QDoubleSpinBox>("height")->setValue(20);
     QTRY_VERIFY(dialog_->message().contains(QStringLiteral("it takes")));
   }
 
-  void ExistingFiles_AreReplacedOnlyAfterAskingWithTheirNames() {
+  void ConfirmsReplacingExistingFiles() {
     open(charts::printable(figure()));
     name_file("old.pdf");
     find<QCheckBox>("csv")->setChecked(true);
@@ -157,7 +157,7 @@ class FigureDialogTest : public QObject {
     QVERIFY(bytes("old.pdf").startsWith("%PDF"));
   }
 
-  void AnUnwritableFile_KeepsTheDialogOpenWithTheSentence() {
+  void StaysOpenAfterAWriteError() {
     open(charts::printable(figure()));
     name_file("no/such/f.pdf");
     QTest::keyClick(dialog_.get(), Qt::Key_Return);
@@ -166,7 +166,7 @@ class FigureDialogTest : public QObject {
     QVERIFY(dialog_->isVisible());
   }
 
-  void TheDatabase_IsNotReplaced_WhateverItsName() {
+  void RefusesToReplaceTheDatabase() {
     const std::filesystem::path database = path("runs.svg").toStdString();
     {
       Store store = open_store(database);
@@ -183,7 +183,7 @@ class FigureDialogTest : public QObject {
     QCOMPARE(bytes("runs.svg"), before);
   }
 
-  void TheChoices_AreThereAgainNextTime() {
+  void RestoresTheChoices() {
     open(charts::printable(figure()));
     find<QComboBox>("venue")->setCurrentIndex(3);
     find<QDoubleSpinBox>("width")->setValue(101.5);
@@ -196,14 +196,14 @@ class FigureDialogTest : public QObject {
     QVERIFY(dialog_->file().endsWith(QStringLiteral(".svg")));
   }
 
-  void ADarkWindow_StillExportsLight() {
+  void ExportsLightFromADarkWindow() {
     charts::FigureOptions shown;
     shown.theme = charts::ChartTheme::dark;
     open(charts::printable(figure()), shown);
     QCOMPARE(dialog_->options().theme, charts::ChartTheme::light);
   }
 
-  void MasksAndPanels_HaveTheSameDialog() {
+  void ExportsMasksAndPanels() {
     const auto pattern = find_pattern("full");
     QVERIFY(pattern.has_value());
     LayoutItem item;
@@ -221,7 +221,7 @@ class FigureDialogTest : public QObject {
     QTRY_VERIFY(!dialog_->preview()->image().isNull());
   }
 
-  void TheSamePdf_HasTheSameBytesInEveryProcess() {
+  void WritesReproduciblePdf() {
     for (const char* name : {"one.pdf", "other.pdf"}) {
       QProcess plot;
       plot.start(QStringLiteral(REAL_ATTNSCOPE),
@@ -234,7 +234,7 @@ class FigureDialogTest : public QObject {
     QCOMPARE(bytes("one.pdf"), bytes("other.pdf"));
   }
 
-  void EveryChoice_IsReachedByTheKeyboardAndHasAName() {
+  void NamesEveryControlAndReachesItByTab() {
     open(charts::printable(figure()));
     find<QComboBox>("venue")->setFocus();
     QStringList reached;

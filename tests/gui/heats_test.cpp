@@ -81,7 +81,7 @@ class HeatsTest : public QObject {
   }
   void cleanup() { store_.reset(); }
 
-  void HeatsOfTheStoredPlan_AreKnownBeforeAnyIsMeasured() {
+  void ListsTheHeatsOfThePlan() {
     begin(true);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QVERIFY(heats);
@@ -90,7 +90,7 @@ class HeatsTest : public QObject {
     for (const HeatEntry& heat : heats->heats) QCOMPARE(heat.state, HeatState::waiting);
   }
 
-  void TheFirstThatIsNotDone_IsTheOneBeingMeasured() {
+  void MarksTheHeatBeingMeasured() {
     begin(true);
     add_heat(64);
     tell("128 tokens, sparse/segment/4");
@@ -101,7 +101,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[2].state, HeatState::waiting);
   }
 
-  void CeilingsAreNoHeat_AndARunThatIsPausedOrWaitsHasNoneRunning() {
+  void MarksNoHeatOfAPausedRun() {
     begin(true);
     tell("ceilings of this machine");
     HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -117,7 +117,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[0].state, HeatState::running);
   }
 
-  void AHeat_HasTheWorstOfItsCells() {
+  void GivesAHeatTheWorstStateOfItsCells() {
     begin(true);
     add_heat(64, CellStatus::oom);
     add_heat(128, CellStatus::wrong);
@@ -129,7 +129,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[2].state, HeatState::done);
   }
 
-  void NothingNew_IsTheSnapshotBefore() {
+  void ReusesTheSnapshotWithoutChanges() {
     begin(true);
     add_heat(64);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -138,7 +138,7 @@ class HeatsTest : public QObject {
     QVERIFY(read_heats(*store_, entry(), heats) != heats);
   }
 
-  void WithoutAPlan_HeatsAreCounted() {
+  void CountsHeatsWithoutAPlan() {
     begin(false);
     add_heat(64);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -147,7 +147,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[1].state, HeatState::waiting);
   }
 
-  void TheModel_ChangesSingleRowsOfOneRun() {
+  void ChangesSingleRows() {
     HeatsModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_heats(with_states({HeatState::running, HeatState::waiting}));
@@ -164,7 +164,7 @@ class HeatsTest : public QObject {
     QCOMPARE(reset.count(), 1);
   }
 
-  void EveryState_IsDrawnItsOwnWayWithoutColour() {
+  void DrawsStatesWithoutColour() {
     std::vector<QImage> drawn;
     for (int state = 0; state < heat_states; ++state) {
       QImage image(24, 24, QImage::Format_RGB32);
@@ -179,7 +179,7 @@ class HeatsTest : public QObject {
     }
   }
 
-  void TheView_IsMovedThroughByKeysAndSaysTheHeat() {
+  void MovesThroughHeatsByKeys() {
     HeatsModel model;
     HeatsView view(&model);
     view.resize(400, 60);
@@ -203,7 +203,7 @@ class HeatsTest : public QObject {
     QVERIFY(chosen.last().front().toString().startsWith(QStringLiteral("Heat 200 of 200")));
   }
 
-  void TheLegend_CountsInWords() {
+  void CountsStatesInTheLegend() {
     HeatsModel model;
     const HeatsLegend legend(&model);
     model.set_heats(with_states({HeatState::done, HeatState::crashed, HeatState::waiting}));
@@ -211,7 +211,7 @@ class HeatsTest : public QObject {
     QCOMPARE(legend.accessibleName(), legend.text());
   }
 
-  void TheStrip_HasNoHeatsOfAnotherRun() {
+  void ShowsOnlyTheHeatsOfItsRun() {
     begin(true);
     ProgressStrip strip;
     const RunEntry live = entry();
@@ -226,7 +226,7 @@ class HeatsTest : public QObject {
     QVERIFY(!strip.heats_action()->isEnabled());
   }
 
-  void WhatGoesOnBeyondTheGuess_HasNoSecondsLeft() {
+  void ShowsNoNegativeRemainingTime() {
     begin(true);
     ProgressStrip strip;
     RunEntry live = entry();
@@ -238,7 +238,7 @@ class HeatsTest : public QObject {
     }
   }
 
-  void TheBar_MovesWithinAHeatAndNeverBack() {
+  void NeverMovesTheBarBack() {
     begin(true);
     ProgressStrip strip;
     const auto* bar = strip.findChild<QProgressBar*>();
@@ -257,7 +257,7 @@ class HeatsTest : public QObject {
     QCOMPARE(share_at(540, 0), 1000);
   }
 
-  void PauseAndContinue_FollowWhatTheRunTells() {
+  void FollowsPausesOfTheRun() {
     begin(true);
     ProgressStrip strip;
     tell("64 tokens");

@@ -60,11 +60,7 @@ class KeptStateTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void Settings_LieUnderTheProgramsName() {
-    QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
-  }
-
-  void SizesAreThoseThatWereDraggedTo() {
+  void RestoresSizes() {
     const auto first = splitter();
     QVERIFY(QTest::qWaitForWindowExposed(first.get()));
     QSplitterHandle* handle = first->handle(1);
@@ -76,7 +72,7 @@ class KeptStateTest : public QObject {
     QCOMPARE(splitter()->sizes(), first->sizes());
   }
 
-  void OnlyWhatAPersonChoosesIsKept() {
+  void StoresOnlyChoicesOfTheUser() {
     const auto box = [] {
       auto made = std::make_unique<QComboBox>();
       made->setObjectName(QStringLiteral("three"));
@@ -95,7 +91,7 @@ class KeptStateTest : public QObject {
     QCOMPARE(box()->currentIndex(), 0);
   }
 
-  void TheRunThatWasLookedAt_IsShownAgain() {
+  void RestoresTheChosenRun() {
     QString older;
     {
       Store store = open_store(database());
@@ -112,7 +108,7 @@ class KeptStateTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(view->run() && view->run()->request.uuid == older, patience_ms);
   }
 
-  void ARunThatIsGone_GivesWayToTheNewest() {
+  void ShowsTheNewestRunInPlaceOfARemovedRun() {
     QSettings().setValue(QStringLiteral("compare/chosen"),
                          QVariantMap{{QStringLiteral("run"), QStringLiteral("gone")}});
     QString newest;
@@ -124,7 +120,7 @@ class KeptStateTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(list()->chosen(), newest, patience_ms);
   }
 
-  void ThePattern_ItsWindowAndItsLengths_AreShownAgain() {
+  void RestoresPatternWindowAndLengths() {
     open_window();
     window_->show_page(MainWindow::patterns_page);
     PatternsPage* page = window_->patterns();
@@ -142,7 +138,7 @@ class KeptStateTest : public QObject {
     QVERIFY(!editor.undo_stack().canUndo());
   }
 
-  void TheHead_IsShownAgain() {
+  void RestoresTheHead() {
     open_window();
     window_->show_page(MainWindow::attention_page);
     AttentionSession& session = window_->attention()->session();
@@ -156,7 +152,7 @@ class KeptStateTest : public QObject {
         patience_ms);
   }
 
-  void ADumpThatDoesNotFit_LeavesTheKeptOneToBeShown() {
+  void KeepsTheDumpAfterARefusedOne() {
     const auto kept = QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors");
     QSettings().setValue(QStringLiteral("attention/chosen"),
                          QVariantMap{{QStringLiteral("file"), kept},
@@ -173,7 +169,7 @@ class KeptStateTest : public QObject {
     QCOMPARE(page->chosen().value(QStringLiteral("file")).toString(), kept);
   }
 
-  void ADatabaseThatDoesNotOpen_IsNotTheNextStarts() {
+  void ForgetsADatabaseThatDoesNotOpen() {
     QSettings().setValue(QStringLiteral("window/database"), QStringLiteral("/mine.db"));
     QFile foreign(QString::fromStdString(database().string()));
     QVERIFY(foreign.open(QIODevice::WriteOnly) && foreign.write(QByteArray(8192, 'x')) > 0);
@@ -185,7 +181,7 @@ class KeptStateTest : public QObject {
              QStringLiteral("/mine.db"));
   }
 
-  void ARunFileOfTheCommandLine_IsNotTheNextStarts() {
+  void ForgetsARunFileOfTheCommandLine() {
     const std::filesystem::path file = folder_->filePath(QStringLiteral("run.attn")).toStdString();
     {
       Store store = open_store(database());
@@ -197,11 +193,11 @@ class KeptStateTest : public QObject {
     QVERIFY(!QSettings().contains(QStringLiteral("window/database")));
   }
 
-  void Settings_LieInAFolderOfTheProgramsName() {
+  void StoresSettingsUnderTheNameOfTheProgram() {
     QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
   }
 
-  void NonsenseInTheSettings_LeavesTheDefaults() {
+  void IgnoresInvalidSettings() {
     QSettings().setValue(QStringLiteral("patterns/chosen"),
                          QVariantMap{{QStringLiteral("pattern"), QStringLiteral("nowhere")},
                                      {QStringLiteral("window"), QStringLiteral("-3")},

@@ -28,7 +28,7 @@ class Holder {
     process_.start(QStringLiteral(HOLD_LOCK),
                    {QString::fromStdString(database.string()), QLatin1String(what)});
   }
-  ~Holder() { let_go(); }
+  ~Holder() { release(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
@@ -37,7 +37,7 @@ class Holder {
            (held_ = held_ || (process_.waitForReadyRead(patience_ms) &&
                               process_.readAllStandardOutput() == "held\n"));
   }
-  void let_go() {
+  void release() {
     process_.closeWriteChannel();
     process_.waitForFinished(patience_ms);
   }
@@ -72,7 +72,7 @@ class LockedDatabaseTest : public QObject {
     QVERIFY(store.export_runs({run}, exported()).has_value());
   }
 
-  void AWindowOnALockedDatabase_AnswersMeanwhileAndOpensByItself() {
+  void OpensOnceTheLockIsReleased() {
     Holder holder(database(), "everything");
     QVERIFY(holder.holds());
     MainWindow window({.database = database()});
@@ -97,18 +97,18 @@ class LockedDatabaseTest : public QObject {
     QVERIFY(holder.holds());
     QVERIFY(!window.runs().is_known());
 
-    holder.let_go();
+    holder.release();
     QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 1, patience_ms);
     QTRY_VERIFY(!page->messages()->isVisible());
     QTRY_VERIFY(page->run_view()->run() != nullptr);
   }
 
-  void ARemovalDuringALock_WaitsAndIsDone() {
+  void RemovesAfterTheLock() {
     StoreThread store(database());
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     Heard waiting(store.reader(), &StoreReader::waiting);
-    Heard waited(store.reader(), &StoreReader::waited);
+    Heard waited(store.reader(), &StoreReader::lock_released);
     Heard failed(store.reader(), &StoreReader::failed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
@@ -118,14 +118,14 @@ class LockedDatabaseTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(model.rowCount(), 1);
     QCOMPARE(waited.count(), 0);
-    holder.let_go();
+    holder.release();
     QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
     QTRY_COMPARE(waited.count(), 1);
     QCOMPARE(failed.count(), 0);
     QCOMPARE(waiting.count(), 1);
   }
 
-  void ANoteTypedDuringALock_KeepsTheWindowOpenUntilItIsStored() {
+  void StaysOpenUntilANoteIsStored() {
     MainWindow window({.database = database()});
     window.show();
     QTRY_VERIFY_WITH_TIMEOUT(window.compare()->run_view()->run() != nullptr, patience_ms);
@@ -137,14 +137,14 @@ class LockedDatabaseTest : public QObject {
     QTest::keyClicks(note, QStringLiteral("noisy"));
     QVERIFY(!window.close());
     QVERIFY(window.isVisible());
-    QVERIFY(window.compare()->messages()->fix_button()->text().startsWith("Go on without"));
+    QVERIFY(window.compare()->messages()->fix_button()->text().startsWith("Continue without"));
     QCOMPARE(note->toPlainText(), QStringLiteral("noisy"));
-    holder.let_go();
+    holder.release();
     QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), patience_ms);
     QCOMPARE(open_store(database()).find_run("1")->note, std::string("noisy"));
   }
 
-  void RequestsDuringALock_KeepTheirOrder() {
+  void KeepsTheOrderOfRequests() {
     StoreThread store(database());
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
@@ -158,20 +158,20 @@ class LockedDatabaseTest : public QObject {
     store.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
     QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
     QCOMPARE(succeeded.count(), 0);
-    holder.let_go();
+    holder.release();
     QTRY_COMPARE_WITH_TIMEOUT(succeeded.count(), 1, patience_ms);
     QVERIFY2(std::get<0>(succeeded.all().front()).startsWith(QStringLiteral("Imported 1 run")),
              qPrintable(std::get<0>(succeeded.all().front())));
     QTRY_COMPARE(model.rowCount(), 1);
   }
 
-  void ARequestThatWaitedTooLong_IsToldInOneSentenceAndChangesNothing() {
+  void ReportsARequestThatTimedOut() {
     StoreThread store(database());
     store.reader()->set_most_tries(2);
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     Heard failed(store.reader(), &StoreReader::failed);
-    Heard waited(store.reader(), &StoreReader::waited);
+    Heard waited(store.reader(), &StoreReader::lock_released);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
@@ -181,19 +181,19 @@ class LockedDatabaseTest : public QObject {
     QVERIFY(std::get<0>(failed.all().front()).contains(QStringLiteral("is locked by")));
     QTRY_COMPARE(waited.count(), 1);
     QCOMPARE(model.rowCount(), 1);
-    holder.let_go();
+    holder.release();
     store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
     QCOMPARE(failed.count(), 1);
   }
 
-  void WhatAPersonWrote_IsNeverGivenUpToALockAndIsShownMeanwhile() {
+  void KeepsTypedTextDuringALock() {
     StoreThread store(database());
     store.reader()->set_most_tries(1);
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     Heard failed(store.reader(), &StoreReader::failed);
-    Heard written(store.reader(), &StoreReader::written_down);
+    Heard written(store.reader(), &StoreReader::text_written);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
@@ -208,7 +208,7 @@ class LockedDatabaseTest : public QObject {
     QVERIFY(shown(RunListModel::detail_role).startsWith(QStringLiteral("not stored yet")));
     QCOMPARE(shown(RunListModel::tags_role), QStringLiteral("quiet"));
     QVERIFY(holder.holds());
-    holder.let_go();
+    holder.release();
     QTRY_COMPARE_WITH_TIMEOUT(written.count(), 3, patience_ms);
     QCOMPARE(failed.count(), 0);
     QTRY_VERIFY(!shown(RunListModel::detail_role).contains(QStringLiteral("not stored")));
@@ -218,7 +218,7 @@ class LockedDatabaseTest : public QObject {
     QCOMPARE(stored.note, std::string("fan off"));
   }
 
-  void ARunIsRead_WhileAnotherProcessWrites() {
+  void ReadsWhileAnotherProcessWrites() {
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
     MainWindow window({.database = database()});

@@ -98,7 +98,7 @@ class MainWindowTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void AnEmptyDatabase_OffersTheQuickSweep() {
+  void OffersTheQuickSweep() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);  // a published run
     page()->run_list()->show_section(RunListPanel::runs_section);
@@ -109,7 +109,7 @@ class MainWindowTest : public QObject {
     QVERIFY(window_->runs().index(0).data().toString().contains(QStringLiteral("quick")));
   }
 
-  void SevenClicks_LeadFromTheFirstStartToWhoIsFastest_AFigureAndLatex() {
+  void LeadsToAResultInSevenClicks() {
     QSettings().setValue(QStringLiteral("figure/folder"), folder_->path());
     open_window();
     int clicks = 0;
@@ -170,7 +170,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(clicks, 7);
   }
 
-  void AWholeRun_IsStartedByClicksAndGrowsIntoChartsAndTable() {
+  void ShowsAGrowingRun() {
     open_window();
     start_by_clicks(QStringLiteral("by-hand"), QStringLiteral("64:256:*2"));
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
@@ -188,7 +188,7 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(!page()->progress()->isVisible());
   }
 
-  void ALiveRun_IsShownWithProgressAndCancelled() {
+  void CancelsARun() {
     open_window();
     start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
     ProgressStrip* strip = page()->progress();
@@ -202,7 +202,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(window_->runs().index(0).data(RunListModel::fraction_role).toDouble(), 1.0 / 3);
   }
 
-  void ClosingTheWindow_LeavesTheRunAliveForTheNextWindow() {
+  void LeavesTheRunToTheNextWindow() {
     open_window();
     start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().live() != nullptr, patience_ms);
@@ -215,7 +215,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 
-  void ALiveRun_IsPausedAndGoesOnByKeyAndButton() {
+  void PausesAndContinuesARun() {
     open_window();
     start_by_clicks(QStringLiteral("pausable"), QStringLiteral("64:256:*2"));
     ProgressStrip* strip = page()->progress();
@@ -246,7 +246,7 @@ class MainWindowTest : public QObject {
     QVERIFY(!strip->pause_action()->isEnabled());
   }
 
-  void ARunThatCannotPause_SaysSoAndTheButtonStays() {
+  void ReportsARunThatCannotPause() {
     open_window();
     Store store = open_store(database());
     // This test itself, which takes no such signal.
@@ -258,7 +258,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(strip->pause_button()->text(), QStringLiteral("Pause run"));
   }
 
-  void TheHeatsOfALiveRun_AreReachedByKeys() {
+  void ReachesHeatsByKeys() {
     open_window();
     start_by_clicks(QStringLiteral("until-cancelled"), QStringLiteral("64:256:*2"));
     ProgressStrip* strip = page()->progress();
@@ -275,7 +275,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::cancelled, patience_ms);
   }
 
-  void TheDialog_OpensByKeyAndAsksWhatIsPossible() {
+  void OpensTheNewRunDialogByKey() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_button()->isEnabled(), patience_ms);
     window_->activateWindow();
@@ -297,7 +297,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
   }
 
-  void APagesKeys_WorkAsSoonAsItIsThere() {
+  void HandlesKeysOfANewPage() {
     const auto press_at_start = [this](Qt::Key page_key, Qt::Key key) {
       open_window();
       window_->activateWindow();
@@ -311,7 +311,7 @@ class MainWindowTest : public QObject {
     QVERIFY(window_->findChild<CheckpointDialog*>() != nullptr);
   }
 
-  void AFinishedRun_IsMeasuredAgainFromItsMenu() {
+  void MeasuresARunAgain() {
     Store store = open_store(database());
     static_cast<void>(add_done_run(store, "twice", {64}));
     open_window();
@@ -330,7 +330,7 @@ class MainWindowTest : public QObject {
       QVERIFY(window_->runs().index(row).data().toString().contains(QStringLiteral("twice")));
   }
 
-  void ARunThatCannotBegin_SaysWhyOnThePage() {
+  void ReportsARunThatCannotStart() {
     open_window();
     start_by_clicks(QStringLiteral("refused"), QStringLiteral("64"));
     QTRY_COMPARE_WITH_TIMEOUT(page()->messages()->text(),
@@ -339,14 +339,14 @@ class MainWindowTest : public QObject {
     QVERIFY(!page()->progress()->isVisible());
   }
 
-  void AMissingProgram_SaysWhyOnThePage() {
+  void ReportsAMissingProgram() {
     qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
     open_window();
     start_by_clicks(QStringLiteral("any"), QStringLiteral("64"));
     QTRY_VERIFY(page()->messages()->text().contains(QStringLiteral("/nowhere/attnscope")));
   }
 
-  void ARefusedDatabase_SaysWhyAndStopsNewRuns() {
+  void ReportsARefusedDatabase() {
     QFile foreign(QString::fromStdString(database().string()));
     QVERIFY(foreign.open(QIODevice::WriteOnly));
     foreign.write(QByteArray(8192, 'x'));
@@ -361,12 +361,12 @@ class MainWindowTest : public QObject {
     QVERIFY(!page()->messages()->isVisible());
   }
 
-  void TheQuickSweep_StartsByItselfWhenAsked() {
+  void StartsTheQuickSweepByOption() {
     open_window(/*start_quick_sweep=*/true);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
   }
 
-  void ACompletedRun_HasFewControlsAroundChartsThatHaveMostOfTheWindow() {
+  void LeavesMostOfTheWindowToCharts() {
     {
       Store store = open_store(database());
       QVERIFY(!add_done_run(store, "made-up", {64, 128, 256}).uuid.empty());
@@ -400,7 +400,7 @@ class MainWindowTest : public QObject {
     }
   }
 
-  void TextOfTwiceTheSize_IsCutNowhereInASmallWindow() {
+  void ShowsLargeTextInASmallWindow() {
     std::vector<Contender> twenty;
     for (int window = 1; window <= 20; ++window)
       twenty.push_back(contender("sparse", "segment", Window::of(window)));
@@ -454,7 +454,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(window_->size(), QSize(1000, 650));
   }
 
-  void NothingScrollsInAPageThatScrolls() {
+  void NestsNoScrollAreas() {
     std::vector<Contender> six;
     for (int window = 1; window <= 6; ++window)
       six.push_back(contender("sparse", "segment", Window::of(window)));
@@ -480,7 +480,7 @@ class MainWindowTest : public QObject {
     }
   }
 
-  void Keys_SwitchPages() {
+  void SwitchesPagesByKeys() {
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
     QTRY_VERIFY(window_->patterns()->isVisible());
@@ -489,7 +489,7 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(page()->isVisible());
   }
 
-  void TheSearchField_NarrowsTheList() {
+  void FiltersTheList() {
     {
       Store store = open_store(database());
       (void)add_done_run(store, "alpha", {64});
@@ -503,7 +503,7 @@ class MainWindowTest : public QObject {
     QVERIFY(list->model()->index(0, 0).data().toString().contains(QStringLiteral("alpha")));
   }
 
-  void PageAndBaseline_AreRememberedForTheNextWindow() {
+  void RestoresPageAndBaseline() {
     open_window();
     window_->show_page(MainWindow::patterns_page);
     page()->run_view()->set_preferred_baseline(QStringLiteral("full/sdpa"));
@@ -514,7 +514,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(page()->run_view()->preferred_baseline(), QStringLiteral("full/sdpa"));
   }
 
-  void TheDarkTheme_MakesTheChartsDarkToo() {
+  void DrawsDarkCharts() {
     open_window();
     window_->set_theme(Theme::dark);
     QTRY_COMPARE(charts::theme_of(page()->run_view()->chart()->palette()),
@@ -524,7 +524,7 @@ class MainWindowTest : public QObject {
                  charts::ChartTheme::light);
   }
 
-  void ARealRun_IsMeasuredByTheWorkerAndShown() {
+  void ShowsARunOfTheRealWorker() {
 #if HAS_REAL_WORKER
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
     open_window();

@@ -96,7 +96,7 @@ class NewRunDialogTest : public QObject {
     dialog_.reset();
   }
 
-  void TheQuickPreset_CanStartAsItIs() {
+  void StartsTheQuickPreset() {
     choose("quick");
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("heats")));
@@ -105,7 +105,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->isVisible());
   }
 
-  void WhyItCannotStart_StandsBesideStart() {
+  void ShowsWhyItCannotStart() {
     choose("quick");
     type_into("query_tokens", QStringLiteral("ten"));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
@@ -119,7 +119,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!find<QLabel>("estimate")->text().contains(QStringLiteral("cannot start")));
   }
 
-  void ADesktopWithoutAnEditor_IsSaidAtOnce() {
+  void ReportsADesktopWithoutAnEditor() {
     choose("quick");
     edit_as_file();
     const QString stated = find<QLabel>("preset_saved")->text();
@@ -127,14 +127,14 @@ class NewRunDialogTest : public QObject {
              qPrintable(stated));
   }
 
-  void EveryPreset_SaysWhatItMeasures() {
+  void DescribesPresets() {
     const auto* preset = find<QComboBox>("preset");
     QCOMPARE(
         preset->itemData(preset->findText(QStringLiteral("quick")), Qt::ToolTipRole).toString(),
         QStringLiteral("5 contenders at 64:4096:*2 tokens on cpu"));
   }
 
-  void ProgramsWithContenders_AreNamedOnceTheyAreTyped() {
+  void NamesProgramsWithContenders() {
     QSignalSpy named(dialog_.get(), &NewRunDialog::programs_named);
     auto* line = find<QLineEdit>("programs_path");
     line->setFocus();
@@ -154,7 +154,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(named[1][0].toStringList().isEmpty());
   }
 
-  void DoNotWait_HoldsForOneStart() {
+  void ResetsDoNotWait() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* now = find<QCheckBox>("now");
     QTest::mouseClick(now, Qt::LeftButton, {}, {8, now->height() / 2});
@@ -166,7 +166,7 @@ class NewRunDialogTest : public QObject {
     }
   }
 
-  void ReturnInAField_StartsWhenAllIsRight() {
+  void StartsByReturn() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* lengths = find<QLineEdit>("sequence_tokens");
     type_into("sequence_tokens", QStringLiteral("64:4"));
@@ -185,7 +185,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(own_presets().empty());
   }
 
-  void KeysAlone_FillTheFormAndStartIt() {
+  void StartsByKeyboard() {
     QTRY_VERIFY(find<QComboBox>("preset")->hasFocus());
     auto* lengths = find<QLineEdit>("sequence_tokens");
     for (int i = 0; i < 30 && !lengths->hasFocus(); ++i)
@@ -201,7 +201,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->isVisible());
   }
 
-  void Escape_ClosesAndKeepsWhatIsFilledIn() {
+  void KeepsTheFormAfterEscape() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     type_into("sequence_tokens", QStringLiteral("96"));
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Escape);
@@ -211,7 +211,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), QStringLiteral("96"));
   }
 
-  void AWrongRange_IsSaidWhileItIsTypedAndStopsTheStart() {
+  void RefusesAWrongRange() {
     type_into("sequence_tokens", QStringLiteral("64:4"));
     QTRY_VERIFY(find<QLabel>("sequence_tokens_problem")->isVisible());
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
@@ -224,7 +224,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QLabel>("estimate")->text().startsWith(QStringLiteral("3 heats")));
   }
 
-  void AnEdit_TurnsThePresetIntoACustomSweep() {
+  void MarksAnEditedPreset() {
     choose("quick");
     type_into("windows", QStringLiteral("8"));
     auto* preset = find<QComboBox>("preset");
@@ -234,7 +234,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(find<QLineEdit>("windows")->text(), QStringLiteral("4, 64"));
   }
 
-  void AChip_AddsAContenderAndTakesItAway() {
+  void TogglesContenders() {
     const int before = dialog_->checked().cells;
     click_pair(QStringLiteral("sparse"), QStringLiteral("dense"));
     QVERIFY(dialog_->checked().ok());
@@ -243,7 +243,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(dialog_->checked().cells, before);
   }
 
-  void AnotherPattern_GetsALineFromTheMenu() {
+  void AddsAPattern() {
     choose("quick");
     QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
     const int before = dialog_->checked().cells;
@@ -255,7 +255,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
   }
 
-  void WhatCannotBeMeasured_IsCountedInOneLineThatSaysWhy() {
+  void CountsUnavailableContenders() {
     choose("quick");
     Forecast forecast;
     for (const char* pattern : {"sparse", "longformer"}) {  // which has no line
@@ -277,7 +277,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!more->isVisible());
   }
 
-  void AChosenContenderThatCannotBeMeasured_IsSaidBeforeTheStart() {
+  void WarnsAboutAnUnavailableContender() {
     choose("quick");
     const PatternAndImplementation first = dialog_->contenders()->checked().front();
     Forecast forecast;
@@ -295,7 +295,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
   }
 
-  void TheEstimate_SaysTheMemoryAndWhoNeedsIt() {
+  void EstimatesMemory() {
     choose("quick");
     Forecast forecast;
     constexpr double mebibyte = 1 << 20;
@@ -330,7 +330,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 
-  void AnImplementationThatThereIsNot_CannotBeStarted() {
+  void RefusesAnUnknownImplementation() {
     QVERIFY(dialog_->begin_with(
         QStringLiteral(R"({"contenders": ["full/nope"], "sequence_tokens": 64})")));
     QTRY_VERIFY(dialog_->is_checked());
@@ -338,7 +338,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
   }
 
-  void OtherAxes_AreBehindAdvancedAndSaidThereWhenWrong() {
+  void ChecksAdvancedAxes() {
     choose("quick");
     auto* heads = find<QLineEdit>("heads");
     QVERIFY(!heads->isVisible());
@@ -359,7 +359,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(text().find("\"max_seconds\": 0.5") != std::string::npos);
   }
 
-  void WholeModels_AreAnOperationWhoseContendersAreModels() {
+  void OffersReRankers() {
     choose("quick");
     dialog_->show_advanced(true);
     dialog_->contenders()->set_checked({});
@@ -380,7 +380,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QLabel>("cache_problem")->text().contains(QStringLiteral("operation model")));
   }
 
-  void AnAxisWithNamedValues_IsChosenFromThem() {
+  void OffersNamedValuesOfAnAxis() {
     choose("quick");
     dialog_->show_advanced(true);
     auto* direction = find<QComboBox>("direction_choice");
@@ -393,7 +393,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(text().find("forward-backward") != std::string::npos);
   }
 
-  void AnEditedFile_FillsTheFormAndStarts() {
+  void StartsAnEditedFile() {
     choose("quick");
     edit_as_file();
     QFile file(opened_);
@@ -417,7 +417,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(text().starts_with(R"({"name": "late")"));
   }
 
-  void AWrongFile_IsSaidWithItsLineAndNothingStarts() {
+  void RefusesAWrongFile() {
     choose("quick");
     const QString lengths = find<QLineEdit>("sequence_tokens")->text();
     edit_as_file();
@@ -445,7 +445,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(file.readAll(), QByteArray("{\"name\": \"x\",\n\"haeds\": 2}"));
   }
 
-  void AFileThatCannotBeRead_StartsNothing() {
+  void RefusesAnUnreadableFile() {
     choose("quick");
     edit_as_file();
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
@@ -468,7 +468,7 @@ class NewRunDialogTest : public QObject {
     QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 
-  void ASweepIsKeptAsAPresetAndFoundAgain() {
+  void SavesAPreset() {
     choose("quick");
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
     QVERIFY(find<QLabel>("preset_problem")->text().contains(QStringLiteral("ships")));
@@ -493,7 +493,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(own_presets().front().text.find("80") != std::string::npos);
   }
 
-  void DevicesThatAreNotThere_CannotBeChosen() {
+  void DisablesMissingDevices() {
     dialog_->set_devices({{QStringLiteral("cpu"), QStringLiteral("a processor"), true, {}},
                           {QStringLiteral("cuda"), {}, false, QStringLiteral("no driver")}});
     auto* device = find<QComboBox>("device_choice");
@@ -503,14 +503,14 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!device->model()->flags(device->model()->index(cuda, 0)).testFlag(Qt::ItemIsEnabled));
   }
 
-  void AMissingWorker_IsSaidBesideTheContenders() {
+  void ReportsAMissingWorker() {
     dialog_->set_implementations({}, QStringLiteral("attnscope-worker was not found."));
     auto* label = find<QLabel>("implementations_problem");
     QVERIFY(label->isVisible());
     QCOMPARE(label->text(), QStringLiteral("attnscope-worker was not found."));
   }
 
-  void WhatIsNoSweep_ChangesNothingAndLeavesNothingToStart() {
+  void RefusesAFileThatIsNoSweep() {
     choose("quick");
     QVERIFY(!dialog_->begin_with(QStringLiteral("{\"name\": 3}")));
     QVERIFY(find<QLabel>("other_problem")->isVisible());

@@ -34,13 +34,13 @@ class PatternCostsTest : public QObject {
     const auto found = std::ranges::find(rows, QString::fromUtf8(title), &CostRow::title);
     return found == rows.end() ? CostRow() : *found;
   }
-  static Sweep sweep_made(const RunWish& wish) {
-    return parse_sweep(sweep_of(wish).value().toStdString(), "made").value();
+  static Sweep sweep_made(const SweepRequest& request) {
+    return parse_sweep(sweep_of(request).value().toStdString(), "made").value();
   }
 
  private Q_SLOTS:
 
-  void Counts_AreThoseOfThePlan() {
+  void CountsAsThePlanDoes() {
     // [CLS] sees 8; each query token 2; each document token 3 and its window, 13 in all at w = 1.
     const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
     const double pairs = 8 + 2 * 2 + 5 * 3 + 13;
@@ -53,7 +53,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(counts.bytes, 4.0 * 8 * 8 * 2 * 4);
   }
 
-  void HeadsOfBlocks_HaveAsManyPairsAsTheFirst() {
+  void CountsPairsOfHeadsInBlocks() {
     const AttentionPattern bigbird = find_pattern("bigbird").value();
     const LayoutItem item{.cls = 1, .query = 11, .documents = {1500}};
     const SequenceLayout layout = SequenceLayout::make({item}).value();
@@ -63,25 +63,25 @@ class PatternCostsTest : public QObject {
     QCOMPARE(counts.bytes, least_bytes(plan, 16, DType::float32));
   }
 
-  void BBesideA_HasItsRatio() {
+  void ShowsTheRatioOfBToA() {
     std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, std::nullopt);
     QCOMPARE(row(rows, "Allowed pairs").a.text, QStringLiteral("40"));
-    QCOMPARE(row(rows, "Limit here").a.text, QStringLiteral("–"));
+    QCOMPARE(row(rows, "Machine limit").a.text, QStringLiteral("–"));
     rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
     QCOMPARE(row(rows, "Allowed pairs").b.text, QStringLiteral("64"));
-    QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_words(40.0 / 64));
-    QCOMPARE(row(rows, "Tokens").ratio.text, times_words(1));
+    QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_text(40.0 / 64));
+    QCOMPARE(row(rows, "Tokens").ratio.text, times_text(1));
   }
 
-  void Implementations_ShowExecutedOverUsefulOrTheReason() {
+  void ShowsExecutedOverUsefulOrTheReason() {
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    QCOMPARE(row(rows, "dense over useful").a.text, times_words(64.0 / 40));
-    QCOMPARE(row(rows, "dense over useful").b.text, times_words(1));
+    QCOMPARE(row(rows, "dense over useful").a.text, times_text(64.0 / 40));
+    QCOMPARE(row(rows, "dense over useful").b.text, times_text(1));
     QCOMPARE(row(rows, "sdpa over useful").a.text, QStringLiteral("–"));
     QCOMPARE(row(rows, "sdpa over useful").a.note, QStringLiteral("it does not"));
   }
 
-  void TheLimit_IsTheSlowestOfTheThreeRates() {
+  void ShowsTheSlowestRate() {
     MachineCeilings machine;
     machine.rates.flop_per_second = 1e3;
     machine.rates.exponentials_per_second = 1e9;
@@ -91,10 +91,10 @@ class PatternCostsTest : public QObject {
     QVERIFY(std::abs(limit.ms - counts.flop) < 1e-9 * counts.flop);
     QCOMPARE(limit.by, QStringLiteral("arithmetic"));
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, machine);
-    QCOMPARE(row(rows, "Limit here").a.text, words(report::format_time(limit.ms * 1e6)));
+    QCOMPARE(row(rows, "Machine limit").a.text, qstring(report::format_time(limit.ms * 1e6)));
   }
 
-  void TheTable_IsCopiedInEveryForm() {
+  void CopiesTheTableInEveryFormat() {
     const std::vector<CostRow> costs = cost_rows(side(sparse(1)), side(full()), std::nullopt);
     const QString corner = QStringLiteral("A_1, B");
     const report::Sheet sheet = sheet_of(costs, corner, true);
@@ -112,7 +112,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(rows[1].toObject()[QStringLiteral("A")].toString(), QStringLiteral("40"));
   }
 
-  void ANewRun_HasEveryImplementationAgainstFullAttention() {
+  void SweepsEveryImplementationAndFullAttention() {
     const Sweep sweep =
         sweep_made({.name = "made",
                     .sources = {sparse(4)},
@@ -127,7 +127,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(ids, (std::vector<std::string>{"sparse/segment/4", "sparse/windowed/4", "full/sdpa"}));
   }
 
-  void ANewRunOfAPatternOfOnesOwn_BringsItAlong() {
+  void SweepsACustomPattern() {
     charts::MaskSource own = sparse(4);
     own.pattern.attends[1][2].kind = GroupRule::Kind::whole;  // still under the shipped name
     const Sweep sweep = sweep_made({.name = "made",
@@ -140,7 +140,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(parse_pattern(contender.pattern_json, "kept").value().attends, own.pattern.attends);
   }
 
-  void ANewRunOfFullAttention_NamesItOnce() {
+  void SweepsFullAttentionOnce() {
     const Sweep sweep = sweep_made({.name = "made",
                                     .sources = {full()},
                                     .item = item_,
@@ -148,7 +148,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
   }
 
-  void WhatASweepCannotCarry_IsSaid() {
+  void RefusesWhatASweepCannotExpress() {
     charts::MaskSource qds{find_pattern("qds").value(), Window::of(4)};
     LayoutItem listed{.cls = 1, .query = 3, .documents = {40}};
     listed.sentences = {0, 7};
@@ -162,12 +162,12 @@ class PatternCostsTest : public QObject {
     QVERIFY(!sweep_of({.name = "made", .sources = {qds}, .item = item_, .implementations = {}}));
   }
 
-  void CountsAreSaidInFewDigits() {
-    QCOMPARE(count_words(640), QStringLiteral("640"));
-    QCOMPARE(count_words(12'340), QStringLiteral("12.3 k"));
-    QCOMPARE(count_words(1.5e9), QStringLiteral("1.50 G"));
-    QCOMPARE(times_words(1.236), QStringLiteral("1.24×"));
-    QCOMPARE(times_words(2860.4), QStringLiteral("2860×"));
+  void RoundsCounts() {
+    QCOMPARE(count_text(640), QStringLiteral("640"));
+    QCOMPARE(count_text(12'340), QStringLiteral("12.3 k"));
+    QCOMPARE(count_text(1.5e9), QStringLiteral("1.50 G"));
+    QCOMPARE(times_text(1.236), QStringLiteral("1.24×"));
+    QCOMPARE(times_text(2860.4), QStringLiteral("2860×"));
   }
 };
 

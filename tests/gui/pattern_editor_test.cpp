@@ -39,7 +39,7 @@ class PatternEditorTest : public QObject {
     choose("sparse");
   }
 
-  void TheFirstEditOfAPatternThatShips_MakesOneOfOnesOwn() {
+  void CopiesAShippedPatternAtTheFirstEdit() {
     const int before = editor_->patterns().rowCount();
     QVERIFY(
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
@@ -55,7 +55,7 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->pattern().name, std::string("sparse-edited-2"));
   }
 
-  void EveryEdit_IsOneStepBackAndForth() {
+  void UndoesEveryEdit() {
     using Edit = std::function<void()>;
     const std::pair<const char*, Edit> edits[] = {
         {"rule",
@@ -119,7 +119,7 @@ class PatternEditorTest : public QObject {
     }
   }
 
-  void OneGesture_IsOneStep() {
+  void UndoesAGestureInOneStep() {
     for (const int width : {5, 6, 7, 8}) editor_->set_window(Window::of(width));
     editor_->end_gesture();
     editor_->set_window(Window::of(20));
@@ -130,14 +130,14 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->chosen_window(), Window::of(4));
   }
 
-  void Undo_GoesBackToThePatternItWasAbout() {
+  void SelectsThePatternOfAnUndoneEdit() {
     QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
     choose("full");
     editor_->undo_stack().undo();
     QCOMPARE(editor_->pattern().name, std::string("sparse"));
   }
 
-  void WhatCannotBe_IsRefusedInASentenceAndChangesNothing() {
+  void RefusesInvalidEdits() {
     const Seen before = seen();
     const Status window =
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::window));
@@ -159,7 +159,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
   }
 
-  void SentencesThatTakePart_HaveAStride() {
+  void GivesSentencesAStride() {
     QVERIFY(editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
                               rule(GroupRule::Kind::whole)));
     QCOMPARE(editor_->sentences(), PatternEditor::Sentences::every);
@@ -169,7 +169,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
   }
 
-  void Blocks_SwitchTheTableOffAndBackOn() {
+  void SwitchesBetweenBlocksAndTable() {
     const AttentionPattern before = editor_->pattern();
     QVERIFY(editor_->set_blocks(BlockRule{}));
     QVERIFY(!editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
@@ -181,7 +181,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(editor_->pattern().has_rules());
   }
 
-  void ASavedPattern_IsNoLongerModifiedAndOpensAsItWas() {
+  void SavesAndReopensAPattern() {
     QVERIFY(
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
     const QString file = folder_.filePath(QStringLiteral("mine.json"));
@@ -196,7 +196,7 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->pattern(), saved);
   }
 
-  void SavingOverAnotherOpenPattern_IsRefused() {
+  void RefusesToSaveOverAnOpenPattern() {
     QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
     const QString file = folder_.filePath(QStringLiteral("taken.json"));
     QVERIFY(editor_->save(file));
@@ -207,7 +207,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(editor_->entry().is_modified());
   }
 
-  void TheMatrix_ShowsAndEditsTheTable() {
+  void EditsTheTableInTheMatrix() {
     PatternMatrix matrix;
     matrix.set_editor(*editor_);
     matrix.show();
@@ -242,7 +242,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(!(documents.flags() & Qt::ItemIsEnabled));
   }
 
-  void ListsOfNumbers_AreReadAsTheyAreWritten() {
+  void ReadsListsOfNumbers() {
     const std::vector<std::int64_t> lengths{300, 200, 100, 100, 100};
     QCOMPARE(parse_lengths(QStringLiteral("300, 200 3x100")).value(), lengths);
     QCOMPARE(lengths_text(lengths), QStringLiteral("300, 200, 3x100"));

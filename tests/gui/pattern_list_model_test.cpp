@@ -21,13 +21,13 @@ class PatternListModelTest : public QObject {
 
  private Q_SLOTS:
 
-  void ListsThePatternsThatShip() {
+  void ListsShippedPatterns() {
     const PatternListModel model;
     QCOMPARE(model.rowCount(), static_cast<int>(built_in_patterns().size()));
     QVERIFY(model.rowCount() >= 5);
   }
 
-  void AnOpenedFile_JoinsTheListOnce() {
+  void ListsAnOpenedFileOnce() {
     PatternListModel model;
     QAbstractItemModelTester tester(&model);
     const int before = model.rowCount();
@@ -39,7 +39,7 @@ class PatternListModelTest : public QObject {
     QCOMPARE(model.rowCount(), before + 1);
   }
 
-  void AConfigOfACheckpoint_HasAPatternForEachKindOfItsLayers() {
+  void ListsThePatternsOfACheckpoint() {
     PatternListModel model;
     QAbstractItemModelTester tester(&model);
     const int before = model.rowCount();
@@ -62,7 +62,7 @@ class PatternListModelTest : public QObject {
     QVERIFY(!model.has_name("longformer-global"));
   }
 
-  void AWrongFile_IsRefusedWithFileAndField() {
+  void RefusesAWrongFile() {
     PatternListModel model;
     const int before = model.rowCount();
     const QString file =
@@ -74,7 +74,7 @@ class PatternListModelTest : public QObject {
     QCOMPARE(model.rowCount(), before);
   }
 
-  void AMissingFile_IsRefusedByName() {
+  void RefusesAMissingFile() {
     PatternListModel model;
     const Result<int> row = model.open_file(QStringLiteral("/nowhere/mine.json"));
     QVERIFY(!row.has_value());

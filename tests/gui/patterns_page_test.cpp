@@ -63,7 +63,7 @@ class PatternsPageTest : public QObject {
     return {};
   }
   double density() const {
-    return cost(QStringLiteral("… of all pairs")).remove(QStringLiteral(" %")).toDouble() / 100;
+    return cost(QStringLiteral("Share of all pairs")).remove(QStringLiteral(" %")).toDouble() / 100;
   }
   void double_the_text() const {
     page_->resize(920, 560);  // of a window of 1000 x 650
@@ -152,7 +152,7 @@ class PatternsPageTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void AFigure_DoesNotReplaceAPatternThatIsOpen() {
+  void RefusesToReplaceAnOpenPattern() {
     const QString file =
         write("drawn.svg", QByteArray::fromStdString(pattern_json(find_pattern("full").value())));
     QVERIFY(page_->open_file(file));
@@ -161,7 +161,7 @@ class PatternsPageTest : public QObject {
     write_figure_to(file);
   }
 
-  void RowsThatComeAndGo_LeaveTheOthersTheirHeight() {
+  void KeepsTheHeightOfRows() {
     for (const char* pattern : {"bigbird", "chunks"}) {
       page_->choose(QLatin1String(pattern));
       verify_form_is_whole();
@@ -176,7 +176,7 @@ class PatternsPageTest : public QObject {
     verify_form_is_whole();
   }
 
-  void ByMouse_APatternIsChosenEditedAndUndone() {
+  void EditsAPatternByMouse() {
     QListView* list = find<QListView>("patterns");
     const QModelIndex full = list->model()->index(0, 0);
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, list->visualRect(full).center());
@@ -200,7 +200,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(rule(TokenGroup::query, TokenGroup::document).kind, GroupRule::Kind::none);
   }
 
-  void ByKeyboardAlone_APatternIsChosenEditedComparedAndAsked() {
+  void EditsAPatternByKeyboard() {
     find<QListView>("patterns")->setFocus();
     QTest::keyClick(find<QListView>("patterns"), Qt::Key_Home);
     QCOMPARE(page_->editor().pattern().name, std::string("full"));
@@ -242,7 +242,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(!page_->masks()->is_split());
   }
 
-  void TabReachesEveryControl() {
+  void ReachesEveryControlByTab() {
     find<QListView>("patterns")->setFocus();
     QSet<QWidget*> reached;
     for (int i = 0; i < 60; ++i) {
@@ -259,7 +259,7 @@ class PatternsPageTest : public QObject {
     }
   }
 
-  void TheMaskAndTheDifference_AreExportedByTheDialogOfEveryFigure() {
+  void ExportsMaskAndDifference() {
     QTRY_VERIFY(page_->has_figure());
     QTemporaryDir folder;
     for (const bool difference : {false, true}) {
@@ -280,7 +280,7 @@ class PatternsPageTest : public QObject {
     }
   }
 
-  void WhatIsOneToAReader_IsTornNowhere() {
+  void WrapsNoUnits() {
     QCOMPARE(unbroken(QStringLiteral("window, |10-12| <= 4")),
              QStringLiteral("window, |\u206010\u2060-\u206012\u2060| <=\u00a04"));
     QCOMPARE(
@@ -288,7 +288,7 @@ class PatternsPageTest : public QObject {
         QStringLiteral("sparse\u2060/\u2060segment, w\u00a0=\u00a04: 10\u00a0ms, 95\u00a0% sure"));
   }
 
-  void HoveringOverAPair_SaysTheRuleThatDecidesIt() {
+  void ShowsTheRuleOfAHoveredPair() {
     set_number("query_tokens", 4);
     set_number("document_tokens", 40);
     page_->masks()->set_style(charts::MaskStyle::true_scale);
@@ -305,7 +305,7 @@ class PatternsPageTest : public QObject {
     QTRY_COMPARE(find<QLabel>("explanation")->text(), unbroken(page_->mask()->explain(15, 17)));
   }
 
-  void TypedDigits_KeepTheirPlaces_InEveryLocale() {
+  void KeepsTypedDigitsInEveryLocale() {
     auto* tokens = find<QSpinBox>("document_tokens");
     for (const QLocale& locale : {QLocale(QLocale::English), QLocale(QLocale::German),
                                   QLocale(QLocale::French), QLocale::c()}) {
@@ -321,7 +321,7 @@ class PatternsPageTest : public QObject {
     set_number("document_tokens", 40);
   }
 
-  void TheWindow_IsSetBySliderAndByNumber() {
+  void SetsTheWindow() {
     find<QSlider>("window_slider")->setValue(0);
     QCOMPARE(page_->editor().window(), std::optional(Window::of(0)));
     const double narrow = density();
@@ -339,14 +339,14 @@ class PatternsPageTest : public QObject {
     QVERIFY(page_->editor().window()->is_infinite());
   }
 
-  void FullAttention_HasNoWindowAndAllowsEveryPair() {
+  void ShowsFullAttention() {
     page_->choose(QStringLiteral("full"));
     QVERIFY(!page_->editor().window().has_value());
     QVERIFY(!find<QSlider>("window_slider")->isEnabled());
     QTRY_COMPARE(density(), 1.0);
   }
 
-  void SeveralDocuments_AreGivenByNumberOrByLengths() {
+  void AcceptsNumbersAndLengthsOfDocuments() {
     set_number("document_tokens", 50);
     set_number("document_count", 3);
     QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{50, 50, 50}));
@@ -365,7 +365,7 @@ class PatternsPageTest : public QObject {
     QTRY_VERIFY(label->height() >= label->heightForWidth(label->width()));
   }
 
-  void SentenceStarts_BelongToPatternsWithSentences() {
+  void ShowsSentenceStartsForPatternsWithSentences() {
     auto* stride = find<QSpinBox>("sentence_stride");
     auto* mode = find<QComboBox>("sentences");
     page_->choose(QStringLiteral("sparse"));
@@ -394,7 +394,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(problem("sentences_problem").isEmpty());
   }
 
-  void Blocks_AreSwitchedOnAndNumbered() {
+  void EditsBlocks() {
     QTest::mouseClick(find<QAbstractButton>("has_blocks"), Qt::LeftButton, {}, QPoint(8, 8));
     QVERIFY(page_->editor().pattern().blocks.has_value());
     set_number("block_length", 8);
@@ -404,7 +404,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(parse_pattern(pattern_json(page_->editor().pattern()), "own").has_value());
   }
 
-  void AName_IsCheckedBesideItsField() {
+  void ChecksTheName() {
     type("pattern_name", QStringLiteral("my pattern"));
     QVERIFY(!problem("name_problem").isEmpty());
     type("pattern_name", QStringLiteral("my-pattern"));
@@ -414,7 +414,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(page_->editor().pattern().title, std::string("Mine"));
   }
 
-  void SideBySide_ShowsTheDifferenceAndItsPairs() {
+  void ShowsTheDifferenceOfTwoPatterns() {
     set_number("query_tokens", 2);
     set_number("document_tokens", 5);
     find<QSlider>("window_slider")->setValue(1);
@@ -433,7 +433,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(find<QTableView>("costs")->model()->columnCount(), 2);
   }
 
-  void EditsUndoAndB_GoOnInThePageOfTheNextWindow() {
+  void RestoresEditsUndoAndB() {
     QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
                                      {.kind = GroupRule::Kind::whole}));
     page_->masks()->compare_with(QStringLiteral("Longformer"));
@@ -447,7 +447,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(next->editor().pattern().name, std::string("sparse"));
   }
 
-  void WithLargeText_TheMaskKeepsItsRoomAndTheCostsAreWhole() {
+  void ShowsMaskAndCostsInLargeText() {
     verify_costs_are_whole();
     double_the_text();
     QTRY_VERIFY(page_->mask()->is_settled());
@@ -460,7 +460,7 @@ class PatternsPageTest : public QObject {
     verify_costs_are_whole();
   }
 
-  void WithLargeTextSideBySide_MasksHaveRoomAndTheLegendIsWhole() {
+  void ShowsTwoMasksInLargeText() {
     page_->masks()->compare_with(QStringLiteral("Full attention"));
     double_the_text();
     for (const char* name : {"mask", "partner_mask", "difference_mask"}) {
@@ -476,7 +476,7 @@ class PatternsPageTest : public QObject {
     }
   }
 
-  void WordsOfTheField_AreExplainedWhereTheyStand() {
+  void ExplainsTerms() {
     page_->choose(QStringLiteral("bigbird"));
     int explained = 0;
     for (const QLabel* label : page_->findChildren<QLabel*>()) {
@@ -492,7 +492,7 @@ class PatternsPageTest : public QObject {
     }
   }
 
-  void AnEditedPattern_IsComparedWithWhatItWas() {
+  void ComparesAnEditedPatternWithItsOriginal() {
     QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
                                      {.kind = GroupRule::Kind::whole}));
     QCOMPARE(find<QComboBox>("partner")->itemText(1), QStringLiteral("Before the edits"));
@@ -502,7 +502,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(page_->masks()->compared_with().isEmpty());
   }
 
-  void APatternOfOnesOwn_OpensAndIsChosen() {
+  void OpensAPattern() {
     const QString file =
         write("mine.json", R"({"name": "mine", "attends": {"document": {"document": "window"}}})");
     QVERIFY(page_->open_file(file).has_value());
@@ -510,7 +510,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(problem("open_problem").isEmpty());
   }
 
-  void AWrongPatternFile_IsSaidBesideTheListAndChangesNothing() {
+  void RefusesAWrongPatternFile() {
     const std::string before = page_->editor().pattern().name;
     const QString file = write("wrong.json", R"({"name": "wrong", "atends": {}})");
     QVERIFY(!page_->open_file(file).has_value());
@@ -518,7 +518,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(page_->editor().pattern().name, before);
   }
 
-  void Save_WritesWhatOpensAgain() {
+  void SavesAPattern() {
     const QString file = folder_.filePath(QStringLiteral("saved.json"));
     page_->editor().set_title("Saved");
     QTest::keyClick(page_.get(), Qt::Key_S, Qt::ControlModifier);
@@ -532,9 +532,9 @@ class PatternsPageTest : public QObject {
     QCOMPARE(find_pattern(file.toStdString()).value().title, std::string("Saved again"));
   }
 
-  void ChangesThatAreNotSaved_AreAskedAbout() {
+  void ConfirmsDiscardingChanges() {
     bool settled = false;
-    const auto ask = [&] { page_->settle_unsaved([&settled] { settled = true; }); };
+    const auto ask = [&] { page_->ask_about_unsaved([&settled] { settled = true; }); };
     ask();
     QVERIFY(settled);
     settled = false;
@@ -562,13 +562,13 @@ class PatternsPageTest : public QObject {
     QVERIFY(!page_->has_unsaved());
   }
 
-  void TheImplementations_AreAskedAndTheNewRunHasThem() {
+  void OffersARunOfSupportingImplementations() {
     auto* button = find<QPushButton>("new_run");
     QTRY_VERIFY(button->isEnabled());
     QCOMPARE(find<QLabel>("new_run_note")->text(),
-             QStringLiteral("2 implementations take it: dense, segment"));
+             QStringLiteral("2 implementations support it: dense, segment"));
     QVERIFY(button->text().remove(QLatin1Char('&')).startsWith(QStringLiteral("New run")));
-    QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
+    QVERIFY(page_->run_text().startsWith(QStringLiteral("New run")));
     page_->editor().set_title("Own");  // its own pattern from now on
     QTRY_VERIFY(button->isEnabled());
     QSignalSpy requested(page_.get(), &Page::run_requested);
@@ -580,20 +580,18 @@ class PatternsPageTest : public QObject {
     QCOMPARE(sweep->heats[0].contenders[0].id(), std::string("sparse-edited/dense/4"));
   }
 
-  void WhileARunIsMeasured_NobodyIsAsked() {
+  void RequestsNothingDuringARun() {
     page_->set_measuring(true);
     page_->editor().set_query(3);
     QVERIFY(!find<QPushButton>("new_run")->isEnabled());
-    QVERIFY(find<QLabel>("new_run_note")
-                ->text()
-                .contains(QStringLiteral("when the measurement is over")));
+    QVERIFY(find<QLabel>("new_run_note")->text().contains(QStringLiteral("after the measurement")));
     QSignalSpy wanted(page_.get(), &PatternsPage::ceilings_wanted);
     page_->set_measuring(false);
     QCOMPARE(wanted.size(), 1);
     QTRY_VERIFY(find<QPushButton>("new_run")->isEnabled());
   }
 
-  void TheLimit_NeedsARunsCeilings() {
+  void ShowsTheLimitWithCeilings() {
     const auto* note = find<QLabel>("costs_note");
     QVERIFY(note->text().startsWith(QStringLiteral("Run a sweep once")));
     MachineCeilings machine;
@@ -601,24 +599,24 @@ class PatternsPageTest : public QObject {
     machine.from = QStringLiteral("run 1");
     page_->set_machine(machine);
     QVERIFY(note->text().endsWith(QStringLiteral("the rates of run 1.")));
-    QTRY_VERIFY(cost(QStringLiteral("Limit here")).endsWith(QStringLiteral("ms")));
+    QTRY_VERIFY(cost(QStringLiteral("Machine limit")).endsWith(QStringLiteral("ms")));
   }
 
-  void TheCosts_AreCopiedAsATable() {
+  void CopiesTheCosts() {
     QTRY_VERIFY(page_->has_table());
     page_->copy_table(report::TableFormat::markdown);
     QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("| A: Sparse asymmetric")));
   }
 
-  void ALargeItem_IsCountedAndDrawnInTheEnd() {
+  void DrawsALargeItem() {
     page_->masks()->set_style(charts::MaskStyle::true_scale);
     set_number("document_tokens", 400'000);
     QTRY_VERIFY_WITH_TIMEOUT(
         page_->mask()->problem() && page_->mask()->problem()->tokens() == 400'012, patience_ms);
-    QTRY_COMPARE_WITH_TIMEOUT(cost(QStringLiteral("Tokens")), count_words(400'012), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(cost(QStringLiteral("Tokens")), count_text(400'012), patience_ms);
   }
 
-  void WithLargeText_TheMatrixAloneScrollsSideways() {
+  void ScrollsOnlyTheMatrixSideways() {
     double_the_text();
     const auto* matrix = find<PatternMatrix>("pattern_matrix");
     const auto* side = qobject_cast<SideArea*>(
@@ -629,7 +627,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(matrix->horizontalScrollBar()->geometry().bottom() <= matrix->height());
   }
 
-  void EmptyQueryAndDocument_AreDrawnWithoutAComplaint() {
+  void DrawsEmptyQueryAndDocument() {
     set_number("query_tokens", 0);
     set_number("document_tokens", 0);
     page_->masks()->set_style(charts::MaskStyle::true_scale);
@@ -637,7 +635,7 @@ class PatternsPageTest : public QObject {
     QCOMPARE(page_->mask()->problem()->tokens(), std::int64_t{1});
   }
 
-  void ASmallWindow_IsEnough() {
+  void FitsASmallWindow() {
     page_->masks()->set_split(true);
     page_->choose(QStringLiteral("qds"));
     const QSize needed = find<QWidget>("patterns_split")->minimumSizeHint();

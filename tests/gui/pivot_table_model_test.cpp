@@ -36,7 +36,7 @@ class PivotTableModelTest : public QObject {
     run_ = begin_run_with(*store_, "made-up", {64, 8192}, 3);
   }
 
-  void KeepsTheRulesOfItemModels_InEveryForm() {
+  void FollowsTheRulesOfItemModels() {
     PivotTableModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_run(read({}));
@@ -49,7 +49,7 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(model.columnCount(), 0);
   }
 
-  void ARunThatGrowsInItsShape_KeepsSelections() {
+  void KeepsSelectionsOfAGrowingRun() {
     PivotTableModel model;
     model.set_run(read({}));
     const QPersistentModelIndex kept(model.index(2, 1));
@@ -63,7 +63,7 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(model.columnCount(), 4);
   }
 
-  void Blocks_HaveAHeadingEach() {
+  void HeadsEveryBlock() {
     PivotTableModel model;
     model.set_run(read({.rows = "pattern", .columns = "implementation"}));
     QVERIFY(model.is_heading(0));
@@ -72,7 +72,7 @@ class PivotTableModelTest : public QObject {
     QVERIFY(!model.index(0, 1).data(table_row_role).isValid());
   }
 
-  void ACell_KnowsItsRowItsVerdictAndWhetherItIsTheBaselines() {
+  void KnowsRowVerdictAndBaselineOfACell() {
     PivotTableModel model;
     model.set_run(read({}));
     QVERIFY(model.index(0, 1).data(baseline_role).toBool());
@@ -87,7 +87,7 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(text(model, 0, 2), QStringLiteral("oom"));
   }
 
-  void WhatCostsMoreThanTheBestAtItsSetting_IsShaded() {
+  void ShadesCostsAboveTheBest() {
     PivotTableModel model;
     for (const bool by_length : {false, true}) {
       model.set_run(by_length ? read({.rows = "sequence_tokens", .columns = "contender"})
@@ -107,7 +107,7 @@ class PivotTableModelTest : public QObject {
     QVERIFY(!model.index(2, 1).data(shade_role).isValid());
   }
 
-  void TheHeads_SayWhatTheirWordsMean() {
+  void ExplainsHeaders() {
     PivotTableModel model;
     model.set_run(read({}));
     const auto tip = [&](int section) {
@@ -120,7 +120,7 @@ class PivotTableModelTest : public QObject {
                 .startsWith(QStringLiteral("full/dense: attention of the pattern \"full\"")));
   }
 
-  void WithSeveralQuantities_EachLineSaysWhatItIs() {
+  void LabelsRowsOfSeveralQuantities() {
     PivotTableModel model;
     model.set_run(read({.cells = {report::Quantity::time, report::Quantity::memory}}));
     QCOMPARE(model.label_columns(), 2);

@@ -33,16 +33,16 @@ std::unique_ptr<ProgramQuestion> make_question(Kind kind) {
 
 /// The number makes another question of it, where there can be another.
 void ask(ProgramQuestion& question, int number) {
-  if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->ask();
-  if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->ask();
+  if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->request();
+  if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->request();
   if (auto* costs = dynamic_cast<ImplementationCosts*>(&question)) {
-    costs->ask({.pattern = built_in_patterns().front(),
-                .window = {},
-                .item = {.query = 4, .documents = {8}},
-                .heads = number});
+    costs->request({.pattern = built_in_patterns().front(),
+                    .window = {},
+                    .item = {.query = 4, .documents = {8}},
+                    .heads = number});
   }
   if (auto* forecast = dynamic_cast<SweepForecast*>(&question))
-    forecast->ask(built_in_sweeps().at(static_cast<std::size_t>(number)).text);
+    forecast->request(built_in_sweeps().at(static_cast<std::size_t>(number)).text);
   if (auto* inspection = dynamic_cast<CheckpointInspection*>(&question)) {
     inspection->compute({.folder = QStringLiteral("/models/mini"),
                          .query = QString::number(number),
@@ -93,7 +93,7 @@ class ProgramQuestionTest : public QObject {
     return file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().toLongLong() : 0;
   }
   [[nodiscard]] QString problem_of_one_answer() const {
-    return answers_->size() == 1 && !question_->is_asking() ? question_->problem() : QString();
+    return answers_->size() == 1 && !question_->is_pending() ? question_->problem() : QString();
   }
 
  private Q_SLOTS:
@@ -121,35 +121,35 @@ class ProgramQuestionTest : public QObject {
     QTest::newRow("inspection") << static_cast<int>(Kind::inspection);
   }
 
-  void AProgramThatAnswers_IsAskedOnce() {
+  void AsksOnce() {
     be_right();
     ask(*question_, 0);
-    QVERIFY(question_->is_asking());
+    QVERIFY(question_->is_pending());
     QTRY_COMPARE(answers_->size(), 1);
     QCOMPARE(question_->problem(), QString());
     QVERIFY(has_answer(*question_));
-    QVERIFY(!question_->is_asking());
+    QVERIFY(!question_->is_pending());
   }
 
-  void AProgramThatDoesNotStart_IsNamed() {
+  void NamesAMissingProgram() {
     qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
     ask(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("/nowhere/attnscope")));
   }
 
-  void AProgramThatRefuses_IsQuoted() {
+  void QuotesARefusal() {
     be("echo 'attnscope: the worker was not found.' >&2; exit 2");
     ask(*question_, 0);
     QTRY_COMPARE(problem_of_one_answer(), QStringLiteral("the worker was not found."));
   }
 
-  void AProgramThatEndsWithoutAWord_IsSaidToHaveEnded() {
+  void ReportsASilentEnd() {
     be("exit 3");
     ask(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("exit code 3")));
   }
 
-  void AProgramThatIsKilled_IsSaidToBeAndAskedAgain() {
+  void AsksAgainAfterAKill() {
     be("kill -9 $$");
     ask(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("killed by signal 9")));
@@ -161,28 +161,28 @@ class ProgramQuestionTest : public QObject {
     QVERIFY(has_answer(*question_));
   }
 
-  void AProgramThatPrintsWithoutEnd_IsEnded() {
+  void EndsAProgramThatPrintsWithoutEnd() {
     be("exec cat /dev/zero");
     ask(*question_, 0);
     QTRY_VERIFY_WITH_TIMEOUT(problem_of_one_answer().contains(QStringLiteral("was ended")),
                              patience_ms);
   }
 
-  void AProgramThatPrintsGarbage_IsOfAnotherVersion() {
+  void ReportsGarbage() {
     be("echo nothing of the kind");
     ask(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("another version")));
     QVERIFY(!has_answer(*question_));
   }
 
-  void AProgramThatHangs_IsEnded() {
+  void EndsAProgramThatHangs() {
     be("exec cat");
-    question_->set_patience(std::chrono::milliseconds(1));
+    question_->set_timeout(std::chrono::milliseconds(1));
     ask(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("did not answer in time")));
   }
 
-  void WhoeverAsksGoesAway_AndTheProgramWithIt() {
+  void EndsTheProgramWithItsOwner() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
@@ -190,21 +190,21 @@ class ProgramQuestionTest : public QObject {
     QVERIFY(!is_running(hanging_process()));
   }
 
-  void ALaterQuestion_IsTheOneThatIsAnswered() {
+  void AnswersTheLastQuestion() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
     be_right();
     QFETCH_GLOBAL(int, kind);
     const bool has_others = static_cast<Kind>(kind) > Kind::implementations;
-    if (!has_others) question_->forget();
+    if (!has_others) question_->cancel();
     ask(*question_, 1);
     QTRY_COMPARE(answers_->size(), 1);
     QVERIFY(has_answer(*question_));
     QTRY_VERIFY(!is_running(hanging_process()));
   }
 
-  void ProgramsWithContenders_AreNamedInQuestionsAndRuns() {
+  void PassesProgramsWithContenders() {
     const QString reported = folder_.filePath(QStringLiteral("told"));
     const auto is_reported = [&] {
       QFile file(reported);
@@ -229,12 +229,12 @@ class ProgramQuestionTest : public QObject {
     QTRY_VERIFY(is_reported());
   }
 
-  void WhatIsForgotten_HasNoAnswer() {
+  void AnswersNoCancelledQuestion() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
-    question_->forget();
-    QVERIFY(!question_->is_asking());
+    question_->cancel();
+    QVERIFY(!question_->is_pending());
     QTRY_VERIFY(!is_running(hanging_process()));
     QCOMPARE(answers_->size(), 0);
   }

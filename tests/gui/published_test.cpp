@@ -62,7 +62,7 @@ class PublishedTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void TheList_KeepsTheRulesOfItemModels() {
+  void FollowsTheRulesOfItemModels() {
     RunListModel model;
     QAbstractItemModelTester tester(&model);
     model.set_published({});
@@ -79,7 +79,7 @@ class PublishedTest : public QObject {
     QCOMPARE(model.rowCount(), tables);
   }
 
-  void ATable_IsShownWithAllItsRowsAndUnits() {
+  void ShowsRowsAndUnits() {
     PublishedView view;
     QAbstractItemModel& model = *view.findChild<QTableView*>()->model();
     const QAbstractItemModelTester tester(&model);
@@ -92,7 +92,7 @@ class PublishedTest : public QObject {
     }
   }
 
-  void OurCells_StandBesideThePublishedOnesOfTheirLengthAndWindow() {
+  void PairsMeasuredAndPublishedCells() {
     auto run = std::make_shared<RunSnapshot>();
     const HeatResult heat = made_up_heat(0, 4096, three_contenders());
     for (const Cell& cell : heat.cells) {
@@ -117,7 +117,7 @@ class PublishedTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void TheResultsFolder_IsTheInstalledOneBeforeTheSourcesOne() {
+  void PrefersTheInstalledResults() {
     const auto make = [this](const char* name) { std::filesystem::create_directories(path(name)); };
     make("source/build/release/tests");
     QCOMPARE(results_folder(path("source/build/release")), std::filesystem::path());
@@ -131,7 +131,7 @@ class PublishedTest : public QObject {
     QCOMPARE(results_folder(path("nowhere/bin")), std::filesystem::path());
   }
 
-  void AnEmptyDatabase_OffersThePublishedRunsAndShowsOneReadOnly() {
+  void ShowsPublishedRunsReadOnly() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(
         page()->run_view()->run() && !page()->run_view()->run()->table.rows.empty(), patience_ms);
@@ -147,7 +147,7 @@ class PublishedTest : public QObject {
     QTRY_VERIFY(page()->run_view()->isVisible());
   }
 
-  void TheFirstStart_OffersTheQuickSweepBesideThePublishedRun() {
+  void OffersTheQuickSweepAtTheFirstStart() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
     const QSignalSpy requested(page(), &ComparePage::quick_sweep_requested);
@@ -157,7 +157,7 @@ class PublishedTest : public QObject {
     QTRY_COMPARE(panel()->section(), RunListPanel::runs_section);
   }
 
-  void APublishedRun_IsCopiedIntoOnesOwn() {
+  void CopiesAPublishedRun() {
     {
       Store store = open_store(path("attnscope.db"));
       static_cast<void>(add_done_run(store, "mine", {64}));
@@ -176,7 +176,7 @@ class PublishedTest : public QObject {
     QVERIFY(window_->runs().index_of(panel()->published().first_run()).isValid());
   }
 
-  void APapersTable_IsReachedByKeysAndCopied() {
+  void CopiesATableByKeys() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
     QTest::keyClick(window_.get(), Qt::Key_2, Qt::AltModifier);
@@ -195,7 +195,7 @@ class PublishedTest : public QObject {
     QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("not measured here")));
   }
 
-  void TheNumbersOfTable3_StandBesideARunsOwnInATab_OfWhichFourRowsAreSeen() {
+  void ShowsTable3InATab() {
     {
       Store store = open_store(path("attnscope.db"));
       static_cast<void>(add_done_run(store, "mine", {64, 4096}));

@@ -65,13 +65,13 @@ class ResponsiveWindowTest : public QObject {
     QSettings().clear();
   }
 
-  void TheWatch_SeesAnEventThatTakesLong() {
+  void DetectsALongEvent() {
     application().watch();
     QTimer::singleShot(0, [] { QThread::msleep(60); });
     QTRY_VERIFY(application().longest().ms >= 60);
   }
 
-  void AStoreOfAMillionSamples_OpensWithoutABlock() {
+  void OpensAMillionSamplesWithoutBlocking() {
     fill_large_store(database(), {.small_runs = small_runs, .cells = 20, .samples = 50});
     verify_never_blocked([this] {
       MainWindow window({.database = database()});
@@ -83,7 +83,7 @@ class ResponsiveWindowTest : public QObject {
     });
   }
 
-  void ASweep_IsMeasuredWithoutABlock() {
+  void MeasuresWithoutBlocking() {
 #if HAS_REAL_WORKER
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
 #endif

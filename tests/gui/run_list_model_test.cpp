@@ -26,7 +26,7 @@ class RunListModelTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
 
-  void KeepsTheRulesOfItemModels_WhileRunsComeMoveAndGo() {
+  void FollowsTheRulesOfItemModels() {
     RunListModel model;
     QAbstractItemModelTester tester(&model);
     model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
@@ -43,7 +43,7 @@ class RunListModelTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void AGrowingRun_ChangesItsRowWithoutResettingTheModel() {
+  void UpdatesTheRowOfAGrowingRun() {
     RunListModel model;
     model.set_runs(runs({entry("a", "one", RunStatus::running, 1)}));
     const QPersistentModelIndex kept(model.index(0));
@@ -56,7 +56,7 @@ class RunListModelTest : public QObject {
     QCOMPARE(kept.data(RunListModel::fraction_role).toDouble(), 0.5);
   }
 
-  void OneHeat_IsNotSeveral() {
+  void CountsHeatsInWords() {
     RunEntry one = entry("a", "one", RunStatus::done, 1);
     one.info.start.heats_planned = 1;
     RunListModel model;
@@ -68,7 +68,7 @@ class RunListModelTest : public QObject {
     QVERIFY2(detail(1).contains(QStringLiteral(", 4 heats, ")), qPrintable(detail(1)));
   }
 
-  void OnlyARunningRun_IsLive() {
+  void MarksOnlyRunningRunsAsLive() {
     RunListModel model;
     QVERIFY(model.live() == nullptr);
     model.set_runs(runs({entry("a", "one", RunStatus::interrupted, 1)}));
@@ -79,16 +79,16 @@ class RunListModelTest : public QObject {
     QCOMPARE(model.live()->info.id.uuid, std::string("b"));
   }
 
-  void FailedCells_AreSaidInTheStatus() {
+  void ShowsFailedCells() {
     RunEntry run = entry("a", "one", RunStatus::done, 4);
-    QCOMPARE(status_words(run), QStringLiteral("done"));
+    QCOMPARE(status_text(run), QStringLiteral("done"));
     run.info.cells_failed = 1;
-    QCOMPARE(status_words(run), QStringLiteral("done, 1 cell failed"));
+    QCOMPARE(status_text(run), QStringLiteral("done, 1 cell failed"));
     run.info.cells_failed = 3;
-    QCOMPARE(status_words(run), QStringLiteral("done, 3 cells failed"));
+    QCOMPARE(status_text(run), QStringLiteral("done, 3 cells failed"));
   }
 
-  void AnOwnName_StandsInTheTitleAndTheTagsBeside() {
+  void ShowsNameAndTags() {
     RunListModel model;
     RunEntry named = entry("a", "sweep", RunStatus::done, 4);
     named.info.number = 7;
@@ -105,7 +105,7 @@ class RunListModelTest : public QObject {
     QCOMPARE(model.tags(), QStringList({"laptop", "quiet"}));
   }
 
-  void ATypedName_IsAskedForOnlyWhereItIsAnother() {
+  void RequestsOnlyChangedNames() {
     RunListModel model;
     model.set_runs(runs({entry("a", "sweep", RunStatus::done, 4)}));
     QSignalSpy requested(&model, &RunListModel::rename_requested);
@@ -118,7 +118,7 @@ class RunListModelTest : public QObject {
     QCOMPARE(requested.constFirst().at(1).toString(), QStringLiteral("mine too"));
   }
 
-  void ADamagedRun_IsMarkedAndStaysSoInTheNextSnapshot() {
+  void MarksADamagedRun() {
     RunListModel model;
     model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
     QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
@@ -133,7 +133,7 @@ class RunListModelTest : public QObject {
     QVERIFY(model.index(0).data(RunListModel::damaged_role).toBool());
   }
 
-  void ARunIsFound_ByItsNameAndItsDevice() {
+  void FindsByNameAndDevice() {
     RunListModel model;
     model.set_runs(runs({entry("a", "paper-fig2a", RunStatus::done, 4)}));
     const QString words = model.index(0).data(RunListModel::search_role).toString();

@@ -84,7 +84,7 @@ class RunListPanelTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void F2_RenamesInPlace() {
+  void RenamesByF2() {
     open_window();
     panel()->list()->setFocus();
     QTest::keyClick(panel()->list(), Qt::Key_F2);
@@ -101,7 +101,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(store.find_run("last")->start.sweep_name, std::string("gamma"));
   }
 
-  void AClickOnTheChosenRun_RenamesNothing() {
+  void RenamesNothingByAClick() {
     open_window();
     QListView* list = panel()->list();
     const QPoint row = list->visualRect(list->currentIndex()).center();
@@ -115,7 +115,7 @@ class RunListPanelTest : public QObject {
     QVERIFY(list->findChild<QLineEdit*>() == nullptr);
   }
 
-  void TwoChosenRuns_AreComparedByAButton() {
+  void ComparesTwoRunsByAButton() {
     open_window();
     QListView* list = panel()->list();
     auto* button = panel()->findChild<QPushButton*>(QStringLiteral("compare_the_two"));
@@ -132,7 +132,7 @@ class RunListPanelTest : public QObject {
     QVERIFY(!button->isVisible());
   }
 
-  void TheSweepsOwnName_TakesTheOtherAway() {
+  void RestoresTheNameOfTheSweep() {
     open_window();
     {
       Store store = open_store(database());
@@ -145,7 +145,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(open_store(database()).find_run("3")->name, std::string());
   }
 
-  void Delete_PutsTheSelectedRunsInTheTrashAndUndoTakesThemOut() {
+  void MovesRunsToTheTrashAndBack() {
     open_window();
     click(panel()->list(), 0);
     click(panel()->list(), 1, Qt::ControlModifier);
@@ -162,7 +162,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::trash), 0);
   }
 
-  void TheTrash_IsReachedByKeysAndARunPutBack() {
+  void RestoresARunFromTheTrashByKeys() {
     open_window();
     panel()->list()->setFocus();
     QTest::keyClick(panel()->list(), Qt::Key_Delete);
@@ -172,13 +172,13 @@ class RunListPanelTest : public QObject {
     QCOMPARE(title(trash(), 0), QStringLiteral("3  gamma"));
     QTRY_VERIFY(window_->compare()->place()->text().contains(QStringLiteral("trash")));
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    action(menu.get(), QStringLiteral("Put back"))->trigger();
+    action(menu.get(), QStringLiteral("Restore"))->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
     QCOMPARE(count(RunsOf::list), 3);
     QTRY_VERIFY(panel()->findChild<QLabel*>(QStringLiteral("run_list_hint"))->isVisible());
   }
 
-  void NothingIsDeletedForGood_BeforeTheQuestionIsAnswered() {
+  void ConfirmsPermanentDeletion() {
     open_window();
     panel()->list()->setFocus();
     QTest::keyClick(panel()->list(), Qt::Key_Delete);
@@ -186,7 +186,7 @@ class RunListPanelTest : public QObject {
     panel()->show_section(RunListPanel::trash_section);
     const auto question = [this] {
       const std::unique_ptr<QMenu> menu(panel()->make_menu());
-      action(menu.get(), QStringLiteral("Delete for good"))->trigger();
+      action(menu.get(), QStringLiteral("Delete permanently"))->trigger();
       return panel()->findChild<QMessageBox*>(QStringLiteral("remove_question"));
     };
     QMessageBox* box = question();
@@ -202,7 +202,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::both), 2);
   }
 
-  void EmptyingTheTrash_AsksAndRemovesAllInIt() {
+  void EmptiesTheTrash() {
     open_window();
     panel()->list()->setFocus();
     panel()->list()->selectAll();
@@ -223,7 +223,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::both), 0);
   }
 
-  void TagsAndNote_AreTypedWhereTheyStand() {
+  void EditsTagsAndNote() {
     open_window();
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     action(menu.get(), QStringLiteral("Tags and note"))->trigger();
@@ -254,7 +254,7 @@ class RunListPanelTest : public QObject {
                     .contains(QStringLiteral("with the lid closed")));
   }
 
-  void Escape_TakesBackWhatIsTyped() {
+  void RevertsByEscape() {
     open_window();
     QLineEdit* tags = panel()->notes()->tags();
     QTRY_VERIFY(tags->isVisible());
@@ -263,10 +263,10 @@ class RunListPanelTest : public QObject {
     QTest::keyClick(tags, Qt::Key_Escape);
     QCOMPARE(tags->text(), QString());
     panel()->list()->setFocus();
-    QVERIFY(panel()->notes()->keep());  // nothing is being stored
+    QVERIFY(panel()->notes()->store_edits());  // nothing is being stored
   }
 
-  void DeleteInAField_TakesALetterAndNoRun() {
+  void DeletesTextInAField() {
     open_window();
     QTRY_VERIFY(panel()->notes()->isVisible());
     QLineEdit* tags = panel()->notes()->tags();
@@ -287,7 +287,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::trash), 0);
   }
 
-  void ARunThatAnotherProgramPutsAway_TakesWhatWasTypedWithIt_AndNoMore() {
+  void DiscardsTextOfARemovedRun() {
     open_window();
     QPlainTextEdit* note = note_field();
     QTRY_VERIFY(note->isVisible());
@@ -303,7 +303,7 @@ class RunListPanelTest : public QObject {
     QVERIFY(note->toPlainText().isEmpty());
   }
 
-  void SeveralRuns_GetAndLoseTagsTogether() {
+  void TagsSeveralRuns() {
     open_window();
     {
       Store store = open_store(database());
@@ -330,7 +330,7 @@ class RunListPanelTest : public QObject {
     }
   }
 
-  void AnEmptyDatabase_SaysWhatToDoWithOneButton() {
+  void ExplainsAnEmptyDatabase() {
     window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
     window_->show();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
@@ -346,7 +346,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(wanted.count(), 1);
   }
 
-  void ATagsButton_NarrowsTheList() {
+  void FiltersByATag() {
     open_window();
     {
       Store store = open_store(database());
@@ -364,7 +364,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(panel()->list()->model()->rowCount(), 3);
   }
 
-  void LongNamesAndManyTags_LeaveTheWindowAsItIs() {
+  void ElidesLongNamesAndTags() {
     open_window();
     const QSize before = window_->minimumSizeHint();
     {
@@ -389,7 +389,7 @@ class RunListPanelTest : public QObject {
     QVERIFY(window_->minimumSizeHint().height() <= std::max(before.height(), 800));
   }
 
-  void ALongNote_IsCutWithASentence() {
+  void TruncatesALongNote() {
     open_window();
     QPlainTextEdit* note = note_field();
     note->setFocus();
@@ -402,7 +402,7 @@ class RunListPanelTest : public QObject {
                               patience_ms);
   }
 
-  void WhatTurnsTheTextsDirection_IsMarkedInNamesTagsAndNotes() {
+  void MarksCharactersThatTurnTheDirection() {
     open_window();
     {
       Store store = open_store(database());
@@ -415,7 +415,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(note_field()->toPlainText(), QStringLiteral("n\ufffd"));
   }
 
-  void TagsGivenElsewhereWhileOneIsTyped_Stay() {
+  void KeepsTagsOfAnotherProgram() {
     open_window();
     QLineEdit* tags = panel()->notes()->tags();
     tags->setFocus();
@@ -429,7 +429,7 @@ class RunListPanelTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"mine", "theirs"}), patience_ms);
   }
 
-  void TagsThatAreTooLongToBeShown_AreNotChanged() {
+  void KeepsTagsThatAreTooLong() {
     open_window();
     std::string many;
     for (int i = 0; i < 300; ++i) many += "tag" + std::to_string(i) + ' ';
@@ -447,7 +447,7 @@ class RunListPanelTest : public QObject {
     QVERIFY(!tags->isModified());
   }
 
-  void ANoteThatIsTyped_IsStoredWhenTheWindowCloses() {
+  void StoresTheNoteAtTheEnd() {
     open_window();
     note_field()->setFocus();
     QTest::keyClicks(note_field(), QStringLiteral("typed to the end"));
@@ -456,7 +456,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(open_store(database()).find_run("3")->note, std::string("typed to the end"));
   }
 
-  void ASearch_LooksForAllItsWordsInNameTagDeviceDateAndNote() {
+  void SearchesNameTagDeviceDateAndNote() {
     open_window();
     {
       Store store = open_store(database());
@@ -479,12 +479,12 @@ class RunListPanelTest : public QObject {
     QCOMPARE(found(""), 3);
   }
 
-  void TheMenu_ShowsEveryActionWithItsKey() {
+  void ShowsKeysInTheMenu() {
     open_window();
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     const std::pair<const char*, const char*> expected[] = {
-        {"Measure again", ""},       {"Rename", "F2"},         {"Tags and note", ""},
-        {"Put in the trash", "Del"}, {"Export run", "Ctrl+E"}, {"Import runs", ""}};
+        {"Measure again", ""},        {"Rename", "F2"},         {"Tags and note", ""},
+        {"Move to the trash", "Del"}, {"Export run", "Ctrl+E"}, {"Import runs", ""}};
     for (const auto& [text, keys] : expected) {
       const QAction* found = action(menu.get(), QLatin1String(text));
       QVERIFY2(found != nullptr, text);
@@ -499,7 +499,7 @@ class RunListPanelTest : public QObject {
     shown->close();
   }
 
-  void EveryExportedRun_IsAmongTheSelected() {
+  void ExportsTheSelectedRuns() {
     open_window();
     click(panel()->list(), 0);
     click(panel()->list(), 2, Qt::ShiftModifier);
@@ -513,7 +513,7 @@ class RunListPanelTest : public QObject {
     QCOMPARE(requested.constFirst().constFirst().toStringList().size(), 3);
   }
 
-  void ALiveRun_StaysAndTheStoreSaysWhy() {
+  void RefusesToRemoveALiveRun() {
     {
       Store store = open_store(database());
       static_cast<void>(begin_run_with(store, "live", {64}, 3));

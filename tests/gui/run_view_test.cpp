@@ -92,7 +92,7 @@ class RunViewTest : public QObject {
   }
   void cleanup() { view_.reset(); }
 
-  void BothCharts_ShowEverySeriesAndTheRailOfFailures() {
+  void ShowsSeriesAndFailures() {
     for (const report::Figure& figure : view_->chart()->facets().panels) {
       QCOMPARE(points_of(figure), (std::vector<std::size_t>{2, 3, 3}));
       QCOMPARE(figure.series.front().rail.size(), std::size_t{1});
@@ -101,7 +101,7 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{2});
   }
 
-  void DisturbedCells_AreCountedAndTheWayOutIsAButton() {
+  void CountsDisturbedCells() {
     auto* button = view_->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
     QVERIFY(!button->isVisible());
     const RunId run = begin_run_with(*store_, "busy", {}, 1);
@@ -119,7 +119,7 @@ class RunViewTest : public QObject {
              QStringLiteral("3 of 3 cells were disturbed (! in the table)."));
     QVERIFY(view_->findChild<QToolButton*>(QStringLiteral("disturbed_hint"))
                 ->toolTip()
-                .contains(QStringLiteral("close the others")));
+                .contains(QStringLiteral("close the other programs")));
     const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
     QVERIFY(marks->isVisible());
     QVERIFY(marks->text().contains(QStringLiteral("! disturbed: ")));
@@ -132,7 +132,7 @@ class RunViewTest : public QObject {
     QVERIFY2(button->isHidden(), "one that ships, or in the trash, cannot be measured again here");
   }
 
-  void OnlyTheMarksThatTheTableHas_AreExplained() {
+  void ExplainsOnlyMarksInTheTable() {
     const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
     QVERIFY(marks->text().startsWith(QStringLiteral("~ drifted: ")));
     QVERIFY(!marks->text().contains(QStringLiteral("disturbed")));
@@ -140,7 +140,7 @@ class RunViewTest : public QObject {
     QVERIFY2(marks->isHidden(), "of memory there are none");
   }
 
-  void ARunThatWasCancelled_IsContinuedByAButton() {
+  void ContinuesACancelledRun() {
     auto* button = view_->findChild<QPushButton*>(QStringLiteral("resume_run"));
     QVERIFY(button->isHidden());
     const RunId run = begin_run_with(*store_, "ended", {64}, 3);
@@ -153,7 +153,7 @@ class RunViewTest : public QObject {
     QCOMPARE(resumed.front().front().toString(), QString::fromStdString(run.uuid));
   }
 
-  void EachChart_HasAViewOfItsOwn() {
+  void ChoosesAViewForEachChart() {
     QCOMPARE(box("time_view")->currentText(), QStringLiteral("Time"));
     QComboBox* right = box("second_view");
     QCOMPARE(right->currentText(), QStringLiteral("Memory"));
@@ -168,7 +168,7 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{1});
   }
 
-  void OneButton_SaysWhatTheChartsShow_AndOpensItsChoices() {
+  void SummarizesTheChoices() {
     view_->choose_run(mixed_);
     QCOMPARE(view_->choices()->text(),
              QStringLiteral("Time and memory along length, heads 12, dtype float32"));
@@ -184,15 +184,15 @@ class RunViewTest : public QObject {
     QVERIFY(!box("x_axis")->isVisible());
   }
 
-  void EveryViewOfTheReport_IsOffered_ButThatOfOneLengthWhichAnswersHave() {
+  void OffersEveryView() {
     for (const report::View& view : report::views()) {
       const bool is_offered = !view.of_one_length;
-      QCOMPARE(box("time_view")->findText(words(view.title)) >= 0, is_offered);
+      QCOMPARE(box("time_view")->findText(qstring(view.title)) >= 0, is_offered);
       QCOMPARE(view_->run()->figures.contains(view.y), is_offered);
     }
   }
 
-  void Panels_StandForTheValuesOfAKey_AndAreExported() {
+  void ExportsPanels() {
     view_->choose_run(mixed_);
     QComboBox* panels = box("facets");
     QVERIFY(!panels->isHidden());
@@ -208,7 +208,7 @@ class RunViewTest : public QObject {
     dialog->reject();
   }
 
-  void TheExportKeyOnAChart_OpensTheDialogForIt() {
+  void ExportsByKey() {
     choose(box("time_view"), 1);
     QTest::keyClick(view_->chart(), Qt::Key_E);
     auto* dialog = view_->findChild<FigureDialog*>();
@@ -217,7 +217,7 @@ class RunViewTest : public QObject {
     dialog->reject();
   }
 
-  void ARatioWithoutBaseline_SaysWhatToDo() {
+  void ExplainsARatioWithoutBaseline() {
     view_->set_baseline({});
     QComboBox* right = box("second_view");
     choose(right, right->findText(QStringLiteral("Ratio to the baseline")));
@@ -227,7 +227,7 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->drawing(1).instead_of_values(), problem);
   }
 
-  void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
+  void ShowsTheVerdict() {
     const auto* verdict = view_->findChild<QLabel*>(QStringLiteral("verdict"));
     QVERIFY(verdict->isVisible());
     // Its patterns have published effectiveness.
@@ -244,7 +244,7 @@ class RunViewTest : public QObject {
                             "(64 to 128 tokens)."));
   }
 
-  void ASmallWindow_HasALineForEachAside_AndFiveRowsOfTheTable() {
+  void ShowsFiveRowsInASmallWindow() {
     view_->resize(640, 590);
     QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
                       view_->tabs()->tabBar()->tabRect(0).center());
@@ -258,12 +258,12 @@ class RunViewTest : public QObject {
     QVERIFY(view_->minimumSizeHint().height() <= 590);
   }
 
-  void TheCharts_HaveMostOfTheHeight() {
+  void GivesChartsMostOfTheHeight() {
     view_->resize(1000, 740);
     QTRY_VERIFY(view_->chart()->height() >= view_->height() / 2);
   }
 
-  void OneLegend_StandsForBothCharts() {
+  void SharesOneLegend() {
     const charts::ChartPage& page = view_->chart()->page();
     QCOMPARE(static_cast<qsizetype>(page.legend().size()), view_->run()->contenders.size());
     QTest::mouseClick(view_->chart(), Qt::LeftButton, {},
@@ -273,7 +273,7 @@ class RunViewTest : public QObject {
       QVERIFY(!view_->chart()->drawing(panel).series().front().visible);
   }
 
-  void AClickOnAValue_OpensItsCell() {
+  void OpensACellByMouse() {
     charts::RunChart* chart = view_->chart();
     const auto& series = chart->drawing().series().at(1);
     QVERIFY(series.points.size() > 1);
@@ -296,7 +296,7 @@ class RunViewTest : public QObject {
     QVERIFY(view_->cell_panel()->isVisible());
   }
 
-  void AnotherBaseline_ChangesTheRatios() {
+  void ChangesTheBaseline() {
     QCOMPARE(view_->baseline(), QStringLiteral("full/dense"));
     view_->set_baseline(QStringLiteral("full/sdpa"));
     QCOMPARE(view_->run()->table.baseline, std::optional<std::string>("full/sdpa"));
@@ -305,7 +305,7 @@ class RunViewTest : public QObject {
     QVERIFY(!view_->run()->table.baseline.has_value());
   }
 
-  void WindowsAlongX_AskForOneLength() {
+  void SlicesLengthsAlongWindows() {
     QVERIFY(box("slice_sequence_tokens") == nullptr);
     choose(box("x_axis"), 1);
     QComboBox* length = box("slice_sequence_tokens");
@@ -314,7 +314,7 @@ class RunViewTest : public QObject {
     QCOMPARE(length->accessibleName(), QStringLiteral("Length"));
   }
 
-  void AChart_NeverMixesDtypesOrHeads() {
+  void SlicesDtypesAndHeads() {
     view_->choose_run(mixed_);
     QComboBox* dtype = box("slice_dtype");
     QComboBox* heads = box("slice_heads");
@@ -325,7 +325,7 @@ class RunViewTest : public QObject {
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{1, 1, 1}));
   }
 
-  void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
+  void MarksValuesOutsideTheSlice() {
     view_->choose_run(mixed_);
     QComboBox* heads = box("slice_heads");
     QVERIFY(heads != nullptr);
@@ -340,7 +340,7 @@ class RunViewTest : public QObject {
                                            "Dtype float16."));
   }
 
-  void AnotherRun_ForgetsWhatWasHeldFixed() {
+  void ResetsTheSliceForAnotherRun() {
     view_->choose_run(mixed_);
     choose(box("slice_dtype"), 1);
     view_->choose_run(uuid_);
@@ -348,7 +348,7 @@ class RunViewTest : public QObject {
     QVERIFY(box("slice_dtype") == nullptr);
   }
 
-  void TheTable_IsContendersAgainstLengthsAtFirst() {
+  void ListsContendersByLength() {
     QCOMPARE(pivot()->model()->rowCount(), 3);
     QCOMPARE(pivot()->model()->columnCount(), 4);
     QCOMPARE(pivot_text(0, 0), QStringLiteral("full/dense (baseline)"));
@@ -356,7 +356,7 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot_text(0, 3), QStringLiteral("oom"));
   }
 
-  void RowsColumnsAndCells_AreChosenByKeyboard() {
+  void ChoosesTheTableByKeyboard() {
     choose(box("pivot_cells"), 2);
     QCOMPARE(pivot()->model()->rowCount(), 6);
     QCOMPARE(pivot_text(1, 1), QStringLiteral("mem/doc"));
@@ -368,7 +368,7 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot_text(0, 0), QStringLiteral("64 tokens"));
   }
 
-  void WhatIsCopied_IsWhatIsShown() {
+  void CopiesTheShownTable() {
     view_->copy_table(report::TableFormat::csv);
     QVERIFY(QApplication::clipboard()->text().startsWith(
         QStringLiteral("setting,contender,quantity,64,128,8192")));
@@ -376,7 +376,7 @@ class RunViewTest : public QObject {
     QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\\toprule")));
   }
 
-  void SelectedCells_AreCopiedWithTheirColumns() {
+  void CopiesSelectedCells() {
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(1, 0));
     QTest::keyClick(pivot(), Qt::Key_Right, Qt::ShiftModifier);
@@ -386,7 +386,7 @@ class RunViewTest : public QObject {
     QVERIFY2(lines[1].startsWith(QStringLiteral("full/sdpa\t")), qPrintable(lines[1]));
   }
 
-  void AChosenCell_StandsInThePanel_WhichReturnOpens() {
+  void OpensACellByReturn() {
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(2, 1));
     QTest::keyClick(pivot(), Qt::Key_Right);
@@ -401,7 +401,7 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot()->currentIndex(), pivot()->model()->index(0, 1));
   }
 
-  void TheChosenCell_StaysWhileTheRunIsReadAgain() {
+  void KeepsTheChosenCell() {
     view_->choose_cell(5);
     const QString before = view_->cell_panel()->text();
     view_->choose_run(uuid_);
@@ -410,7 +410,7 @@ class RunViewTest : public QObject {
     QVERIFY(view_->cell_panel()->text().startsWith(QStringLiteral("No cell chosen")));
   }
 
-  void TheTabThatWasChosen_IsThereAgain() {
+  void RestoresTheTab() {
     QVERIFY(view_->run_table()->isVisible());
     const int cell = 1;
     QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
@@ -422,7 +422,7 @@ class RunViewTest : public QObject {
     QVERIFY(view_->run_table()->isVisible());
   }
 
-  void TheTabBarStaysWhereItIs_WhicheverTabIsChosen() {
+  void KeepsTheTabBarInPlace() {
     view_->resize(1200, 1000);
     QTRY_VERIFY(view_->tabs()->height() > 240);
     view_->choose_cell(0);
@@ -438,7 +438,7 @@ class RunViewTest : public QObject {
     }
   }
 
-  void InALowWindow_TheChartsAreATab() {
+  void ShowsChartsAsATabInALowWindow() {
     QTabWidget* tabs = view_->tabs();
     QCOMPARE(tabs->indexOf(view_->chart()), -1);
     view_->resize(700, 100);  // taken as high as it must be
@@ -464,7 +464,7 @@ class RunViewTest : public QObject {
     QVERIFY(view_->chart()->height() > 200);
   }
 
-  void Figures_AreWrittenToFiles() {
+  void WritesFigures() {
     for (const char* extension : {"pdf", "svg", "png"}) {
       const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));
       const Result<charts::Files> written =
@@ -475,7 +475,7 @@ class RunViewTest : public QObject {
     }
   }
 
-  void AnAnswerForAnotherRun_IsLeftAlone() {
+  void IgnoresAnswersForAnotherRun() {
     const RunPointer before = view_->run();
     auto other = std::make_shared<RunSnapshot>();
     other->request.uuid = QStringLiteral("another");
@@ -483,7 +483,7 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->run(), before);
   }
 
-  void EveryControl_HasANameAndIsReachedByTab() {
+  void NamesEveryControlAndReachesItByTab() {
     view_->choose_run(mixed_);
     view_->choose_cell(0);
     std::set<QWidget*> reached;
@@ -520,14 +520,14 @@ class RunViewTest : public QObject {
     }
   }
 
-  void ASmallWindow_IsEnough() {
+  void FitsASmallWindow() {
     view_->choose_run(mixed_);
     const QSize least = view_->minimumSizeHint();
     QVERIFY2(least.width() <= 640 && least.height() <= 500,
              qPrintable(QStringLiteral("%1x%2").arg(least.width()).arg(least.height())));
   }
 
-  void AMessagesButton_StandsBelowItsSentence_WhereItWouldLeaveAColumnOfWords() {
+  void PlacesTheButtonOfAMessage() {
     MessageBar bar(nullptr);
     bar.show_offer(
         QString(300, QLatin1Char('m')).replace(QStringLiteral("mmm"), QStringLiteral("me ")),

@@ -90,7 +90,7 @@ class RunsAndWindowTest : public QObject {
     (void)open_store(database().toStdString());  // is made by none of those who share it
   }
 
-  void AWindowThatIsAskedToEnd_ClosesAsAPersonClosesIt() {
+  void ClosesOnATermSignal() {
     QProcess window;
     start_real_window(window);
     ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
@@ -99,7 +99,7 @@ class RunsAndWindowTest : public QObject {
     QCOMPARE(window.exitCode(), 0);
   }
 
-  void UnderNohup_TheEndOfTheTerminalIsNoReasonToClose() {
+  void IgnoresHangupUnderNohup() {
     for (const bool nohup : {false, true}) {
       QProcess window;
       if (nohup) window.setChildProcessModifier([] { ::signal(SIGHUP, SIG_IGN); });
@@ -115,7 +115,7 @@ class RunsAndWindowTest : public QObject {
     }
   }
 
-  void AKilledWindow_EndsNoRun_AndANewOneCancelsIt() {
+  void CancelsTheRunOfAKilledWindow() {
     QProcess killed;
     start_window(killed, sweep_named("until-cancelled", "[64, 128]"));
     const auto window = open_window();
@@ -134,7 +134,7 @@ class RunsAndWindowTest : public QObject {
     QCOMPARE(next->runs().entry(QString::fromStdString(run.id.uuid))->info.heats_done, 1);
   }
 
-  void AKilledWindowsRun_IsMeasuredToItsEnd() {
+  void CompletesTheRunOfAKilledWindow() {
     QProcess killed;
     start_window(killed, sweep_named("until-told", "[64, 128, 256]"));
     const auto window = open_window();
@@ -147,7 +147,7 @@ class RunsAndWindowTest : public QObject {
     QCOMPARE(lengths_of(run.id.uuid), (std::vector<std::int64_t>{64, 64, 128, 128, 256, 256}));
   }
 
-  void AClosedWindowsRun_IsMeasuredToItsEnd() {
+  void CompletesTheRunOfAClosedWindow() {
     auto window = open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window->runs().is_known(), patience_ms);
     window->start_run(sweep_named("until-told", "[64, 128]"));
@@ -166,7 +166,7 @@ class RunsAndWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(rows(), std::size_t{4}, patience_ms);
   }
 
-  void AWindowAndTheCommandLine_MeasureIntoOneDatabaseWithoutMixing() {
+  void MeasuresAlongsideTheCommandLine() {
     QProcess command_line;
     command_line.start(QStringLiteral(FAKE_ATTNSCOPE),
                        {QStringLiteral("run"), sweep_file(sweep_named("until-told", "[64, 128]")),
@@ -192,7 +192,7 @@ class RunsAndWindowTest : public QObject {
     QCOMPARE(lengths_of(second.toStdString()), (std::vector<std::int64_t>{256, 256, 512, 512}));
   }
 
-  void ADrivenWindow_MeasuresAsOftenAsAsked() {
+  void MeasuresRepeatedly() {
     QProcess window;
     window.start(QStringLiteral(DRIVE_WINDOW),
                  {database(), sweep_file(sweep_named("driven", "[64]")), QStringLiteral("2")});
@@ -205,7 +205,7 @@ class RunsAndWindowTest : public QObject {
     for (const RunInfo& run : runs) QCOMPARE(run.status, RunStatus::done);
   }
 
-  void ADrivenWindow_SaysWhatWentWrong() {
+  void ReportsAnErrorOfTheDriver() {
     QProcess window;
     window.start(QStringLiteral(DRIVE_WINDOW),
                  {database(), sweep_file(sweep_named("refused", "[64]")), QStringLiteral("1")});

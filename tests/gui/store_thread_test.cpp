@@ -34,7 +34,7 @@ class StoreThreadTest : public QObject {
 
   void init() { folder_ = std::make_unique<QTemporaryDir>(); }
 
-  void ANewDatabase_OpensEmpty() {
+  void OpensANewDatabase() {
     StoreThread store(path("new/attnscope.db"));
     Heard opened(store.reader(), &StoreReader::opened);
     Heard changed(store.reader(), &StoreReader::runs_changed);
@@ -44,7 +44,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(std::get<0>(changed.all().front())->runs.empty());
   }
 
-  void AForeignFile_IsRefusedWithASentenceAndOpensOnceMended() {
+  void RefusesAForeignFileUntilItIsReplaced() {
     QFile foreign(QString::fromStdString(path("foreign.db").string()));
     QVERIFY(foreign.open(QIODevice::WriteOnly));
     foreign.write(QByteArray(8192, 'x'));
@@ -60,7 +60,7 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(opened.count(), 1);
   }
 
-  void AHeatFromAnotherConnection_ReachesTheRunList() {
+  void ShowsAHeatOfAnotherConnection() {
     Store other = open_store(path("a.db"));
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
@@ -78,7 +78,7 @@ class StoreThreadTest : public QObject {
     QTRY_VERIFY(model.live() == nullptr);
   }
 
-  void TheShownRun_IsReadAgainWhenAHeatEnds() {
+  void RereadsTheRunAfterAHeat() {
     Store other = open_store(path("a.db"));
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
@@ -92,7 +92,7 @@ class StoreThreadTest : public QObject {
       QVERIFY(last_run(read)->figures.at(view).figure.has_value());
   }
 
-  void ABaselineTheRunLacks_IsReplacedByItsFirstContender() {
+  void ReplacesAMissingBaseline() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
@@ -109,7 +109,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(!last_run(read)->table.baseline.has_value());
   }
 
-  void LengthsAreSlices_WhenWindowsRunAlongX() {
+  void SlicesLengthsAlongWindows() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
@@ -131,7 +131,7 @@ class StoreThreadTest : public QObject {
     QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
   }
 
-  void CacheStatesAreSlices() {
+  void SlicesCacheStates() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     HeatResult cold = made_up_heat(1, 64, three_contenders());
@@ -153,7 +153,7 @@ class StoreThreadTest : public QObject {
     QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
   }
 
-  void AnotherSliceOfAnEndedRun_IsCutFromWhatWasRead() {
+  void SlicesAnEndedRunWithoutReadingIt() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     const RunRequest whole = {.uuid = text_of(run)};
@@ -171,7 +171,7 @@ class StoreThreadTest : public QObject {
              std::optional<std::string>("full/sdpa"));
   }
 
-  void ARunOfOneLength_IsDrawnAlongItsCandidates() {
+  void DrawsCandidatesOfOneLength() {
     Store other = open_store(path("a.db"));
     const RunId lengths = add_done_run(other, "lengths", {64, 128});
     const RunId run = begin_run_with(other, "stages", {}, 2);
@@ -196,7 +196,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(drawn_along(lengths, report::XAxis::candidates), report::XAxis::length);
   }
 
-  void ARemovedRun_LeavesTheList() {
+  void RemovesARun() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
@@ -208,11 +208,11 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 0);
   }
 
-  void ANoteThatAnotherProcessChanged_IsKeptBesideTheNewOne() {
+  void KeepsTheNoteOfAnotherProcess() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
-    Heard written(store.reader(), &StoreReader::written_down);
+    Heard written(store.reader(), &StoreReader::text_written);
     Heard text(store.reader(), &StoreReader::succeeded);
     store.start();
     store.post(&StoreReader::write_note, text_of(run), QStringLiteral("first"), QString());
@@ -226,7 +226,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(text.count(), 1);
   }
 
-  void ADatabaseThatIsReplaced_IsSaidOnceAndTheOtherOpened() {
+  void OpensAReplacedDatabase() {
     {
       Store before = open_store(path("a.db"));
       static_cast<void>(add_done_run(before, "before", {64}));
@@ -245,7 +245,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(gone.count(), 1);
   }
 
-  void NameTagsAndTrash_AreAnsweredByANewList() {
+  void UpdatesTheListAfterNameTagsAndTrash() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
@@ -278,7 +278,7 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(trash.rowCount(), 0);
   }
 
-  void ARunInTheTrash_IsShownToo() {
+  void ShowsARunInTheTrash() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     QVERIFY(other.put_in_trash({run}));
@@ -289,7 +289,7 @@ class StoreThreadTest : public QObject {
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
   }
 
-  void PublishedRuns_AreShownFromTheirFilesWithoutBeingImported() {
+  void ShowsPublishedRunsWithoutImport() {
     Store other = open_store(path("other.db"));
     const RunId run = add_done_run(other, "published", {64});
     const RunId plain = add_done_run(other, "not packed", {64});
@@ -312,7 +312,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
-  void AFolderThatIsNotThere_PublishesNothing() {
+  void PublishesNothingFromAMissingFolder() {
     StoreThread store(path("a.db"));
     Heard published(store.reader(), &StoreReader::published_read);
     store.start();
@@ -321,7 +321,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(std::get<0>(published.all().front())->empty());
   }
 
-  void AnExportedRun_ComesBackByImport() {
+  void ImportsAnExportedRun() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread from(path("a.db"));
@@ -339,7 +339,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(model.entry(text_of(run)) != nullptr);
   }
 
-  void ARunFile_IsReadOnly() {
+  void OpensARunFileReadOnly() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     QVERIFY(other.export_runs({run}, path("run.attn")).has_value());
@@ -355,7 +355,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(model.rowCount(), 1);
   }
 
-  void ADamagedRun_IsNamedAfterOpeningWithTheWayOut() {
+  void NamesADamagedRun() {
     {
       Store other = open_store(path("a.db"));
       static_cast<void>(add_done_run(other, "sound", {64}));
@@ -379,7 +379,7 @@ class StoreThreadTest : public QObject {
     QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
   }
 
-  void ARunThatIsGone_IsSaidInTheSnapshot() {
+  void ReportsARemovedRun() {
     StoreThread store(path("a.db"));
     Heard read(store.reader(), &StoreReader::run_read);
     store.start();

@@ -21,7 +21,7 @@ class SweepDraftTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
 
-  void EveryPreset_IsTakenUnchangedByteForByte() {
+  void KeepsPresetsByteForByte() {
     for (const NamedSweep& sweep : built_in_sweeps()) {
       const CheckedDraft checked = check(draft_of(sweep));
       QVERIFY2(checked.ok(), qPrintable(checked.problem()));
@@ -32,7 +32,7 @@ class SweepDraftTest : public QObject {
     }
   }
 
-  void AChangedLength_ChangesTheHeatsAndKeepsTheOtherFields() {
+  void ChangesOnlyTheLength() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths] = QStringLiteral("64:256:*2, 300");
     const CheckedDraft checked = check(draft);
@@ -45,14 +45,14 @@ class SweepDraftTest : public QObject {
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
   }
 
-  void FieldsOfOtherTypes_AreLeftToTheSweepsReader() {
+  void LeavesWrongTypesToTheReader() {
     const SweepDraft draft = draft_of({"x", R"({"contenders": [{"model": 5}, 7,
         {"pattern": "full", "implementation": [], "cls_only_last_layer": "yes"}]})"});
     QCOMPARE(draft.contenders.size(), std::size_t{2});
     QVERIFY(!check(draft).ok());
   }
 
-  void ContendersWithWindowsOfTheirOwn_AreKeptAndNeedNoOthers() {
+  void KeepsWindowsOfContenders() {
     const NamedSweep models{"models", R"({"name": "models", "operation": "model",
       "contenders": ["full/sdpa", "sparse+cls-only-last-layer/segment/4",
                      {"model": "longformer", "implementation": "longformer-chunks", "window": 64,
@@ -73,7 +73,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "contenders"));
   }
 
-  void DrawnLengths_AreALineOfTextInPlaceOfSequences() {
+  void ReadsDrawnLengths() {
     const NamedSweep models{"models", R"({"name": "models", "operation": "model",
       "contenders": ["dual-bert/segment"],
       "document_tokens": [{"lognormal": [804, 3267], "max": 2000}, 300]})"};
@@ -95,7 +95,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
 
-  void AWrongRange_IsSaidBesideItsField() {
+  void RefusesAWrongRange() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths] = QStringLiteral("64:4");
     const CheckedDraft checked = check(draft);
@@ -103,7 +103,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
 
-  void NoLength_NoContenderOrNoWindow_IsSaidBesideItsField() {
+  void RefusesMissingLengthsContendersAndWindows() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths].clear();
     QVERIFY(has_problem(draft, "sequence_tokens"));
@@ -117,7 +117,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "windows"));
   }
 
-  void PatternsWithoutWindows_NeedNone() {
+  void AcceptsPatternsWithoutWindows() {
     SweepDraft draft = draft_of(preset());
     draft.contenders = {{QStringLiteral("full"), QStringLiteral("sdpa")}};
     draft.fields[QStringLiteral("windows")].clear();
@@ -126,14 +126,14 @@ class SweepDraftTest : public QObject {
     QCOMPARE(checked.cells, checked.heats);
   }
 
-  void ALengthTooShortForItsQuery_IsRefusedBeforeARunStarts() {
+  void RefusesALengthShorterThanItsQuery() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths] = QStringLiteral("3");
     const CheckedDraft checked = check(draft);
     QVERIFY(!checked.ok());
   }
 
-  void ANewNameAlone_IsInTheSweep() {
+  void ChangesOnlyTheName() {
     SweepDraft draft = draft_of(preset());
     draft.name = QStringLiteral("renamed");
     const CheckedDraft checked = check(draft);
@@ -141,7 +141,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(nlohmann::json::parse(checked.sweep_text).at("name") == "renamed");
   }
 
-  void OtherAxes_AreReadWrittenAndTakenAway() {
+  void ReadsAndWritesOtherAxes() {
     SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],
         "sequence_tokens": [64], "batch": {"max": 8}, "dtype": ["float32", "float16"]})"});
     QCOMPARE(draft.fields[QStringLiteral("batch.max")], QStringLiteral("8"));
@@ -160,7 +160,7 @@ class SweepDraftTest : public QObject {
     QVERIFY(sweep.at("shared_query") == true);
   }
 
-  void AWrongAxis_IsSaidBesideItsField() {
+  void RefusesAWrongAxis() {
     SweepDraft draft = draft_of(preset());
     draft.fields[QStringLiteral("stop.placements")] = QStringLiteral("0");
     const CheckedDraft checked = check(draft);
@@ -170,7 +170,7 @@ class SweepDraftTest : public QObject {
     QCOMPARE(checked.problem(), checked.problems.begin()->second);
   }
 
-  void ATypedSweep_IsTakenAsItIsOrRefusedWithItsLine() {
+  void AcceptsOrRefusesATypedSweep() {
     const std::string text = preset().text;
     QCOMPARE(check_text(text).sweep_text, text);
     QVERIFY(check_text(text).ok());
@@ -178,10 +178,10 @@ class SweepDraftTest : public QObject {
     QVERIFY(wrong.problem().contains(QStringLiteral("line 2")));
   }
 
-  void DurationsAreSaidInRoundedUpWords() {
-    QCOMPARE(duration_words(12.2), QStringLiteral("13 s"));
-    QCOMPARE(duration_words(61), QStringLiteral("2 min"));
-    QCOMPARE(duration_words(3600 + 1199), QStringLiteral("1 h 20 min"));
+  void RoundsDurationsUp() {
+    QCOMPARE(duration_text(12.2), QStringLiteral("13 s"));
+    QCOMPARE(duration_text(61), QStringLiteral("2 min"));
+    QCOMPARE(duration_text(3600 + 1199), QStringLiteral("1 h 20 min"));
   }
 };
 

@@ -103,13 +103,13 @@ class TrainingPageTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void WithoutATraining_ThePageSaysWhatToDo() {
+  void ExplainsAnEmptyPage() {
     QVERIFY(!page_->has_figure() && !page_->has_table());
     QVERIFY(!button("close_training")->isEnabled());
     QVERIFY(chart()->accessibleDescription().contains(QStringLiteral("Open the folder")));
   }
 
-  void ATraining_IsStartedFromAForm_DrawnWhileItGoesOn_AndStopped() {
+  void StartsDrawsAndStopsATraining() {
     start_training(path("triples.tsv"), 1000);
     QTRY_COMPARE_WITH_TIMEOUT(points(), std::size_t{3}, patience_ms);
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
@@ -127,7 +127,7 @@ class TrainingPageTest : public QObject {
     QVERIFY(!button("stop_training")->isEnabled());
   }
 
-  void ATrainingThatFails_SaysWhyOnThePage_UntilTheNextBegins() {
+  void ReportsAFailedTraining() {
     start_training(path("short.tsv"), 1000);
     QTRY_VERIFY_WITH_TIMEOUT(
         ended()->error().endsWith(QStringLiteral("full: short.tsv: ends behind line 3")),
@@ -143,7 +143,7 @@ class TrainingPageTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(ended()->isVisible(), patience_ms);
   }
 
-  void ATrainingThatIsRefused_SaysWhyInTheForm_WhichKeepsWhatWasTyped() {
+  void ReportsARefusedTraining() {
     start_training(path("wrong.tsv"), 10);
     auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
     QTRY_COMPARE_WITH_TIMEOUT(problem->text(), QStringLiteral("wrong.tsv: line 1 has no negative"),
@@ -157,14 +157,14 @@ class TrainingPageTest : public QObject {
              path("wrong.tsv"));
   }
 
-  void TheProgramItself_TakesWhatTheFormGivesIt() {
+  void PassesTheFormToTheRealProgram() {
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
     start_training(path("triples.tsv"), 10);
     auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
     QTRY_VERIFY_WITH_TIMEOUT(problem->text().contains(path("bert")), patience_ms);
   }
 
-  void ATrainingThatHasJustBegun_IsWaitedFor() {
+  void WaitsForTheFirstStep() {
     train("full", 1, 0);
     page_->open_file(path("full"));
     QTRY_COMPARE(series(), std::size_t{1});
@@ -174,7 +174,7 @@ class TrainingPageTest : public QObject {
     QVERIFY(page_->has_figure());
   }
 
-  void AFolderThatIsChosen_ShowsLossAndValidation() {
+  void ShowsLossAndValidation() {
     train("full", 1, 8);
     QTest::mouseClick(button("open_training"), Qt::LeftButton);
     auto* dialog = page_->findChild<QFileDialog*>();
@@ -190,7 +190,7 @@ class TrainingPageTest : public QObject {
     QCOMPARE(recent_files(), QStringList{file_of("full")});
   }
 
-  void WhatATrainingAdds_IsDrawnWhileItGoesOn_AndTheZoomStays() {
+  void DrawsNewStepsAndKeepsTheZoom() {
     train("full", 1, 20);
     page_->open_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{20});
@@ -212,7 +212,7 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{14});
   }
 
-  void Trainings_LieOverEachOther_AreHiddenAndClosed() {
+  void HidesAndClosesTrainings() {
     train("full", 1, 8);
     train("sparse", 1, 6);
     page_->open_file(path("full"));
@@ -232,7 +232,7 @@ class TrainingPageTest : public QObject {
     QVERIFY(!page_->has_figure());
   }
 
-  void WhatIsNoCurve_IsSaidOnThePage_AndWhatWasReadStays() {
+  void RefusesAFileWithoutACurve() {
     QFile other(path("other.tsv"));
     QVERIFY(other.open(QIODevice::WriteOnly));
     other.write("a\tb\n");
@@ -252,7 +252,7 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{3});
   }
 
-  void TheFigure_HasTheBytesOfPlot() {
+  void WritesTheSameBytesAsPlot() {
     train("full", 1, 60);
     train("sparse", 1, 50);
     page_->open_file(path("full"));
@@ -287,7 +287,7 @@ class TrainingPageTest : public QObject {
     }
   }
 
-  void TheTable_IsCopied() {
+  void CopiesTheTable() {
     train("full", 1, 8);
     page_->open_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{8});
@@ -298,7 +298,7 @@ class TrainingPageTest : public QObject {
                        "full,8,")));
   }
 
-  void OpenTrainings_AreThereAfterARestart() {
+  void RestoresTrainings() {
     train("full", 1, 8);
     train("sparse", 1, 6);
     page_->open_file(path("full"));

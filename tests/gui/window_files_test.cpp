@@ -4,6 +4,7 @@
 #include <QAbstractButton>
 #include <QClipboard>
 #include <QDialog>
+#include <QDir>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QLabel>
@@ -104,7 +105,7 @@ class WindowFilesTest : public QObject {
   }
   void cleanup() { window_.reset(); }
 
-  void AFile_IsKnownByWhatItHolds() {
+  void DeterminesTheKindOfAFile() {
     const auto kind = [](const QString& file) { return kind_of(file.toStdString()); };
     QCOMPARE(kind(resource("sweeps/quick.json")).value(), FileKind::sweep);
     QCOMPARE(kind(resource("patterns/sparse.json")).value(), FileKind::pattern);
@@ -117,57 +118,78 @@ class WindowFilesTest : public QObject {
     QCOMPARE(kind(folder_->path()).value(), FileKind::training);
   }
 
-  void AFileOfAnotherKind_IsRefusedInOneSentence() {
+  void RefusesOtherKindsOfFiles() {
     for (const auto& [name, text] :
          {std::pair{"empty.json", ""}, std::pair{"list.json", "[1, 2]"},
           std::pair{"other.json", "{\"name\": \"x\"}"}, std::pair{"picture.png", "PNG"}}) {
       const auto kind = kind_of(written(name, text).toStdString());
       QVERIFY(!kind);
-      QVERIFY(words(kind.error().message).contains(QLatin1String(name)));
-      QVERIFY(!words(kind.error().message).contains(QLatin1Char('\n')));
+      QVERIFY(qstring(kind.error().message).contains(QLatin1String(name)));
+      QVERIFY(!qstring(kind.error().message).contains(QLatin1Char('\n')));
     }
-    QVERIFY(words(kind_of(path("gone.json").toStdString()).error().message)
+    QVERIFY(qstring(kind_of(path("gone.json").toStdString()).error().message)
                 .contains(QStringLiteral("there is no such file")));
   }
 
-  void RecentFiles_AreKeptNewestFirstWithoutThoseThatAreGone() {
+  void ListsRecentFilesNewestFirst() {
     const QString first = written("first.json", "{}"), second = written("second.json", "{}");
-    remember_file(first);
-    remember_file(second);
-    remember_file(first);
+    for (const QString& file : {first, second, first}) remember_file(file, FileKind::sweep);
     QCOMPARE(recent_files(), (QStringList{first, second}));
-    QVERIFY(QFile::remove(second));
-    QCOMPARE(recent_files(), QStringList{first});
     for (int i = 0; i < 20; ++i)
-      remember_file(written(QByteArray::number(i).append(".json").constData(), "{}"));
+      remember_file(written(QByteArray::number(i).append(".json").constData(), "{}"),
+                    FileKind::sweep);
     QCOMPARE(recent_files().size(), 10);
     forget_files();
     QVERIFY(recent_files().isEmpty());
   }
 
-  void TheFirstWindow_LiesOnTheScreen() {
+  void ListsARecentFileAgainOnceItsDriveIsMounted() {
+    const QString stick = path("stick"), unmounted = path("unmounted");
+    QVERIFY(QDir().mkpath(stick));
+    const QString there = written("there.json", "{}"), away = written("stick/away.json", "{}");
+    remember_file(away, FileKind::pattern);
+    QVERIFY(QDir().rename(stick, unmounted));
+    remember_file(there, FileKind::sweep);
+    QCOMPARE(recent_files(), QStringList{there});
+    QVERIFY(recent_files(FileKind::pattern).isEmpty());
+    QVERIFY(QDir().rename(unmounted, stick));
+    QCOMPARE(recent_files(), (QStringList{there, away}));
+    QCOMPARE(recent_files(FileKind::pattern), QStringList{away});
+  }
+
+  void ListsRecentFilesOfAKindWithoutReadingThem() {
+    const QString pattern = written("pattern.json", "{\"attends\": []}");
+    remember_file(pattern, FileKind::pattern);
+    remember_file(written("sweep.json", "{\"contenders\": []}"), FileKind::sweep);
+    QVERIFY(QFile::remove(pattern));
+    QVERIFY(QFile::copy(written("other.json", "not JSON"), pattern));
+    QCOMPARE(recent_files(FileKind::pattern), QStringList{pattern});
+  }
+
+  void PlacesTheFirstWindowOnTheScreen() {
     open_window();
     const QRect there = window_->screen()->availableGeometry();
     QVERIFY(there.contains(window_->frameGeometry().topLeft()));
     QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
   }
 
-  void ADroppedRun_IsAmongTheOwnRuns() {
+  void ImportsADroppedRun() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
     drop({exported("runs.attn.gz")});
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(stated().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
+    QTRY_VERIFY(stated().startsWith(QStringLiteral("Imported 1 run, 0 already present")));
   }
 
-  void ADroppedPattern_IsShownOnItsPage() {
+  void OpensADroppedPattern() {
     open_window();
     drop({resource("patterns/qds.json")});
     QVERIFY(window_->patterns()->isVisible());
-    QVERIFY(words(window_->patterns()->editor().pattern().name).startsWith(QStringLiteral("qds")));
+    QVERIFY(
+        qstring(window_->patterns()->editor().pattern().name).startsWith(QStringLiteral("qds")));
   }
 
-  void ADroppedSweep_FillsTheNewRunForm() {
+  void OpensADroppedSweep() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     drop({written("mine.json",
@@ -181,7 +203,7 @@ class WindowFilesTest : public QObject {
              QStringLiteral("96"));
   }
 
-  void ADroppedTraining_IsShownOnItsPage() {
+  void OpensADroppedTraining() {
     open_window();
     static_cast<void>(written("training.tsv",
                               "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
@@ -192,24 +214,24 @@ class WindowFilesTest : public QObject {
     QCOMPARE(recent_files(), QStringList{path("training.tsv")});
   }
 
-  void WhatCannotBeOpened_IsSaidOnThePage() {
+  void ReportsAFileThatCannotBeOpened() {
     open_window();
     drop({written("other.json", "{}")});
     QVERIFY(stated().contains(QStringLiteral("neither a sweep")));
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ADatabase_OpensInAWindowOfItsOwn() {
+  void OpensADatabaseInANewWindow() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     static_cast<void>(exported("runs.attn"));
     QVERIFY(window_->open_file(path("source.db")));
     QTRY_COMPARE_WITH_TIMEOUT(requested.count(), 1, patience_ms);
-    QCOMPARE(words(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
+    QCOMPARE(qstring(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
     QCOMPARE(recent_files(), QStringList{path("source.db")});
   }
 
-  void ADatabaseThatDoesNotFit_LeavesTheOneThatIsOpen() {
+  void KeepsTheDatabaseAfterARefusedOne() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     drop({written("other.db", "SQLite format 3" + std::string(500, '\0'))});
@@ -218,7 +240,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(recent_files().isEmpty());
   }
 
-  void AnExportedRun_OpensAmongTheOwnRuns() {
+  void ImportsAnExportedRun() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
@@ -233,14 +255,14 @@ class WindowFilesTest : public QObject {
     QCOMPARE(requested.count(), 0);
   }
 
-  void AnExportThatDoesNotFit_IsNotRemembered() {
+  void ForgetsARefusedExport() {
     open_window();
     drop({written("broken.attn", "no runs")});
     QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("broken.attn")), patience_ms);
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ASweepWithAMistake_OpensNoForm() {
+  void RefusesASweepWithAnError() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
@@ -249,7 +271,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ASweepThatIsNoJson_LeavesNoOtherReadyToStart() {
+  void RefusesASweepThatIsNotJson() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     window_->open_new_run();
@@ -260,7 +282,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(!start->isEnabled());
   }
 
-  void ADumpThatDoesNotFit_LeavesTheOneThatIsOpen() {
+  void KeepsTheDumpAfterARefusedOne() {
     open_window();
     window_->show_page(MainWindow::attention_page);
     const AttentionPage* page = window_->attention();
@@ -273,12 +295,12 @@ class WindowFilesTest : public QObject {
     QVERIFY(recent_files().isEmpty());
   }
 
-  void AFileOfTheCommandLine_IsOpenedOnceTheDatabaseIs() {
+  void OpensTheFileOfTheCommandLine() {
     open_window(resource("patterns/qds.json"));
     QTRY_VERIFY_WITH_TIMEOUT(window_->patterns()->isVisible(), patience_ms);
   }
 
-  void TheRunMenu_ListsANewRunOnceAndBothKeysOpenIt() {
+  void OpensANewRunByBothKeys() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
     const auto listed = [this](const QString& text) {
@@ -296,7 +318,7 @@ class WindowFilesTest : public QObject {
     QCOMPARE(window_->commands()->run_action()->shortcuts().size(), 1);
   }
 
-  void NoKey_IsTakenTwiceOnAPage_AndThirtyAreEnough() {
+  void UsesEveryKeyOnce() {
     open_window();
     for (const MainWindow::PageNumber page :
          {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page,
@@ -354,7 +376,7 @@ class WindowFilesTest : public QObject {
     }
   }
 
-  void TheTableOfShortcuts_HoldsThoseOfMenusAndPages() {
+  void ListsEveryShortcut() {
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_F1);
     const auto* table =
@@ -374,7 +396,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(keys_of(QStringLiteral("New run…")).contains(QStringLiteral("Ctrl+N")));
   }
 
-  void TheMenuOfThePage_HoldsWhatCanBeDoneOnIt() {
+  void ListsTheActionsOfThePage() {
     open_window();
     const auto texts = [this] {
       QStringList found;
@@ -393,7 +415,7 @@ class WindowFilesTest : public QObject {
     QVERIFY(!texts().contains(QStringLiteral("Save the pattern")));
   }
 
-  void LargerText_AsksForTheWindowAnew() {
+  void RequestsANewWindowForLargerText() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     window_->show_page(MainWindow::patterns_page);
@@ -409,7 +431,7 @@ class WindowFilesTest : public QObject {
     QCOMPARE(kept_text_size(), 100);
   }
 
-  void HelpInLargeText_FitsTheScreen() {
+  void FitsHelpInLargeText() {
     keep_text_size(200);
     apply_text_size();
     open_window();
@@ -422,7 +444,7 @@ class WindowFilesTest : public QObject {
     QVERIFY2(fits, qPrintable(QStringLiteral("%1 x %2").arg(keys->width()).arg(keys->height())));
   }
 
-  void About_NamesTheVersionAndThePapers() {
+  void ShowsVersionAndPapers() {
     open_window();
     show_about(path("mine.db").toStdString(), window_.get());
     const auto* dialog = window_->findChild<QDialog*>(QStringLiteral("about"));

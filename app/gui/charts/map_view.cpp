@@ -85,13 +85,13 @@ void MapView::pin(qint64 row, qint64 column) {
   if (is_pair({row, column})) pair = {row, column};
   if (pair == pinned_) return;
   pinned_ = pair;
-  if (pair) keep_in_sight(*pair);
+  if (pair) scroll_to_pair(*pair);
   describe();
   update();
   Q_EMIT pinned(pair ? pair->first : -1, pair ? pair->second : -1);
 }
 
-void MapView::keep_in_sight(Pair pair) {
+void MapView::scroll_to_pair(Pair pair) {
   if (focus_.tokens <= 0 || square().rect.contains(position_of(pair.first, pair.second))) return;
   zoom_to(square().axis.blocks().front().units_per_token, pair.first, pair.second);
   Q_EMIT focus_moved(focus_);

@@ -116,7 +116,7 @@ class MapView : public QWidget {
   void frame(const QRectF& part);
   bool move_pair(const QKeyEvent& event);
   bool move_map(const QKeyEvent& event);
-  void keep_in_sight(Pair pair);
+  void scroll_to_pair(Pair pair);
   void paint_pair(QPainter& painter, Pair pair, bool is_pinned) const;
 
   MapFocus focus_;

@@ -61,11 +61,11 @@ struct CostRow {
                                      bool with_b);
 
 /// "1.23 M", "640": a count in few digits.
-[[nodiscard]] QString count_words(double count);
+[[nodiscard]] QString count_text(double count);
 /// "1.24×", "2 860×"
-[[nodiscard]] QString times_words(double ratio);
+[[nodiscard]] QString times_text(double ratio);
 
-struct RunWish {
+struct SweepRequest {
   std::string name;
   std::vector<charts::MaskSource> sources;
   LayoutItem item;
@@ -75,6 +75,6 @@ struct RunWish {
 };
 
 /// An error names what a sweep cannot contain, and the alternative.
-[[nodiscard]] Result<QString> sweep_of(const RunWish& wish);
+[[nodiscard]] Result<QString> sweep_of(const SweepRequest& request);
 
 }  // namespace attnscope::gui

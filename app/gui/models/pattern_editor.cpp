@@ -91,7 +91,7 @@ int PatternListModel::row_of_file(const QString& file) const {
 
 QString PatternListModel::title(int row) const {
   const AttentionPattern& shown = pattern(row);
-  return words(shown.title.empty() ? shown.name : shown.title);
+  return qstring(shown.title.empty() ? shown.name : shown.title);
 }
 
 int PatternListModel::row_of_name(const std::string& name) const {
@@ -143,7 +143,7 @@ QVariant PatternListModel::data(const QModelIndex& index, int role) const {
     case Qt::AccessibleTextRole:
       return shown.is_modified() ? tr("%1, not saved").arg(title(index.row())) : title(index.row());
     case Qt::ToolTipRole: {
-      if (shown.ships) return words(shown.pattern.description);
+      if (shown.ships) return qstring(shown.pattern.description);
       const QString place = shown.file.isEmpty() ? tr("No file yet") : shown.file;
       return shown.is_modified() ? tr("%1. Not saved: Ctrl+S saves it.").arg(place) : place;
     }
@@ -156,8 +156,8 @@ namespace {
 
 constexpr std::int64_t first_stride = 30;  // of QDS-Transformer
 
-const char* const nobody_sees =
-    "At least one group has to see another: a pattern in which nobody sees anybody cannot be "
+const char* const no_pairs =
+    "At least one group must attend to a group: a pattern without allowed pairs cannot be "
     "computed.";
 
 /// Keeps the rules consistent: a stride exists only if sentences take part.
@@ -206,7 +206,7 @@ class PatternEdit : public QUndoCommand {
     editor_.go_to(id_before_, before_);
     if (!copy_) return;
     const int row = editor_.patterns_.row_of(id_after_);
-    // A copy that was saved meanwhile stays.
+    // A copy that was saved stays.
     if (row >= 0 && editor_.patterns_.entry(row).file.isEmpty()) {
       editor_.patterns_.remove(id_after_);
       Q_EMIT editor_.changed();
@@ -288,7 +288,7 @@ Status PatternEditor::edit_pattern(Kind kind, const QString& words,
                                    const std::function<void(AttentionPattern&)>& change) {
   AttentionPattern next = pattern();
   change(next);
-  if (!next.has_rules() && !next.knows_no_groups()) return fail("{}", nobody_sees);
+  if (!next.has_rules() && !next.knows_no_groups()) return fail("{}", no_pairs);
   settle_sentences(next, state_.item);
   edit(kind, words, [&](State& state) { state.pattern = next; });
   return {};
@@ -304,10 +304,11 @@ void PatternEditor::go_to(int id, const State& state) {
 
 Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule) {
   if (pattern().blocks) {
-    return fail("Blocks say alone who sees whom; switch them off to edit the table.");
+    return fail("Blocks alone determine the allowed pairs; switch them off to edit the table.");
   }
   if (pattern().item) {
-    return fail("A window over whole items says alone who sees whom; choose another pattern.");
+    return fail(
+        "A window over whole items alone determines the allowed pairs; choose another pattern.");
   }
   if (needs_positions(rule) && !share_positions(from, to)) {
     return fail("{} and {} tokens share no positions, so {} between them {} no meaning.",
@@ -316,7 +317,7 @@ Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& 
                 rule.kind == GroupRule::Kind::window ? "has" : "have");
   }
   end_gesture();
-  return edit_pattern(Kind::rule, tr("who sees whom"), [&](AttentionPattern& next) {
+  return edit_pattern(Kind::rule, tr("attention rules"), [&](AttentionPattern& next) {
     next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = rule;
   });
 }
@@ -350,9 +351,9 @@ Status PatternEditor::set_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_';
   });
-  if (!valid) return fail("A name is made of letters a-z, digits, - and _.");
+  if (!valid) return fail("A name may contain letters a-z, digits, - and _.");
   if (patterns_.has_name(name)) {
-    return fail("\"{}\" is the name of another pattern here; choose another one.", name);
+    return fail("\"{}\" is the name of another pattern here; choose another name.", name);
   }
   return edit_pattern(Kind::name, tr("name"), [&](AttentionPattern& next) { next.name = name; });
 }

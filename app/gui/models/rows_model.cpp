@@ -12,8 +12,8 @@ std::string number_text(double value) {
 }
 
 QString clipboard_text(const report::Sheet& sheet, report::TableFormat format) {
-  return words(format == report::TableFormat::text ? report::write_tabbed(sheet)
-                                                   : report::write_sheet(sheet, format));
+  return qstring(format == report::TableFormat::text ? report::write_tabbed(sheet)
+                                                     : report::write_sheet(sheet, format));
 }
 
 }  // namespace attnscope::gui

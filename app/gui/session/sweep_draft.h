@@ -72,7 +72,7 @@ struct CheckedDraft {
 [[nodiscard]] CheckedDraft check_text(const std::string& sweep_text);
 
 /// "40 s", "12 min", "3 h 20 min"; rounded up.
-[[nodiscard]] QString duration_words(double seconds);
+[[nodiscard]] QString duration_text(double seconds);
 
 /// Sorted by name; files that are not sweeps are omitted.
 [[nodiscard]] std::vector<NamedSweep> own_presets();

@@ -37,8 +37,8 @@ std::optional<std::int64_t> number_of(const QString& text) {
 }
 
 tl::unexpected<Error> not_a_number(const QString& part, const char* example) {
-  return fail("\"{}\" is no whole number from 0 to {}; write {}.", part.toStdString(), most_tokens,
-              example);
+  return fail("\"{}\" is not a whole number from 0 to {}; enter {}.", part.toStdString(),
+              most_tokens, example);
 }
 
 }  // namespace
@@ -49,13 +49,13 @@ Result<std::vector<std::int64_t>> parse_lengths(const QString& text) {
     const qsizetype times = part.indexOf(QLatin1Char('x'), 0, Qt::CaseInsensitive);
     const auto count = times < 0 ? std::optional<std::int64_t>(1) : number_of(part.left(times));
     const auto length = number_of(part.mid(times + 1));
-    if (!count || !length) return not_a_number(part, "lengths as in 300, 200, 4x100");
+    if (!count || !length) return not_a_number(part, "lengths such as 300, 200, 4x100");
     if (lengths.size() + static_cast<std::size_t>(*count) > most_documents) {
       return fail("An item has at most {} documents.", most_documents);
     }
     lengths.insert(lengths.end(), static_cast<std::size_t>(*count), *length);
   }
-  if (lengths.empty()) return fail("Give at least one length, as in 300, 200, 4x100.");
+  if (lengths.empty()) return fail("Enter at least one length, such as 300, 200, 4x100.");
   return lengths;
 }
 
@@ -63,9 +63,9 @@ Result<std::vector<std::int64_t>> parse_offsets(const QString& text) {
   std::vector<std::int64_t> offsets;
   for (const QString& part : parts_of(text)) {
     const auto offset = number_of(part);
-    if (!offset) return not_a_number(part, "offsets as in 0, 30, 60");
+    if (!offset) return not_a_number(part, "offsets such as 0, 30, 60");
     if (!offsets.empty() && *offset <= offsets.back()) {
-      return fail("Sentence starts ascend, and {} comes after {}.", *offset, offsets.back());
+      return fail("Sentence starts must ascend, but {} follows {}.", *offset, offsets.back());
     }
     offsets.push_back(*offset);
   }
@@ -99,27 +99,28 @@ struct Term {
 };
 
 constexpr std::array<Term, 6> terms{{
-    {"heat", QT_TRANSLATE_NOOP("Terms",
-                               "One setting, at which all contenders are measured by turns: so "
-                               "whatever else the machine does meets all of them alike.")},
+    {"heat",
+     QT_TRANSLATE_NOOP("Terms",
+                       "One point of the axes at which all contenders are measured in turn, so "
+                       "that disturbances of the machine affect all of them equally.")},
     {"candidates", QT_TRANSLATE_NOOP("Terms", "The documents that are re-ranked for one query.")},
     {"contender",
      QT_TRANSLATE_NOOP("Terms",
-                       "What is compared: an attention pattern, the implementation that "
-                       "computes it and, where it has one, its window.")},
+                       "A compared configuration: an attention pattern, the implementation that "
+                       "computes it and, if it has one, its window.")},
     {"w", QT_TRANSLATE_NOOP("Terms",
                             "The window: how many tokens to its left and to its right a "
                             "document token attends to.")},
     {"!", QT_TRANSLATE_NOOP(
-              "Terms", "disturbed: other programs kept cores busy, the time may be too long.")},
-    {"~", QT_TRANSLATE_NOOP("Terms", "drifted: became faster or slower over its heat.")},
+              "Terms", "disturbed: other programs kept cores busy; the time may be too long.")},
+    {"~", QT_TRANSLATE_NOOP("Terms", "drifted: became faster or slower during its heat.")},
 }};
 
 }  // namespace
 
 QString explained(const QString& term) {
-  const auto found =
-      std::ranges::find_if(terms, [&](const Term& one) { return term == QLatin1String(one.word); });
+  const auto found = std::ranges::find_if(
+      terms, [&](const Term& each) { return term == QLatin1String(each.word); });
   if (found != terms.end()) return QCoreApplication::translate("Terms", found->meaning);
   const QStringList parts = term.split(QLatin1Char('/'));
   if (parts.size() < 2 || parts.size() > 3) return {};

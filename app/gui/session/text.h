@@ -16,7 +16,7 @@
 namespace attnscope::gui {
 
 /// Converts the engine's UTF-8 text to a QString.
-[[nodiscard]] inline QString words(std::string_view text) {
+[[nodiscard]] inline QString qstring(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
@@ -40,7 +40,7 @@ namespace attnscope::gui {
   return text;
 }
 [[nodiscard]] inline std::string harmless(const std::string& text) {
-  return harmless(words(text)).toStdString();
+  return harmless(qstring(text)).toStdString();
 }
 
 /// At most `most` characters; the last one is an ellipsis if text was cut.

@@ -49,9 +49,10 @@ QList<QJsonObject> printed_objects(const QByteArray& printed, const QString& fie
   return objects;
 }
 
-void DeviceList::ask() {
+void DeviceList::request() {
   if (!problem().isEmpty()) return;
-  put({.arguments = {QStringLiteral("list"), QStringLiteral("devices"), QStringLiteral("--json")}});
+  send(
+      {.arguments = {QStringLiteral("list"), QStringLiteral("devices"), QStringLiteral("--json")}});
 }
 
 bool DeviceList::read(const QByteArray& printed) {
@@ -64,10 +65,10 @@ bool DeviceList::read(const QByteArray& printed) {
   return !answer_.isEmpty();
 }
 
-void ImplementationList::ask() {
-  put({.arguments = QStringList{QStringLiteral("list"), QStringLiteral("implementations"),
-                                QStringLiteral("--json")} +
-                    with_options(programs_)});
+void ImplementationList::request() {
+  send({.arguments = QStringList{QStringLiteral("list"), QStringLiteral("implementations"),
+                                 QStringLiteral("--json")} +
+                     with_options(programs_)});
 }
 
 bool ImplementationList::read(const QByteArray& printed) {
@@ -80,9 +81,9 @@ bool ImplementationList::read(const QByteArray& printed) {
 
 ImplementationCosts::ImplementationCosts(QObject* parent) : ListQuestion(parent, costs_pause) {}
 
-void ImplementationCosts::ask(const CostQuestion& question) {
+void ImplementationCosts::request(const CostQuestion& question) {
   const Result<SequenceLayout> layout = SequenceLayout::make({question.item});
-  if (!layout) return fail(words(layout.error().message));
+  if (!layout) return fail(qstring(layout.error().message));
   const QString pattern_file = QStringLiteral("pattern.json");
   const QString layout_file = QStringLiteral("layout.json");
   QStringList arguments{QStringLiteral("costs"),      path_of(pattern_file),
@@ -90,10 +91,10 @@ void ImplementationCosts::ask(const CostQuestion& question) {
                         QStringLiteral("--heads"),    QString::number(question.heads),
                         QStringLiteral("--head-dim"), QString::number(question.head_dim),
                         QStringLiteral("--json")};
-  if (question.window) arguments << QStringLiteral("--window") << words(question.window->text());
-  put({.arguments = arguments,
-       .files = {{pattern_file, pattern_json(question.pattern)},
-                 {layout_file, layout_json(*layout)}}});
+  if (question.window) arguments << QStringLiteral("--window") << qstring(question.window->text());
+  send({.arguments = arguments,
+        .files = {{pattern_file, pattern_json(question.pattern)},
+                  {layout_file, layout_json(*layout)}}});
 }
 
 bool ImplementationCosts::read(const QByteArray& printed) {
@@ -108,7 +109,7 @@ bool ImplementationCosts::read(const QByteArray& printed) {
 
 SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast_pause) {}
 
-void SweepForecast::ask(const std::string& sweep_text) {
+void SweepForecast::request(const std::string& sweep_text) {
   std::string question = question_of(sweep_text);
   if (!question.empty()) question += programs_.join(QLatin1Char('\n')).toStdString();
   const bool was_answered = problem().isEmpty();
@@ -117,23 +118,23 @@ void SweepForecast::ask(const std::string& sweep_text) {
   if (question_.empty()) {
     sweep_.clear();
     waits_ = false;
-    return forget();
+    return cancel();
   }
   sweep_ = sweep_text;
   waits_ = measuring_;
-  if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
+  if (measuring_) return fail(tr("a check would disturb the run that is being measured."));
   const QString file = QStringLiteral("sweep.json");
-  put({.arguments = QStringList{QStringLiteral("estimate"), path_of(file),
-                                QStringLiteral("--no-trial"), QStringLiteral("--json")} +
-                    with_options(programs_),
-       .files = {{file, sweep_text}}});
+  send({.arguments = QStringList{QStringLiteral("estimate"), path_of(file),
+                                 QStringLiteral("--no-trial"), QStringLiteral("--json")} +
+                     with_options(programs_),
+        .files = {{file, sweep_text}}});
 }
 
 void SweepForecast::set_measuring(bool measuring) {
   measuring_ = measuring;
-  if (measuring ? !is_asking() : !waits_) return;
+  if (measuring ? !is_pending() : !waits_) return;
   question_.clear();
-  ask(sweep_);
+  request(sweep_);
 }
 
 Forecast SweepForecast::forecast() const {
@@ -175,7 +176,7 @@ void remove_oldest(const QDir& folder, const QString& names, QDir::SortFlags old
 }  // namespace
 
 CheckpointInspection::CheckpointInspection(QObject* parent) : ProgramQuestion(parent) {
-  set_patience({});
+  set_timeout({});
 }
 
 QString CheckpointInspection::folder() {
@@ -202,10 +203,10 @@ void CheckpointInspection::compute(const CheckpointQuestion& question) {
     requested.arguments.append(QStringLiteral("--pattern=") + path_of(pattern));
     if (question.attention->window) {
       requested.arguments.append(QStringLiteral("--window=") +
-                                 words(question.attention->window->text()));
+                                 qstring(question.attention->window->text()));
     }
   }
-  put(std::move(requested));
+  send(std::move(requested));
 }
 
 bool CheckpointInspection::read(const QByteArray&) {
@@ -216,7 +217,7 @@ bool CheckpointInspection::read(const QByteArray&) {
 }
 
 TextLengths::TextLengths(QObject* parent) : ProgramQuestion(parent) {
-  set_patience({});
+  set_timeout({});
 }
 
 QString TextLengths::folder() {
@@ -226,8 +227,8 @@ QString TextLengths::folder() {
 void TextLengths::count(const QString& checkpoint, const QString& pairs) {
   name_ = QFileInfo(pairs).completeBaseName() + QLatin1Char('-') + QDir(checkpoint).dirName() +
           QStringLiteral(".json");
-  put({.arguments = {QStringLiteral("lengths"), QStringLiteral("--checkpoint=") + checkpoint,
-                     QStringLiteral("--pairs=") + pairs, QStringLiteral("--format=json")}});
+  send({.arguments = {QStringLiteral("lengths"), QStringLiteral("--checkpoint=") + checkpoint,
+                      QStringLiteral("--pairs=") + pairs, QStringLiteral("--format=json")}});
 }
 
 bool TextLengths::read(const QByteArray& printed) {

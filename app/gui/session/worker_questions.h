@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Questions to `attnscope` that a process answers: the devices of this machine that a run can
-// measure on and the implementations (both asked once), the work of each implementation for a
+// measure on and the implementations (both requested once), the work of each implementation for a
 // pattern, which pairs of pattern and implementation are possible in a sweep, with the memory they
 // need; and questions whose answers are files next to the database.
 //
@@ -51,8 +51,8 @@ struct ListedDevice {
 class DeviceList : public ListQuestion<ListedDevice> {
  public:
   explicit DeviceList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Asks only once, whatever the outcome.
-  void ask();
+  /// Starts only once, regardless of the outcome.
+  void request();
 
  private:
   bool read(const QByteArray& printed) override;
@@ -66,8 +66,8 @@ struct ListedImplementation {
 class ImplementationList : public ListQuestion<ListedImplementation> {
  public:
   explicit ImplementationList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Asks again only if there was no answer.
-  void ask();
+  /// Starts again only if there was no answer.
+  void request();
   /// Later questions include the implementations of these programs.
   void set_programs(const QStringList& programs) { programs_ = programs; }
 
@@ -95,7 +95,7 @@ struct CostQuestion {
 class ImplementationCosts : public ListQuestion<EstimatedCost> {
  public:
   explicit ImplementationCosts(QObject* parent = nullptr);
-  void ask(const CostQuestion& question);
+  void request(const CostQuestion& question);
 
  private:
   bool read(const QByteArray& printed) override;
@@ -120,8 +120,8 @@ class SweepForecast : public ProgramQuestion {
   explicit SweepForecast(QObject* parent = nullptr);
 
   /// Changes of names, stop rules and contenders do not make a new question; a failed question is
-  /// asked again. An invalid sweep clears the question.
-  void ask(const std::string& sweep_text);
+  /// requested again. An invalid sweep clears the question.
+  void request(const std::string& sweep_text);
   void set_programs(const QStringList& programs) { programs_ = programs; }
   /// Suspends questions while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);
@@ -132,7 +132,7 @@ class SweepForecast : public ProgramQuestion {
   bool read(const QByteArray& printed) override;
 
   QStringList programs_;
-  std::string sweep_, question_;  // the last sweep asked about, and its relevant part
+  std::string sweep_, question_;  // the last requested sweep, and its relevant part
   bool measuring_ = false, waits_ = false;
   Forecast forecast_;
 };

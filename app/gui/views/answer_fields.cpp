@@ -50,7 +50,8 @@ bool is_of_numbers(const QString& text) {
 /// and "x".
 Status read_documents(const QString& text, RequestedQuestion& into) {
   if (text.isEmpty()) {
-    return fail("Give a length, as in 512, several, as in 300, 200, 4x100, or a file of them.");
+    return fail(
+        "Enter a length such as 512, several such as 300, 200, 4x100, or a file of lengths.");
   }
   if (!is_of_numbers(text)) {
     const QUrl url(text);  // a dropped file
@@ -60,7 +61,7 @@ Status read_documents(const QString& text, RequestedQuestion& into) {
   Result<std::vector<std::int64_t>> lengths = parse_lengths(text);
   if (!lengths) return tl::unexpected(lengths.error());
   if (std::ranges::any_of(*lengths, [](std::int64_t tokens) { return tokens < 1; })) {
-    return fail("A document has at least one token; leave the 0 out.");
+    return fail("A document has at least one token; remove the 0.");
   }
   into.question.documents = report::DocumentLengths(std::move(*lengths));
   return {};
@@ -71,8 +72,9 @@ Status read_query_tokens(const QString& text, RequestedQuestion& into) {
   bool is_number = false;
   const qlonglong tokens = text.toLongLong(&is_number);
   if (!is_number || tokens < 0 || tokens > report::longest_document) {
-    return fail("\"{}\" is no number of tokens; write one from 0 to {}, or nothing.", quoted(text),
-                report::longest_document);
+    return fail(
+        "\"{}\" is not a number of tokens; enter a number from 0 to {}, or leave the field empty.",
+        quoted(text), report::longest_document);
   }
   into.question.query_tokens = tokens;
   return {};
@@ -82,7 +84,7 @@ Status read_candidates(const QString& text, RequestedQuestion& into) {
   bool is_number = false;
   const qlonglong count = text.toLongLong(&is_number);
   if (!is_number || count < 1 || count > most_candidates) {
-    return fail("\"{}\" is no number of documents; write one from 1 to {}.", quoted(text),
+    return fail("\"{}\" is not a number of documents; enter a number from 1 to {}.", quoted(text),
                 most_candidates);
   }
   into.question.candidates = count;
@@ -97,8 +99,9 @@ auto limit_reader(std::optional<double> report::Question::*part, double unit, co
     bool is_number = false;
     const double limit = text.toDouble(&is_number);
     if (!is_number || !std::isfinite(limit) || limit <= 0 || limit > largest_limit) {
-      return fail("\"{}\" is no limit; write a number above 0, as in {}, or nothing.", quoted(text),
-                  example);
+      return fail(
+          "\"{}\" is not a limit; enter a number above 0, such as {}, or leave the field empty.",
+          quoted(text), example);
     }
     into.question.*part = limit * unit;
     return {};
@@ -176,13 +179,13 @@ QString AnswerFields::problem() const {
 void AnswerFields::check() {
   RequestedQuestion requested;
   requested.question.of_sequences = ui_->lengths_of->currentIndex() == 1;
-  bool is_whole = true;
+  bool is_complete = true;
   for (const Field& field : fields_) {
     const Status status = field.read(field.edit->text().trimmed(), requested);
-    field.problem->set_problem(status ? QString() : words(status.error().message));
-    is_whole = is_whole && status.has_value();
+    field.problem->set_problem(status ? QString() : qstring(status.error().message));
+    is_complete = is_complete && status.has_value();
   }
-  requested_ = is_whole ? std::optional(std::move(requested)) : std::nullopt;
+  requested_ = is_complete ? std::optional(std::move(requested)) : std::nullopt;
 }
 
 QLineEdit* AnswerFields::documents() const {
@@ -201,16 +204,16 @@ using report::Standing;
 
 constexpr int row_pad = 5, bar_width = 3;
 
-QString remarks_on(const Advised& one, QChar between) {
+QString remarks_on(const Advised& advised, QChar between) {
   QStringList remarks;
-  for (const std::string& remark : one.remarks) remarks.append(words(remark));
+  for (const std::string& remark : advised.remarks) remarks.append(qstring(remark));
   return remarks.join(between);
 }
 
-QColor bar_color(const Advised& one, const QPalette& palette) {
-  if (one.standing != Standing::within_limits || !one.to_baseline || one.is_baseline)
+QColor bar_color(const Advised& advised, const QPalette& palette) {
+  if (advised.standing != Standing::within_limits || !advised.to_baseline || advised.is_baseline)
     return hairline(palette);
-  switch (one.to_baseline->verdict) {
+  switch (advised.to_baseline->verdict) {
     case statistics::Verdict::faster:
       return good_text(palette);
     case statistics::Verdict::slower:
@@ -234,7 +237,7 @@ class AnswerList::Rows : public QAbstractListModel {
     endResetModel();
   }
   /// The verdict, the first of the notes, is above all rows.
-  [[nodiscard]] bool leads(const QModelIndex& index) const {
+  [[nodiscard]] bool is_leading(const QModelIndex& index) const {
     return static_cast<std::size_t>(index.row()) < leading_;
   }
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override {
@@ -243,33 +246,34 @@ class AnswerList::Rows : public QAbstractListModel {
   }
   /// Null: the row is a note on all of them, or does not exist.
   [[nodiscard]] const Advised* contender(const QModelIndex& index) const {
-    if (!index.isValid() || !advice_ || leads(index)) return nullptr;
+    if (!index.isValid() || !advice_ || is_leading(index)) return nullptr;
     const auto row = static_cast<std::size_t>(index.row()) - leading_;
     return row < advice_->contenders.size() ? &advice_->contenders[row] : nullptr;
   }
   /// Place of a contender within the limits, which come first; otherwise empty.
   [[nodiscard]] QString place(const QModelIndex& index) const {
-    const Advised* one = contender(index);
-    const bool has_place = one != nullptr && one->standing == Standing::within_limits;
-    return has_place ? QStringLiteral("%1.").arg(one - advice_->contenders.data() + 1) : QString();
+    const Advised* advised = contender(index);
+    const bool has_place = advised != nullptr && advised->standing == Standing::within_limits;
+    return has_place ? QStringLiteral("%1.").arg(advised - advice_->contenders.data() + 1)
+                     : QString();
   }
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-    const Advised* one = contender(index);
-    if (one == nullptr) {
-      const std::size_t before = leads(index) ? 0 : advice_->contenders.size();
+    const Advised* advised = contender(index);
+    if (advised == nullptr) {
+      const std::size_t before = is_leading(index) ? 0 : advice_->contenders.size();
       const auto note = static_cast<std::size_t>(index.row()) - before;
-      return role == Qt::DisplayRole ? words(advice_->notes[note]) : QVariant();
+      return role == Qt::DisplayRole ? qstring(advice_->notes[note]) : QVariant();
     }
     switch (role) {
       case Qt::DisplayRole:
-        return words(one->sentence);
+        return qstring(advised->sentence);
       case Qt::ToolTipRole:
-        return remarks_on(*one, QLatin1Char('\n'));
+        return remarks_on(*advised, QLatin1Char('\n'));
       case Qt::AccessibleTextRole:
-        return QStringLiteral("%1 %2").arg(place(index), words(one->sentence)).trimmed();
+        return QStringLiteral("%1 %2").arg(place(index), qstring(advised->sentence)).trimmed();
       case Qt::AccessibleDescriptionRole:
-        return remarks_on(*one, QLatin1Char(' '));
+        return remarks_on(*advised, QLatin1Char(' '));
       default:
         return {};
     }
@@ -317,14 +321,14 @@ class AnswerList::Delegate : public QStyledItemDelegate {
       painter->setBrush(Qt::NoBrush);
       painter->drawRect(row.adjusted(0.5, 0.5, -0.5, -0.5));
     }
-    const Advised* one = list_.rows_->contender(index);
+    const Advised* advised = list_.rows_->contender(index);
     const double top = row.top() + row_pad;
-    if (one != nullptr) paint_head(*painter, option, index, *one);
+    if (advised != nullptr) paint_head(*painter, option, index, *advised);
     const QString sentence = unbroken(index.data().toString());
     const double start = row.left() + indent(option.font, index), room = room_of(option, index);
     const double height = charts::size_of_lines(option.font, sentence, room).height();
-    const bool stands_back = one == nullptr && !list_.rows_->leads(index);
-    painter->setPen(stands_back ? faint_text(palette) : palette.color(QPalette::Text));
+    const bool is_note = advised == nullptr && !list_.rows_->is_leading(index);
+    painter->setPen(is_note ? faint_text(palette) : palette.color(QPalette::Text));
     charts::draw_lines(*painter, option.font, QRectF(start, top, room, height), sentence);
     painter->setPen(faint_text(palette));
     charts::draw_lines(*painter, option.font,
@@ -350,24 +354,25 @@ class AnswerList::Delegate : public QStyledItemDelegate {
     return std::max(1.0, row_width() - indent(option.font, index) - row_pad);
   }
   [[nodiscard]] QString opened(const QModelIndex& index) const {
-    const Advised* one = list_.rows_->contender(index);
-    return one != nullptr && index == list_.currentIndex() ? remarks_on(*one, QLatin1Char('\n'))
-                                                           : QString();
+    const Advised* advised = list_.rows_->contender(index);
+    return advised != nullptr && index == list_.currentIndex()
+               ? remarks_on(*advised, QLatin1Char('\n'))
+               : QString();
   }
   void paint_head(QPainter& painter, const QStyleOptionViewItem& option, const QModelIndex& index,
-                  const Advised& one) const {
+                  const Advised& advised) const {
     const QRectF row(option.rect);
     const QFontMetricsF metrics(option.font);
     const double top = row.top() + row_pad, left = row.left() + bar_width + 2 * row_pad;
     painter.fillRect(QRectF(row.left() + row_pad, top, bar_width, row.height() - 2 * row_pad),
-                     bar_color(one, option.palette));
+                     bar_color(advised, option.palette));
     const QString place = list_.rows_->place(index);
     const double width = place_width(option.font);
     painter.setPen(option.palette.color(QPalette::Text));
     painter.setFont(option.font);
     painter.drawText(QRectF(left, top, width, metrics.height()), Qt::AlignRight | Qt::AlignVCenter,
                      place.isEmpty() ? QStringLiteral("–") : place);
-    charts::draw_sample(painter, styles_.style(one.contender), charts::theme_of(option.palette),
+    charts::draw_sample(painter, styles_.style(advised.contender), charts::theme_of(option.palette),
                         QPointF(left + width + row_pad, top + metrics.height() / 2),
                         charts::em_of(option.font), option.palette.color(QPalette::Base));
   }
@@ -439,12 +444,12 @@ void AnswerList::currentChanged(const QModelIndex& current, const QModelIndex& p
 }
 
 void AnswerList::copy_current() {
-  const Advised* one = rows_->contender(currentIndex());
+  const Advised* advised = rows_->contender(currentIndex());
   if (!currentIndex().isValid()) return;
   QString text = currentIndex().data(Qt::DisplayRole).toString() + QLatin1Char('\n');
-  if (one != nullptr) {
+  if (advised != nullptr) {
     text = currentIndex().data(Qt::AccessibleTextRole).toString() + QLatin1Char('\n');
-    for (const std::string& remark : one->remarks) text += words(remark) + QLatin1Char('\n');
+    for (const std::string& remark : advised->remarks) text += qstring(remark) + QLatin1Char('\n');
   }
   QApplication::clipboard()->setText(text);
   Q_EMIT copied();

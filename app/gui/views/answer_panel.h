@@ -92,11 +92,11 @@ class AnswerPanel : public QWidget {
   QLayout* build_head();
   QWidget* build_body();
   void build_actions();
-  void ask();
+  void update_answer();
   void show_answer(const AnswerPointer& answer);
   void show_setting();
   /// Text in place of an answer; empty: there is an answer.
-  void say(const QString& sentence);
+  void show_sentence(const QString& sentence);
   void go_to_question();
   void choose_file();
   void lengths_counted();

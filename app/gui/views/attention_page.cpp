@@ -105,7 +105,7 @@ void RegionsView::show_regions(RegionsPointer regions) {
 
 QString RegionsView::text() const {
   if (!regions_) return {};
-  return words(regions_in_words(*regions_));
+  return qstring(regions_in_words(*regions_));
 }
 
 void RegionsView::lay_out() {
@@ -159,7 +159,7 @@ AttentionPage::AttentionPage(QWidget* parent)
       ui_(std::make_unique<Ui::AttentionMaps>()),
       messages_(new MessageBar(this)) {
   checkpoint_action_->setToolTip(
-      tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
+      tr("Compute the attention of a checkpoint in Hugging Face's layout (Ctrl+K)"));
   build_middle();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::around);
@@ -203,7 +203,7 @@ void AttentionPage::build_middle() {
   }
 }
 
-// In the number of columns that makes the maps largest.
+// Chooses the number of columns that makes the maps largest.
 void AttentionPage::arrange_maps() {
   std::vector<charts::HeatView*> shown;
   for (const AttentionSide side : all_sides) {
@@ -339,7 +339,7 @@ void AttentionPage::show_maps_or_regions() {
 void AttentionPage::regions_opened() {
   regions_->show_regions(session_.regions());
   show_maps_or_regions();
-  remember_file(session_.file());
+  remember_file(session_.file(), FileKind::dump);
   Q_EMIT offers_changed();
 }
 
@@ -354,7 +354,7 @@ void AttentionPage::dump_opened() {
   const bool is_there = source_->heads()->model()->hasIndex(layer, head);
   const bool is_kept = kept.value(QStringLiteral("file")).toString() == session_.file();
   if (is_there && is_kept) session_.choose_head(layer, head);
-  if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file());
+  if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file(), FileKind::dump);
   Q_EMIT offers_changed();
 }
 
@@ -456,20 +456,20 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
   if (!session_.dump()) return ui_->explanation->clear();
   const DumpInfo& info = session_.dump()->info();
   const auto token = [&](qint64 at) {
-    return QStringLiteral("%1 “%2”").arg(at).arg(words(info.tokens[static_cast<std::size_t>(at)]));
+    return QStringLiteral("%1 “%2”").arg(at).arg(
+        qstring(info.tokens[static_cast<std::size_t>(at)]));
   };
   if (query >= 0 && key >= 0) {
     ui_->explanation->setText(tr("Token %1 attends to token %2: %3")
                                   .arg(token(query), token(key), weights_of(query, key)));
   } else if (key >= 0 && session_.received()) {
     ui_->explanation->setText(
-        tr("Token %1 receives %2 of a mean selected row")
-            .arg(token(key),
-                 share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
+        tr("Token %1 receives %2 of an average selected row")
+            .arg(token(key), share_text(session_.received()->mass[static_cast<std::size_t>(key)])));
   } else {
     ui_->explanation->setText(
-        tr("Rows attend to columns. A click keeps a pair, a drag beside rows chooses them; the "
-           "wheel zooms."));
+        tr("Rows attend to columns. Click a pair to pin it, drag along the margin to select rows, "
+           "turn the wheel to zoom."));
   }
 }
 
@@ -483,7 +483,7 @@ QString AttentionPage::weights_of(qint64 query, qint64 key) const {
     const bool allowed = std::ranges::any_of(
         row.keys, [&](const TokenRange& keys) { return key >= keys.begin && key < keys.end; });
     const QString value =
-        allowed ? share_words(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
+        allowed ? share_text(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
                 : tr("not allowed");
     weights.append(session_.pattern(AttentionSide::b) ? side_name(side) + QLatin1Char(' ') + value
                                                       : value);
@@ -513,15 +513,16 @@ QString AttentionPage::caption() const {
   if (!session_.dump()) return {};
   const DumpInfo& info = session_.dump()->info();
   QStringList parts{tr("Attention weights of %1, %2, on %3.")
-                        .arg(words(info.model), head_words(),
+                        .arg(qstring(info.model), head_words(),
                              counted(info.layout.tokens(), tr("token"), tr("tokens")))};
-  if (!info.note.empty()) parts.append(words(info.note));
+  if (!info.note.empty()) parts.append(qstring(info.note));
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto pattern = session_.pattern(side)) {
       parts.append(QStringLiteral("%1: %2.").arg(side_name(side), pattern->title()));
     }
   }
-  parts.append(tr("Rows attend to columns; where pairs share a dot, the largest."));
+  parts.append(
+      tr("Rows attend to columns; where pairs share a pixel, the largest weight is shown."));
   parts.append(
       QStringLiteral("AttnScope %1, commit %2.")
           .arg(QLatin1String(ATTNSCOPE_VERSION), QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12)));
@@ -567,7 +568,7 @@ void AttentionPage::export_figure() {
   dialog->open();
 }
 
-QString AttentionPage::run_words() const {
+QString AttentionPage::run_text() const {
   return session_.regions() ? tr("New run…") : tr("New run with this dump…");
 }
 
@@ -578,20 +579,20 @@ void AttentionPage::run() {
     return;
   }
   const DumpInfo& info = session_.dump()->info();
-  RunWish wish{.name = "attention-dump",
-               .sources = {},
-               .item = info.layout.item(0),
-               .heads = info.heads,
-               .head_dim = static_cast<int>(info.head_dim),
-               .implementations = {QStringLiteral("segment"), QStringLiteral("sdpa-mask")},
-               .other_lengths = false};
+  SweepRequest request{.name = "attention-dump",
+                       .sources = {},
+                       .item = info.layout.item(0),
+                       .heads = info.heads,
+                       .head_dim = static_cast<int>(info.head_dim),
+                       .implementations = {QStringLiteral("segment"), QStringLiteral("sdpa-mask")},
+                       .other_lengths = false};
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto choice = session_.pattern(side)) {
-      wish.sources.push_back({choice->pattern, choice->window});
+      request.sources.push_back({choice->pattern, choice->window});
     }
   }
-  const Result<QString> sweep = sweep_of(wish);
-  if (!sweep) return messages_->show_error(words(sweep.error().message));
+  const Result<QString> sweep = sweep_of(request);
+  if (!sweep) return messages_->show_error(qstring(sweep.error().message));
   Q_EMIT run_requested(*sweep);
 }
 

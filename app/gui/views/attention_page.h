@@ -63,7 +63,7 @@ class AttentionPage : public Page {
   [[nodiscard]] bool has_figure() const override { return session_.regions() || has_table(); }
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
-  [[nodiscard]] QString run_words() const override;
+  [[nodiscard]] QString run_text() const override;
   void run() override;
 
   /// The dump, head, patterns and maps that are shown, for restore() after a restart.

@@ -58,7 +58,7 @@ QString strongest_flows(const HeadSummary& summary) {
     const auto& masses = summary.group_mass[static_cast<std::size_t>(from)];
     const auto to = static_cast<TokenGroup>(std::ranges::max_element(masses) - masses.begin());
     flows.append(QStringLiteral("%1: %2 on %3")
-                     .arg(charts::group_title(from), share_words(summary.mass(from, to)),
+                     .arg(charts::group_title(from), share_text(summary.mass(from, to)),
                           charts::group_title(to)));
   }
   return flows.join(QStringLiteral("; "));
@@ -74,7 +74,7 @@ QTableWidgetItem* heading_item(const QString& text, const QString& tip) {
 
 HeadGrid::HeadGrid(QWidget* parent) : QTableWidget(parent) {
   set_up_table(this);
-  setAccessibleName(tr("Heads: layers down, heads across, last their mean"));
+  setAccessibleName(tr("Heads: one row per layer, one column per head, the mean last"));
   setToolTip(
       tr("A small map of each head, from some of its rows; choose one by mouse or arrow keys"));
   setItemDelegate(new PictureDelegate(this));
@@ -113,12 +113,8 @@ void HeadGrid::set_lines(int lines) {
   for (int column = 0; column < across_; ++column) {
     const bool mean = column == heads_;
     setHorizontalHeaderItem(
-        column, heading_item(number(column),
-                             mean ? tr("The mean of the layer's heads: what its attentions, "
-                                       "computed side by side, share")
-                                  : tr("Head %1: one of the layer's attentions, which are "
-                                       "computed side by side")
-                                        .arg(column)));
+        column, heading_item(number(column), mean ? tr("The mean over the layer's heads")
+                                                  : tr("Head %1 of the layer").arg(column)));
   }
   horizontalHeader()->setVisible(lines == 1);
   for (int row = 0; row < rowCount(); ++row) {
@@ -229,7 +225,7 @@ PatternPicker::PatternPicker(QWidget* parent)
   box_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box_->setMinimumContentsLength(8);
   window_->setObjectName(QStringLiteral("window"));
-  window_->setToolTip(tr("w: tokens to each side that a token sees, any number or inf"));
+  window_->setToolTip(tr("w: tokens to each side that a token attends to; any number, or inf"));
   window_->setPrefix(QStringLiteral("w = "));
   window_->set_window(Window::of(4));  // as in the paper
   auto* layout = new QVBoxLayout(this);
@@ -286,7 +282,7 @@ QVariantMap PatternPicker::chosen() const {
   const QString file = choice() ? patterns_->entry(box_->currentIndex() - 1).file : QString();
   return {{QStringLiteral("title"), title()},
           {QStringLiteral("file"), file},
-          {QStringLiteral("window"), words(window_->window().text())}};
+          {QStringLiteral("window"), qstring(window_->window().text())}};
 }
 
 void PatternPicker::restore(const QVariantMap& chosen) {
@@ -300,7 +296,7 @@ void PatternPicker::restore(const QVariantMap& chosen) {
   choose(chosen.value(QStringLiteral("title")).toString());
 }
 
-void PatternPicker::set_no_choice_words(const QString& words) {
+void PatternPicker::set_no_choice_text(const QString& words) {
   box_->setItemText(0, words);
 }
 
@@ -316,7 +312,7 @@ void PatternPicker::ask_for_pattern() {
   ask_for_file(this, tr("Open a pattern"), tr("Patterns (*.json)"), [this](const QString& file) {
     const Result<int> row = patterns_->open_file(file);
     if (!row) {
-      Q_EMIT file_failed(words(row.error().message));
+      Q_EMIT file_failed(qstring(row.error().message));
       return;
     }
     box_->setCurrentIndex(*row + 1);
@@ -327,7 +323,7 @@ void PatternPicker::ask_for_pattern() {
 AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint, QWidget* parent)
     : QWidget(parent), session_(session), ui_(std::make_unique<Ui::AttentionSource>()) {
   ui_->setupUi(this);
-  ui_->first->offer(&patterns_, tr("As the model ran"));
+  ui_->first->offer(&patterns_, tr("The model's own"));
   ui_->second->offer(&patterns_, tr("None"));
   explain_fields(*this);
   static_cast<QVBoxLayout*>(layout())->addStretch();  // in case there are no heads
@@ -367,20 +363,21 @@ void AttentionSource::describe() {
   show_parts_of(/*dump=*/true);
   ui_->heads->set_dump(session_->dump());
   const DumpInfo& info = session_->dump()->info();
-  ui_->dump_model->setText(words(info.model));
+  ui_->dump_model->setText(qstring(info.model));
   const QString sizes =
       tr("%1, %2 x %3, head dimension %4.")
           .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")),
                counted(static_cast<qint64>(info.layers.size()), tr("layer"), tr("layers")),
                counted(info.heads, tr("head"), tr("heads")), QString::number(info.head_dim));
-  ui_->dump_note->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
+  ui_->dump_note->setText(info.note.empty() ? sizes
+                                            : qstring(info.note) + QLatin1Char('\n') + sizes);
   ui_->dump_note->setToolTip(session_->file());
   QStringList ran;
   for (std::size_t layer = 0; layer < info.layers.size(); ++layer) {
     const QString title = PatternChoice{info.patterns[layer], info.windows[layer]}.title();
     if (!ran.contains(title)) ran.append(title);
   }
-  ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.join(tr(" or "))));
+  ui_->first->set_no_choice_text(tr("The model's own: %1").arg(ran.join(tr(" or "))));
 }
 
 // Regions have neither patterns nor heads.
@@ -394,14 +391,14 @@ void AttentionSource::show_parts_of(bool dump) {
 void AttentionSource::describe_regions() {
   const DocumentRegions& regions = *session_->regions();
   show_parts_of(/*dump=*/false);
-  ui_->dump_model->setText(words(regions.model));
+  ui_->dump_model->setText(qstring(regions.model));
   const QString sizes = tr("%1 and %2.")
                             .arg(counted(static_cast<qint64>(regions.query.size()),
                                          tr("word of the query"), tr("words of the query")),
                                  counted(static_cast<qint64>(regions.document.size()),
                                          tr("word of the document"), tr("words of the document")));
   ui_->dump_note->setText(regions.note.empty() ? sizes
-                                               : words(regions.note) + QLatin1Char('\n') + sizes);
+                                               : qstring(regions.note) + QLatin1Char('\n') + sizes);
   ui_->dump_note->setToolTip(session_->file());
 }
 

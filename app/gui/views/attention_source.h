@@ -77,7 +77,7 @@ class PatternPicker : public QWidget {
   [[nodiscard]] std::optional<PatternChoice> choice() const;
   /// By title; unknown or empty: the first entry.
   void choose(const QString& title);
-  void set_no_choice_words(const QString& words);
+  void set_no_choice_text(const QString& words);
   [[nodiscard]] QString title() const;  // empty: no choice
   /// Pattern, file and window, for restore() in another picker.
   [[nodiscard]] QVariantMap chosen() const;

@@ -33,7 +33,7 @@ class CheckpointDialog : public QDialog {
   void open_comparison(const QString& file);
 
  Q_SIGNALS:
-  /// Emitted as the dialog closes. `beside`: the PatternPicker's choice to compare with.
+  /// Emitted as the dialog closes. `alongside`: the choice of the PatternPicker to compare with.
   void written(const QString& file, const QVariantMap& alongside);
 
  private:

@@ -497,7 +497,7 @@ void PopupButton::set_fields(QWidget* fields) {
   frame_->layout()->addWidget(fields_);
 }
 
-void PopupButton::say(const QString& text) {
+void PopupButton::set_summary(const QString& text) {
   setText(QString(text).replace(QLatin1Char('&'), QLatin1String("&&")));
   setToolTip(QStringLiteral("%1: %2").arg(accessibleName(), text));
   setAccessibleDescription(text);

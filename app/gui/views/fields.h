@@ -148,8 +148,8 @@ class ProblemLabel : public QLabel {
   void tint();
 };
 
-/// A part of a page, as wide as its contents need, up to a limit that leaves room for the others in
-/// a small window or with large text; beyond it, the contents scroll.
+/// A part of a page, as wide as its contents need, up to a limit that leaves space for the others
+/// in a small window or with large text; beyond it, the contents scroll.
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:
@@ -210,7 +210,7 @@ class FlowLayout : public QLayout {
 /// closes.
 ///
 ///   auto* choices = new PopupButton(this, fields);
-///   choices->say(tr("Time and memory along length"));
+///   choices->set_summary(tr("Time and memory along length"));
 class PopupButton : public QPushButton {
   Q_OBJECT
  public:
@@ -219,7 +219,7 @@ class PopupButton : public QPushButton {
   void set_fields(QWidget* fields);
 
   /// Sets the text; its end is elided where space is narrow.
-  void say(const QString& text);
+  void set_summary(const QString& text);
   /// Gives the focus to `field`, or to the first field.
   void open(QWidget* field = nullptr);
   [[nodiscard]] QSize sizeHint() const override;

@@ -42,6 +42,7 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
 
 constexpr int most_recent = 10;
 const QString recent_files_key = QStringLiteral("files/recent");
+const QString kinds_key = QStringLiteral("files/kinds");
 
 }  // namespace
 
@@ -75,23 +76,28 @@ QStringList recent_files() {
 
 QStringList recent_files(FileKind kind) {
   QStringList files;
-  for (const QString& file : recent_files()) {
-    if (const auto known = kind_of(file.toStdString()); known && *known == kind) files.append(file);
-  }
+  const QVariantMap kinds = QSettings().value(kinds_key).toMap();
+  for (const QString& file : recent_files())
+    if (kinds.value(file, -1).toInt() == static_cast<int>(kind)) files.append(file);
   return files;
 }
 
-void remember_file(const QString& file) {
+void remember_file(const QString& file, FileKind kind) {
   // Files on drives that are not mounted now are kept.
   QStringList files = QSettings().value(recent_files_key).toStringList();
+  QVariantMap kinds = QSettings().value(kinds_key).toMap();
   const QString absolute = QFileInfo(file).absoluteFilePath();
   files.removeAll(absolute);
   files.prepend(absolute);
+  kinds[absolute] = static_cast<int>(kind);
+  for (const QString& dropped : files.mid(most_recent)) kinds.remove(dropped);
   QSettings().setValue(recent_files_key, files.mid(0, most_recent));
+  QSettings().setValue(kinds_key, kinds);
 }
 
 void forget_files() {
   QSettings().remove(recent_files_key);
+  QSettings().remove(kinds_key);
 }
 
 namespace {
@@ -176,8 +182,8 @@ QString FileField::placeholder() const {
   return line_->placeholderText();
 }
 
-void FileField::set_placeholder(const QString& words) {
-  line_->setPlaceholderText(words);
+void FileField::set_placeholder(const QString& text) {
+  line_->setPlaceholderText(text);
 }
 
 // Called after the form has set the name.

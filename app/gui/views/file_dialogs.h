@@ -26,10 +26,12 @@ enum class FileKind : std::uint8_t { database, exported_runs, sweep, pattern, du
 /// folder, from its contents. An error lists what can be opened.
 [[nodiscard]] Result<FileKind> kind_of(const std::filesystem::path& file);
 
-/// Absolute paths, at most ten; missing files are omitted.
+/// Absolute paths, at most ten; missing files are omitted until they exist again, e.g. on a drive
+/// that is not mounted.
 [[nodiscard]] QStringList recent_files();
 [[nodiscard]] QStringList recent_files(FileKind kind);
-void remember_file(const QString& file);
+/// The kind is stored with the path: a menu of one kind does not read the files.
+void remember_file(const QString& file, FileKind kind);
 void forget_files();
 
 /// The folder of the last written file, or the documents folder.
@@ -55,7 +57,7 @@ class FileField : public QWidget {
   [[nodiscard]] QString text() const;  // trimmed
   void set_text(const QString& path);
   [[nodiscard]] QString placeholder() const;
-  void set_placeholder(const QString& words);
+  void set_placeholder(const QString& text);
   [[nodiscard]] QLineEdit* line() const { return line_; }
 
  Q_SIGNALS:

@@ -112,15 +112,15 @@ void CommandBar::add_copy_button() {
   button->setObjectName(QStringLiteral("copy"));
   auto* formats = new QMenu(button);
   for (const report::TableFormatName& entry : report::table_formats()) {
-    formats->addAction(tr("As %1").arg(words(entry.title)), this,
+    formats->addAction(tr("As %1").arg(qstring(entry.title)), this,
                        [this, format = entry.format] { copy_table(format); });
   }
   button->setMenu(formats);
   const auto follow = [this, button] {
     button->setEnabled(copy_->isEnabled());
     button->setToolTip(
-        tr("Copy the table that is shown; %1 copies it as %2")
-            .arg(copy_->shortcut().toString(), words(report::name_of(format_).title)));
+        tr("Copy the displayed table; %1 copies it as %2")
+            .arg(copy_->shortcut().toString(), qstring(report::name_of(format_).title)));
   };
   follow();
   connect(formats, &QMenu::triggered, button, follow);
@@ -154,7 +154,7 @@ void CommandBar::set_page(Page* page) {
 
 void CommandBar::show_offers() {
   if (!page_) return;
-  run_->setText(page_->run_words());
+  run_->setText(page_->run_text());
   run_->setEnabled(refused_.isEmpty());
   run_->setToolTip(refused_.isEmpty()
                        ? QStringLiteral("%1 (%2)").arg(run_->text(), run_->shortcut().toString())
@@ -246,14 +246,14 @@ MessageBar::MessageBar(QWidget* page)
     act();
   });
   if (page != nullptr) page->installEventFilter(this);
-  gone_.setSingleShot(true);
-  gone_.setInterval(shown_ms);
-  connect(&gone_, &QTimer::timeout, this, &MessageBar::clear);
+  hide_timer_.setSingleShot(true);
+  hide_timer_.setInterval(shown_ms);
+  connect(&hide_timer_, &QTimer::timeout, this, &MessageBar::clear);
   hide();
 }
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize && watched == page_) lie_at_the_foot();
+  if (event->type() == QEvent::Resize && watched == page_) place_at_bottom();
   // The click itself is passed on to the widget below.
   if (event->type() == QEvent::MouseButtonPress && isVisible() && !stays() &&
       rect().contains(
@@ -278,7 +278,7 @@ bool MessageBar::stays() const {
   return !close_->isHidden();
 }
 
-void MessageBar::lie_at_the_foot() {
+void MessageBar::place_at_bottom() {
   if (isHidden() || page_ == nullptr) return;
   arrange(page_->width());
   const int height = layout()->totalHeightForWidth(page_->width());
@@ -293,7 +293,7 @@ void MessageBar::show_error(const QString& sentence, const QString& fix) {
 
 void MessageBar::show_info(const QString& sentence) {
   show_sentence(sentence, {}, false);
-  gone_.start();
+  hide_timer_.start();
 }
 
 void MessageBar::show_offer(const QString& sentence, const QString& button,
@@ -307,7 +307,7 @@ void MessageBar::show_offer(const QString& sentence, const QString& button,
 
 void MessageBar::show_sentence(const QString& sentence, const QString& fix, bool error) {
   is_error_ = error;
-  gone_.stop();
+  hide_timer_.stop();
   offered_ = nullptr;
   fix_->setShortcut({});
   fix_->setToolTip({});
@@ -322,7 +322,7 @@ void MessageBar::show_sentence(const QString& sentence, const QString& fix, bool
   paint_ground();
   arrange(width());
   show();
-  lie_at_the_foot();
+  place_at_bottom();
   if (error) Q_EMIT error_shown();
 }
 
@@ -354,7 +354,7 @@ void MessageBar::paint_ground() {
 void MessageBar::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) paint_ground();
-  if (event->type() == QEvent::FontChange) lie_at_the_foot();
+  if (event->type() == QEvent::FontChange) place_at_bottom();
 }
 
 }  // namespace attnscope::gui

@@ -56,8 +56,8 @@ class Page : public QWidget {
   [[nodiscard]] virtual QList<PageActions> page_actions() const { return {}; }
 
   /// The text of the Run button here: "New run…", "New run with this pattern…".
-  [[nodiscard]] virtual QString run_words() const = 0;
-  /// Requests that measurement with run_asked; the window starts it or opens the form.
+  [[nodiscard]] virtual QString run_text() const = 0;
+  /// Emits run_requested for that run; the window starts it or opens the form.
   virtual void run() = 0;
 
  Q_SIGNALS:
@@ -151,7 +151,7 @@ class MessageBar : public QFrame {
  private:
   void show_sentence(const QString& sentence, const QString& fix, bool error);
   void paint_ground();
-  void lie_at_the_foot();
+  void place_at_bottom();
   /// Places the button next to the sentence, or below it where the sentence would become too
   /// narrow.
   void arrange(int width);
@@ -162,7 +162,7 @@ class MessageBar : public QFrame {
   QLabel* label_;
   QPushButton* fix_;
   QToolButton* close_;
-  QTimer gone_;
+  QTimer hide_timer_;
   bool is_error_ = false;
   std::function<void()> offered_;  // the button's action; replaces fix_requested()
 };

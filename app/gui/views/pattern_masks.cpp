@@ -150,7 +150,7 @@ TitledMask PatternMasks::titled(const QString& title, const AttentionPattern& pa
   const std::optional<Window> window = editor_.window_of(pattern);
   QString with_window = title;
   if (window) {
-    const QString width = window->is_infinite() ? QStringLiteral("∞") : words(window->text());
+    const QString width = window->is_infinite() ? QStringLiteral("∞") : qstring(window->text());
     with_window += QStringLiteral(", w%1=%1%2").arg(QChar(QChar::Nbsp)).arg(width);
   }
   return {with_window, {pattern, window}};
@@ -222,7 +222,7 @@ void PatternMasks::arrange() {
 void PatternMasks::show_masks() {
   arrange();
   ui_->pattern_heading->setText(a_.title);
-  ui_->pattern_heading->setToolTip(words(a_.source.pattern.description));
+  ui_->pattern_heading->setToolTip(qstring(a_.source.pattern.description));
   // The views show the error of a problem that they cannot draw.
   const LayoutItem& item = editor_.item();
   (void)mask()->show_mask(a_.source.pattern, a_.source.window, item);
@@ -241,7 +241,7 @@ void PatternMasks::show_masks() {
   explain();
 }
 
-// For the true sizes, independent of the style.
+// Counts the pairs of the true sizes in every style.
 void PatternMasks::count() {
   set_counts({}, tr("counting…"));
   counter_.start([this, a = a_.source, b = b_->source,
@@ -264,7 +264,7 @@ void PatternMasks::set_counts(const std::optional<charts::DifferenceCounts>& cou
     if (counts) {
       const std::int64_t pairs = (*counts)[p];
       count =
-          pairs == 1 ? tr("1 pair") : tr("%1 pairs").arg(count_words(static_cast<double>(pairs)));
+          pairs == 1 ? tr("1 pair") : tr("%1 pairs").arg(count_text(static_cast<double>(pairs)));
     }
     part_counts_[p]->setText(QStringLiteral("%1\n%2").arg(names[p], count));
   }
@@ -274,7 +274,8 @@ void PatternMasks::explain() {
   const auto pair = hovered_ ? hovered_ : mask()->pinned_pair();
   ui_->explanation->setText(
       pair ? unbroken((is_split() ? difference() : mask())->explain(pair->first, pair->second))
-           : tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
+           : tr("Rows attend, columns are attended to. Point at a pair to see its rule; click to "
+                "pin it."));
 }
 
 namespace {
@@ -362,9 +363,9 @@ QStringList PatternCosts::ids() const {
 }
 
 Result<QString> PatternCosts::sweep() const {
-  if (is_measuring_) return fail("Implementations are asked when the measurement is over.");
-  if (a_implementations_.is_asking()) return fail("Asking the implementations…");
-  if (!may_be_requested()) return fail("Implementations are asked for 1 to 1,000,000 tokens.");
+  if (is_measuring_) return fail("Implementations are queried after the measurement.");
+  if (a_implementations_.is_pending()) return fail("Querying the implementations…");
+  if (!may_be_requested()) return fail("Implementations are queried for 1 to 1,000,000 tokens.");
   if (const QString problem = a_implementations_.problem(); !problem.isEmpty()) {
     return fail("{}", problem.toStdString());
   }
@@ -394,7 +395,7 @@ void PatternCosts::show_costs(const TitledMask& a, const std::optional<TitledMas
     if (b) counted.b = count_pattern(b->source, item, heads, head_dim);
     token.deliver([this, counted] { take(counted); });
   });
-  ask();
+  request_costs();
 }
 
 void PatternCosts::set_machine(const std::optional<MachineCeilings>& machine) {
@@ -404,13 +405,13 @@ void PatternCosts::set_machine(const std::optional<MachineCeilings>& machine) {
 
 void PatternCosts::set_measuring(bool measuring) {
   is_measuring_ = measuring;
-  ask();
+  request_costs();
   refresh();
 }
 
 void PatternCosts::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  ask();
+  request_costs();
 }
 
 void PatternCosts::take(Counted counted) {
@@ -419,16 +420,16 @@ void PatternCosts::take(Counted counted) {
   Q_EMIT table_changed();
 }
 
-void PatternCosts::ask() {
+void PatternCosts::request_costs() {
   if (!a_ || !(is_measuring_ || isVisible())) return;
   const bool may_ask = !is_measuring_ && may_be_requested();
   const auto put = [&](ImplementationCosts& costs, const std::optional<TitledMask>& mask) {
-    if (!may_ask || !mask) return costs.forget();
-    costs.ask({.pattern = mask->source.pattern,
-               .window = mask->source.window,
-               .item = item_,
-               .heads = heads_,
-               .head_dim = head_dim_});
+    if (!may_ask || !mask) return costs.cancel();
+    costs.request({.pattern = mask->source.pattern,
+                   .window = mask->source.window,
+                   .item = item_,
+                   .heads = heads_,
+                   .head_dim = head_dim_});
   };
   put(a_implementations_, a_);
   put(b_implementations_, b_);
@@ -452,8 +453,8 @@ void PatternCosts::refresh() {
   rows_ = cost_rows(side(*a_, counted_.a, a_implementations_), b, machine_);
   arrange();
   const bool failed = counted_.a && !*counted_.a;
-  ui_->costs_problem->set_problem(failed ? words(counted_.a->error().message) : QString());
-  ui_->costs_note->setText(machine_ ? tr("Limit here: by the rates of %1.").arg(machine_->from)
+  ui_->costs_problem->set_problem(failed ? qstring(counted_.a->error().message) : QString());
+  ui_->costs_note->setText(machine_ ? tr("Machine limit: by the rates of %1.").arg(machine_->from)
                                     : tr("Run a sweep once to see the limit of this machine."));
   refresh_run();
 }
@@ -461,11 +462,12 @@ void PatternCosts::refresh() {
 void PatternCosts::refresh_run() {
   const Result<QString> requested = sweep();
   ui_->new_run->setEnabled(requested.has_value());
-  const QString why = requested ? QString() : words(requested.error().message);
-  explain(ui_->new_run,
-          requested ? tr("Measures it against full attention at lengths around this one") : why);
-  ui_->new_run_note->setText(requested ? counted(ids().size(), tr("implementation takes it:"),
-                                                 tr("implementations take it:")) +
+  const QString why = requested ? QString() : qstring(requested.error().message);
+  explain(
+      ui_->new_run,
+      requested ? tr("Measures the pattern and full attention at lengths around this one") : why);
+  ui_->new_run_note->setText(requested ? counted(ids().size(), tr("implementation supports it:"),
+                                                 tr("implementations support it:")) +
                                              QLatin1Char(' ') + ids().join(QStringLiteral(", "))
                                        : why);
 }
@@ -483,7 +485,7 @@ int PatternCosts::longest_word() const {
 // If the values do not fit next to the titles, they are placed below: nothing is cut.
 void PatternCosts::arrange() {
   if (!a_) return;
-  // Independent of the current numbers, which arrive one after the other.
+  // This width does not depend on the current numbers, which arrive one after the other.
   const int usual = fontMetrics().horizontalAdvance(QStringLiteral("88.88×"));
   QStringList values{a_->title};
   if (b_) values << b_->title << tr("A over B");
@@ -503,7 +505,7 @@ void PatternCosts::arrange() {
   fit();
 }
 
-// As high as its rows, without empty space.
+// Makes the table as high as its rows.
 void PatternCosts::fit() {
   ui_->costs->resizeRowsToContents();
   ui_->costs->setFixedHeight(ui_->costs->horizontalHeader()->sizeHint().height() +

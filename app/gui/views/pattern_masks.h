@@ -139,7 +139,7 @@ class PatternCosts : public QWidget {
     std::optional<Result<PatternCounts>> a, b;  // none: not counted yet
   };
   void build_table();
-  void ask();
+  void request_costs();
   void take(Counted counted);
   void refresh();
   void refresh_run();

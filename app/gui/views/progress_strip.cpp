@@ -21,12 +21,12 @@
 
 namespace attnscope::gui {
 
-QString state_words(HeatState state) {
+QString state_text(HeatState state) {
   static constexpr std::array<const char*, heat_states> texts{QT_TR_NOOP("waiting"),
                                                               QT_TR_NOOP("being measured"),
                                                               QT_TR_NOOP("paused here"),
                                                               QT_TR_NOOP("measured"),
-                                                              QT_TR_NOOP("out of memory in part"),
+                                                              QT_TR_NOOP("partly out of memory"),
                                                               QT_TR_NOOP("wrong result"),
                                                               QT_TR_NOOP("crashed"),
                                                               QT_TR_NOOP("timed out"),
@@ -70,7 +70,7 @@ QString HeatsModel::sentence(int row) const {
   const HeatEntry& heat = heats_->heats[static_cast<std::size_t>(row)];
   QString text = tr("Heat %1 of %2").arg(row + 1).arg(rowCount());
   if (!heat.point.isEmpty()) text += QStringLiteral(", ") + heat.point;
-  text += QStringLiteral(": ") + state_words(heat.state);
+  text += QStringLiteral(": ") + state_text(heat.state);
   if (!heat.outcome.isEmpty()) text += QStringLiteral(" (%1)").arg(heat.outcome);
   return text;
 }
@@ -162,7 +162,7 @@ class LegendEntry : public QWidget {
 
   void set_count(int count) {
     setVisible(count > 0);
-    text_ = QStringLiteral("%1 %2").arg(count).arg(state_words(state_));
+    text_ = QStringLiteral("%1 %2").arg(count).arg(state_text(state_));
     setAccessibleName(text_);
     updateGeometry();
     update();
@@ -378,17 +378,17 @@ void ProgressStrip::build_actions() {
   heats_button_->setCheckable(true);
   heats_button_->setFocusPolicy(Qt::StrongFocus);
   connect(heats_button_, &QToolButton::clicked, this, [this](bool wanted) {
-    heats_wish_ = wanted;
+    heats_requested_ = wanted;
     set_live(!uuid_.isEmpty());
   });
   connect(go_to_heats_, &QAction::triggered, this, [this] {
-    heats_wish_ = true;
+    heats_requested_ = true;
     set_live(!uuid_.isEmpty());
   });
   connect(pause_button_, &QPushButton::clicked, pause_, &QAction::trigger);
   connect(pause_, &QAction::triggered, this, [this] {
-    const bool waits = pause_wish_.value_or(is_paused(progress_) || is_pausing(progress_));
-    pause_wish_ = !waits;
+    const bool waits = pause_requested_.value_or(is_paused(progress_) || is_pausing(progress_));
+    pause_requested_ = !waits;
     show_pause(progress_);
     if (waits) {
       Q_EMIT continue_requested(uuid_);
@@ -404,7 +404,7 @@ void ProgressStrip::set_live(bool live) {
   constexpr int least_lines = 52;  // of a window where the heats leave enough room for the charts
   const bool has_heats = live && heats_.rowCount() > 0;
   const bool shown =
-      heats_wish_.value_or(window()->height() >= least_lines * fontMetrics().lineSpacing());
+      heats_requested_.value_or(window()->height() >= least_lines * fontMetrics().lineSpacing());
   heats_button_->setVisible(has_heats);
   heats_button_->setChecked(shown);
   grid_->setVisible(has_heats && shown);
@@ -431,7 +431,7 @@ void ProgressStrip::show_run(const RunEntry* live, Time now) {
     hide();
     return;
   }
-  const QString uuid = words(live->info.id.uuid);
+  const QString uuid = qstring(live->info.id.uuid);
   if (uuid != uuid_) {
     uuid_ = uuid;
     heats_.set_heats(nullptr);
@@ -443,14 +443,14 @@ void ProgressStrip::show_run(const RunEntry* live, Time now) {
   progress_ = live->progress.value_or(
       Progress{live->info.heats_done, live->info.start.heats_planned, {}, {}});
   title_->setText(tr("%1: heat %2 of %3")
-                      .arg(shortened(words(title_of(live->info)), 40))
+                      .arg(shortened(qstring(title_of(live->info)), 40))
                       .arg(std::min(progress_.heats_done + 1, progress_.heats_planned))
                       .arg(progress_.heats_planned));
   show_share(now);
   // The time left is an estimate; beyond it, none is left.
   const std::optional<double>& left = progress_.seconds_left;
   left_->setText(!left        ? QString()
-                 : *left >= 1 ? tr("about %1 left").arg(duration_words(*left))
+                 : *left >= 1 ? tr("about %1 left").arg(duration_text(*left))
                               : tr("taking longer than estimated"));
   show_pause(progress_);
   set_live(true);
@@ -478,16 +478,16 @@ void ProgressStrip::show_share(Time now) {
 
 void ProgressStrip::show_pause(const Progress& progress) {
   const bool reported = is_paused(progress) || is_pausing(progress);
-  if (pause_wish_ == reported) pause_wish_.reset();
-  const bool waits = pause_wish_.value_or(reported);
+  if (pause_requested_ == reported) pause_requested_.reset();
+  const bool waits = pause_requested_.value_or(reported);
   pause_->setText(waits ? tr("Continue run") : tr("Pause run"));
-  pause_->setToolTip(waits ? tr("Let the run go on")
-                           : tr("Wait when this heat is done; the worker's memory is free then"));
+  pause_->setToolTip(waits ? tr("Continue the run")
+                           : tr("Pause after the current heat; the worker's memory is then free"));
   pause_button_->setText(pause_->text());
   pause_button_->setToolTip(
       QStringLiteral("%1 (%2)").arg(pause_->toolTip(), pause_->shortcut().toString()));
-  QString now = words(progress.current);
-  if (waits && !reported) now += words(pausing_words);
+  QString now = qstring(progress.current);
+  if (waits && !reported) now += qstring(pausing_words);
   current_->setText(now);
   current_->setVisible(!now.isEmpty());
   current_->setToolTip(now);
@@ -500,7 +500,7 @@ void ProgressStrip::show_heats(const HeatsPointer& heats) {
 }
 
 void ProgressStrip::allow_again() {
-  pause_wish_.reset();
+  pause_requested_.reset();
   show_pause(progress_);
 }
 

@@ -46,7 +46,7 @@ class HeatsModel : public QAbstractListModel {
 };
 
 /// "waiting", "wrong result", ...
-[[nodiscard]] QString state_words(HeatState state);
+[[nodiscard]] QString state_text(HeatState state);
 
 /// One heat's square. Each state has its own drawing or letter in addition to its colour.
 void paint_heat_mark(QPainter& painter, const QRect& square, HeatState state,
@@ -139,15 +139,16 @@ class ProgressStrip : public QFrame {
   HeatsView* heats_view_;
   HeatsLegend* legend_;
   QLabel* chosen_;
-  QWidget* grid_;                   // heats, legend and the sentence of the selected heat
-  std::optional<bool> heats_wish_;  // the user's choice; otherwise it depends on the window's size
+  QWidget* grid_;  // heats, legend and the sentence of the selected heat
+  std::optional<bool>
+      heats_requested_;  // the user's choice; otherwise it depends on the window's size
   QString uuid_;
   Progress progress_;
   // The fraction of the run's heats done when it was first shown, the seconds of measuring since
   // then, and the time when it was last shown while being measured.
   double share_at_first_ = 0, seconds_seen_ = 0;
   std::optional<Time> seen_;
-  std::optional<bool> pause_wish_;  // requested, and not yet visible in the run's progress
+  std::optional<bool> pause_requested_;  // requested, and not yet visible in the run's progress
 };
 
 }  // namespace attnscope::gui

@@ -36,7 +36,7 @@ constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
 
 bool is_alike(const std::vector<report::PivotHead>& a, const std::vector<report::PivotHead>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& one, const auto& other) { return one.value == other.value; });
+                    [](const auto& x, const auto& y) { return x.value == y.value; });
 }
 
 /// Whether both have the same cells in the same places.
@@ -51,7 +51,7 @@ bool is_alike(const report::Pivot& a, const report::Pivot& b) {
 /// The explanation of a contender's id or a window; otherwise the value in filter syntax.
 QString tip_of(const report::PivotHead& head) {
   if (head.words.starts_with("w = ")) return explained("w");
-  return head.contender.empty() ? words(head.value) : explained(words(head.value));
+  return head.contender.empty() ? qstring(head.value) : explained(qstring(head.value));
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ QVariant PivotTableModel::data(const QModelIndex& index, int role) const {
 QVariant PivotTableModel::heading_data(int row, int column, int role) const {
   if (role == heading_role) return true;
   if (role == Qt::DisplayRole && column == 0)
-    return words(pivot().blocks[lines_[static_cast<std::size_t>(row)].block].words);
+    return qstring(pivot().blocks[lines_[static_cast<std::size_t>(row)].block].words);
   if (role == Qt::TextAlignmentRole) return left_aligned;
   return {};
 }
@@ -142,22 +142,22 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
   const report::PivotHead& head = pivot().rows[line.head];
   if (role == Qt::TextAlignmentRole) return left_aligned;
   if (column == 1)
-    return role == Qt::DisplayRole ? words(report::short_name(line.quantity)) : QVariant();
+    return role == Qt::DisplayRole ? qstring(report::short_name(line.quantity)) : QVariant();
   switch (role) {
     case Qt::DisplayRole:
       if (lines_[static_cast<std::size_t>(row)].repeats_head) return {};
-      return words(report::head_words(head));
+      return qstring(report::head_words(head));
     case Qt::AccessibleTextRole:
-      return words(report::head_words(head));
+      return qstring(report::head_words(head));
     case Qt::ToolTipRole:
       return tip_of(head);
     case baseline_role:
       return head.is_baseline;
     case style_key_role:
       // All windows of a contender together have no line in the charts.
-      if (head.contender.empty() || !run_->contenders.contains(words(head.value))) return {};
+      if (head.contender.empty() || !run_->contenders.contains(qstring(head.value))) return {};
       if (lines_[static_cast<std::size_t>(row)].repeats_head) return {};
-      return words(head.value);
+      return qstring(head.value);
     default:
       return {};
   }
@@ -195,7 +195,7 @@ QVariant PivotTableModel::cell_data(int row_number, int column, int role) const 
   const report::Row& row = run_->table.rows[*cell.row];
   switch (role) {
     case Qt::DisplayRole:
-      return charts::with_minus(words(cell.text));
+      return charts::with_minus(qstring(cell.text));
     case Qt::ToolTipRole:
       return cell_tip(row, line.quantity);
     case cell_status_role:
@@ -222,11 +222,11 @@ QVariant PivotTableModel::headerData(int section, Qt::Orientation orientation, i
     if (section > 0) return role == Qt::DisplayRole ? tr("Cells") : QVariant();
     if (role == Qt::ToolTipRole || role == Qt::WhatsThisRole)
       return explained(pivot().choice.rows == "window" ? "w" : pivot().choice.rows.c_str());
-    return role == Qt::DisplayRole ? words(report::axis_name(pivot().choice.rows)) : QVariant();
+    return role == Qt::DisplayRole ? qstring(report::axis_name(pivot().choice.rows)) : QVariant();
   }
   const report::PivotHead& head =
       pivot().columns[static_cast<std::size_t>(section - label_columns())];
-  if (role == Qt::DisplayRole) return words(report::head_words(head));
+  if (role == Qt::DisplayRole) return qstring(report::head_words(head));
   if (role == Qt::ToolTipRole) return tip_of(head);
   return {};
 }
@@ -290,12 +290,12 @@ void fill(QComboBox* box, const std::vector<std::string>& keys, const std::strin
   QStringList values;
   for (int i = 0; i < box->count(); ++i) values.append(box->itemData(i).toString());
   QStringList wanted;
-  for (const std::string& key : keys) wanted.append(words(key));
+  for (const std::string& key : keys) wanted.append(qstring(key));
   if (values != wanted) {
     box->clear();
-    for (const std::string& key : keys) box->addItem(words(report::axis_name(key)), words(key));
+    for (const std::string& key : keys) box->addItem(qstring(report::axis_name(key)), qstring(key));
   }
-  box->setCurrentIndex(box->findData(words(current)));
+  box->setCurrentIndex(box->findData(qstring(current)));
 }
 
 }  // namespace
@@ -396,12 +396,12 @@ QLayout* RunTable::build_head() {
   for (const Cells& cells : offered_cells()) cells_->addItem(cells.name);
   auto* formats = new QMenu(save_);
   for (const report::TableFormatName& entry : report::table_formats()) {
-    formats->addAction(tr("As %1…").arg(words(entry.title)), this,
+    formats->addAction(tr("As %1…").arg(qstring(entry.title)), this,
                        [this, format = entry.format] { Q_EMIT save_requested(format); });
   }
   save_->setObjectName(QStringLiteral("save_table"));
   save_->setMenu(formats);
-  save_->setToolTip(tr("Write the table that is shown into a file"));
+  save_->setToolTip(tr("Write the displayed table into a file"));
   choices_ = new PopupButton(this, fields);
   choices_->setObjectName(QStringLiteral("table_choices"));
   choices_->setAccessibleName(tr("What the table shows"));
@@ -479,9 +479,9 @@ void RunTable::show_selectors(const RunSnapshot& run) {
   const std::vector<Cells> offered = offered_cells();
   const auto chosen = std::ranges::find(offered, run.request.pivot.cells, &Cells::quantities);
   cells_->setCurrentIndex(static_cast<int>(chosen - offered.begin()));
-  choices_->say(tr("%1 by %2: %3")
-                    .arg(rows_->currentText(), columns_->currentText().toLower(),
-                         cells_->currentText().toLower()));
+  choices_->set_summary(tr("%1 by %2: %3")
+                            .arg(rows_->currentText(), columns_->currentText().toLower(),
+                                 cells_->currentText().toLower()));
   save_->setEnabled(!run.table.rows.empty());
   problem_->setText(run.pivot_problem);
   problem_->setVisible(!run.pivot_problem.isEmpty());

@@ -164,7 +164,7 @@ class RunView : public QWidget {
   QWidget* build_body();
   void build_actions();
   void wire();
-  void ask();
+  void request_run();
   void show_head(const RunSnapshot& run);
   void show_choices(const RunSnapshot& run);
   [[nodiscard]] bool has_second_view() const;
@@ -192,7 +192,7 @@ class RunView : public QWidget {
   bool is_own_ = true;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the user chose none
-  report::XAxis x_wish_ = report::XAxis::length;
+  report::XAxis x_requested_ = report::XAxis::length;
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run

@@ -15,7 +15,7 @@
 
 namespace attnscope::gui {
 
-QString share_words(double share) {
+QString share_text(double share) {
   const double percent = std::abs(share) * 100;
   const QString sign = share < 0 ? QStringLiteral("−") : QString();
   const QString unit = QStringLiteral("\u00a0%");  // prevents a line break before the unit
@@ -46,7 +46,7 @@ void AttendedTokensModel::read_texts() {
   const std::vector<std::string>& tokens = dump_->info().tokens;
   const bool marks_beginnings = std::ranges::any_of(tokens, begins_word);
   for (const std::string& text_of : tokens) {
-    QString text = words(text_of);
+    QString text = qstring(text_of);
     const bool special = text_of.size() > 2 && (text_of.front() == '[' || text_of.front() == '<');
     const bool continues = text_of.size() > 2 && text_of.starts_with("##");
     const bool joined = marks_beginnings ? !begins_word(text_of) && !special : continues;
@@ -90,13 +90,13 @@ QVariant AttendedTokensModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       switch (index.column()) {
         case token:
-          return words(dump_->info().tokens[at]);
+          return qstring(dump_->info().tokens[at]);
         case position:
           return QString::number(index.row());
         case group:
           return charts::group_title(of);
         case mass:
-          return has_mass ? share_words(mass_[at]) : QString();
+          return has_mass ? share_text(mass_[at]) : QString();
         default:
           return {};
       }
@@ -125,11 +125,12 @@ QVariant AttendedTokensModel::headerData(int section, Qt::Orientation orientatio
   if (orientation != Qt::Horizontal || section < 0 || section >= column_count) return {};
   const QString names[] = {tr("Token"), scale_.difference ? tr("Change") : tr("Mass"), tr("At"),
                            tr("Group")};
-  const QString tips[] = {tr("The token's text"),
-                          scale_.difference
-                              ? tr("Share of a mean selected row that goes to it in B, less in A")
-                              : tr("Share of a mean selected row that goes to it"),
-                          tr("Its place, counted from 0"), tr("Its token group")};
+  const QString tips[] = {
+      tr("The token's text"),
+      scale_.difference
+          ? tr("Share of an average selected row that the token receives in B, minus that in A")
+          : tr("Share of an average selected row that the token receives"),
+      tr("Its position, counted from 0"), tr("Its token group")};
   if (role == Qt::DisplayRole) return names[section];
   if (role == Qt::ToolTipRole) return tips[section];
   return {};
@@ -188,8 +189,8 @@ class TokenDelegate : public QStyledItemDelegate {
 TokenText::TokenText(QWidget* parent) : QListView(parent) {
   setAccessibleName(tr("Tokens"));
   setToolTip(
-      tr("Each token on the colour of the mass it receives. Choose those that attend: click, "
-         "drag, or arrow keys with Shift; Escape: all of them"));
+      tr("Each token on the colour of the mass it receives. Select attending tokens by click, "
+         "drag, or arrow keys with Shift; Escape selects all"));
   setFlow(QListView::LeftToRight);
   setWrapping(true);
   setResizeMode(QListView::Adjust);
@@ -257,7 +258,7 @@ void TokenText::mouseMoveEvent(QMouseEvent* event) {
 
 void TokenText::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Escape) {
-    Q_EMIT choice_given_up();
+    Q_EMIT selection_cleared();
     return;
   }
   QListView::keyPressEvent(event);

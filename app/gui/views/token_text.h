@@ -59,7 +59,7 @@ class AttendedTokensModel : public QAbstractTableModel {
 };
 
 /// A share in few digits: "12.3 %", "< 0.1 %", "−4.0 %".
-[[nodiscard]] QString share_words(double share);
+[[nodiscard]] QString share_text(double share);
 
 /// The tokens as running text, each on the colour of the mass it receives. Tokens are selected like
 /// text: click, Shift+click or drag; arrow keys move, Shift+arrows extend, Escape clears.
@@ -79,7 +79,7 @@ class TokenText : public QListView {
  Q_SIGNALS:
   void hovered(qint64 token);
   void tokens_chosen(attnscope::TokenRange tokens);
-  void choice_given_up();
+  void selection_cleared();
 
  protected:
   void selectionChanged(const QItemSelection& selected, const QItemSelection& deselected) override;

@@ -38,9 +38,9 @@ namespace fs = std::filesystem;
 
 TrainingCurves::TrainingCurves(QObject* parent) : QObject(parent) {
   second_.setInterval(std::chrono::seconds(1));
-  connect(&second_, &QTimer::timeout, this, &TrainingCurves::look);
+  connect(&second_, &QTimer::timeout, this, &TrainingCurves::poll);
   connect(&job_, &LatestJob::finished, this, [this] {
-    if (!to_open_.empty()) look();
+    if (!to_open_.empty()) poll();
   });
 }
 
@@ -49,9 +49,9 @@ void TrainingCurves::open(const QString& place) {
   fs::path file = fs::absolute(place.toStdString(), failed).lexically_normal();
   if (fs::is_directory(file, failed)) file /= training_curve_file;
   if (std::ranges::find(followed_, file, &Followed::file) != followed_.end())
-    return Q_EMIT opened(words(file.string()));
+    return Q_EMIT opened(qstring(file.string()));
   if (std::ranges::find(to_open_, file) == to_open_.end()) to_open_.push_back(std::move(file));
-  look();
+  poll();
 }
 
 void TrainingCurves::close(std::size_t at) {
@@ -64,19 +64,19 @@ void TrainingCurves::close(std::size_t at) {
 void TrainingCurves::set_watching(bool watching) {
   if (!watching) return second_.stop();
   second_.start();
-  look();
+  poll();
 }
 
 std::optional<TrainingCurves::Look> TrainingCurves::look_at(const fs::path& file) {
   std::error_code failed;
-  Look look{.bytes = fs::file_size(file, failed), .time = {}};
+  Look poll{.bytes = fs::file_size(file, failed), .time = {}};
   if (failed) return std::nullopt;
-  look.time = fs::last_write_time(file, failed);
-  return failed ? std::nullopt : std::optional(look);
+  poll.time = fs::last_write_time(file, failed);
+  return failed ? std::nullopt : std::optional(poll);
 }
 
-// One job at a time: a read is not discarded because the file has grown meanwhile.
-void TrainingCurves::look() {
+// One job at a time: a read is not discarded because the file has grown.
+void TrainingCurves::poll() {
   if (job_.is_busy() || (followed_.empty() && to_open_.empty())) return;
   std::vector<Followed> wanted;
   if (second_.isActive()) wanted = followed_;
@@ -99,13 +99,13 @@ void TrainingCurves::look() {
 void TrainingCurves::take(std::vector<Answer> answers) {
   bool any = false;
   for (Answer& answer : answers) {
-    const QString file = words(answer.of.file.string());
+    const QString file = qstring(answer.of.file.string());
     const auto found = std::ranges::find(followed_, answer.of.file, &Followed::file);
     const bool is_there = found != followed_.end();
-    if (answer.of.is_open && !is_there) continue;  // closed meanwhile
+    if (answer.of.is_open && !is_there) continue;  // it has been closed
     if (is_there) found->seen = answer.of.seen;
     if (!answer.curve) {
-      Q_EMIT failed(words(answer.curve.error().message), file);
+      Q_EMIT failed(qstring(answer.curve.error().message), file);
       continue;
     }
     any = true;
@@ -183,10 +183,10 @@ void TrainingDialog::keep() const {
 
 void TrainingDialog::check() {
   ui_->problem->set_problem({});
-  bool is_whole = true;
+  bool is_complete = true;
   for (const FileField* needed : {ui_->checkpoint, ui_->triples, ui_->output})
-    is_whole = is_whole && !needed->text().isEmpty();
-  start_->setEnabled(is_whole && ui_->waiting->isHidden());
+    is_complete = is_complete && !needed->text().isEmpty();
+  start_->setEnabled(is_complete && ui_->waiting->isHidden());
 }
 
 QStringList TrainingDialog::arguments() const {
@@ -201,7 +201,7 @@ QStringList TrainingDialog::arguments() const {
     if (!field->text().isEmpty()) all.append(option_of(*field) + QLatin1Char('=') + field->text());
   }
   if (const auto choice = ui_->pattern->choice(); choice && choice->window)
-    all.append(QStringLiteral("--window=") + words(choice->window->text()));
+    all.append(QStringLiteral("--window=") + qstring(choice->window->text()));
   return all + QProcess::splitCommand(ui_->others->text());
 }
 
@@ -236,12 +236,11 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
       messages_(new MessageBar(this)),
       ended_(new MessageBar),
       ui_(std::make_unique<Ui::TrainingPage>()) {
-  open_action_->setToolTip(
-      tr("A folder that 'attnscope train' writes into, or has written (Ctrl+T)"));
+  open_action_->setToolTip(tr("Opens a folder written by 'attnscope train' (Ctrl+T)"));
   stop_action_->setToolTip(
-      tr("The chosen one, or the last that goes on, behind its step; started again, it goes on "
-         "from there"));
-  close_action_->setToolTip(tr("No longer show the chosen one, or the last (Ctrl+W)"));
+      tr("Stops the selected training, or the last running one, after its current step; started "
+         "again, it continues from there"));
+  close_action_->setToolTip(tr("Closes the selected training, or the last one (Ctrl+W)"));
   ui_->setupUi(this);
   ui_->column->setContentsMargins(space::around);
   new FlowLayout(ui_->head);
@@ -259,7 +258,7 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
           &TrainingPage::update_actions);
   connect(&curves_, &TrainingCurves::changed, this, &TrainingPage::show_curves);
   connect(&curves_, &TrainingCurves::opened, this,
-          [](const QString& file) { remember_file(file); });
+          [](const QString& file) { remember_file(file, FileKind::training); });
   connect(&curves_, &TrainingCurves::failed, this,
           [this](const QString& sentence) { messages_->show_error(sentence); });
   connect(launcher_, &RunLauncher::training_begun, this, [this](const QString& folder) {
@@ -267,13 +266,13 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
     open_file(folder);
   });
   connect(launcher_, &RunLauncher::training_ended, this,
-          [this](const QString& folder, const QString& text, bool is_whole) {
+          [this](const QString& folder, const QString& text, bool is_complete) {
             const QString why =
-                text.isEmpty() ? tr("it ended without a word. Was it killed?") : text;
-            if (is_whole) {
+                text.isEmpty() ? tr("it ended without a message. Was it killed?") : text;
+            if (is_complete) {
               messages_->show_info(tr("%1: the training is done.").arg(folder));
             } else if (text.startsWith(QLatin1String("interrupted"))) {
-              ended_->show_info(tr("%1: %2; New training… with the same entries goes on with it.")
+              ended_->show_info(tr("%1: %2; New training… with the same entries continues it.")
                                     .arg(folder, text.section(QLatin1Char(';'), 0, 0)));
             } else {
               ended_->show_error(tr("%1: %2").arg(folder, why));
@@ -315,10 +314,10 @@ std::set<std::size_t, std::greater<>> TrainingPage::chosen_rows() const {
   return places;
 }
 
-QStringList TrainingPage::chosen_that_go_on() const {
+QStringList TrainingPage::running_selection() const {
   QStringList folders;
   const auto add = [&](std::size_t at) {
-    const QString folder = words(curves_.all()[at].file.parent_path().string());
+    const QString folder = qstring(curves_.all()[at].file.parent_path().string());
     if (launcher_->is_training(folder)) folders.append(folder);
   };
   if (table()->selectionModel()->hasSelection()) {
@@ -335,33 +334,31 @@ void TrainingPage::close_training() {
 }
 
 void TrainingPage::stop_training() {
-  for (const QString& folder : chosen_that_go_on()) launcher_->stop_training(folder);
+  for (const QString& folder : running_selection()) launcher_->stop_training(folder);
 }
 
 void TrainingPage::update_actions() {
   close_action_->setEnabled(!curves_.all().empty());
-  stop_action_->setEnabled(!chosen_that_go_on().isEmpty());
+  stop_action_->setEnabled(!running_selection().isEmpty());
 }
 
 void TrainingPage::show_curves() {
   const std::vector<TrainingCurve>& all = curves_.all();
   chart()->set_contenders(report::names_of(all));
-  chart()->set_placeholder(
-      all.empty()
-          ? tr("Open the folder of a training, or start a new one: its loss is drawn here while it "
-               "goes on.")
-          : tr("No step is done yet."));
+  chart()->set_placeholder(all.empty() ? tr("Open the folder of a training, or start a new one: "
+                                            "its loss is drawn here while it runs.")
+                                       : tr("No step has finished yet."));
   chart()->set_facets(all.empty() ? report::Facets() : report::training_figure(all));
   const report::Sheet sheet = report::training_sheet(all);
   std::vector<RowsModel<std::vector<std::string>>::Column> columns;
   columns.reserve(sheet.columns.size());
   for (std::size_t at = 0; at < sheet.columns.size(); ++at) {
-    const QString tip = words(sheet.columns[at].title);
+    const QString tip = qstring(sheet.columns[at].title);
     QString title = tip;
     for (const QString& word : {QStringLiteral("last"), QStringLiteral("a second")})
       title.replace(QLatin1Char(' ') + word, QLatin1Char('\n') + word);
     columns.push_back({title, tip, sheet.columns[at].is_number,
-                       [at](const std::vector<std::string>& row) { return words(row[at]); }});
+                       [at](const std::vector<std::string>& row) { return qstring(row[at]); }});
   }
   std::vector<std::vector<std::string>> rows;
   for (const report::SheetBlock& block : sheet.blocks) {
@@ -414,7 +411,7 @@ QList<Page::PageActions> TrainingPage::page_actions() const {
 
 QVariantMap TrainingPage::chosen() const {
   QStringList files = kept_;  // if the page was never shown, they are still to be opened
-  for (const TrainingCurve& curve : curves_.all()) files.append(words(curve.file.string()));
+  for (const TrainingCurve& curve : curves_.all()) files.append(qstring(curve.file.string()));
   return {{files_key, files}};
 }
 

@@ -78,7 +78,7 @@ class TrainingCurves : public QObject {
     Result<TrainingCurve> curve;
   };
   [[nodiscard]] static std::optional<Look> look_at(const std::filesystem::path& file);
-  void look();
+  void poll();
   void take(std::vector<Answer> answers);
 
   std::vector<TrainingCurve> curves_;
@@ -137,7 +137,7 @@ class TrainingPage : public Page {
   [[nodiscard]] bool has_figure() const override;
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
-  [[nodiscard]] QString run_words() const override { return tr("New run…"); }
+  [[nodiscard]] QString run_text() const override { return tr("New run…"); }
   void run() override { Q_EMIT run_requested({}); }
 
   /// The open trainings, for restore() after a restart.
@@ -156,7 +156,7 @@ class TrainingPage : public Page {
   /// Row numbers in descending order; without a selection, the last row.
   [[nodiscard]] std::set<std::size_t, std::greater<>> chosen_rows() const;
   /// Folders of the selected trainings that were started here and are running.
-  [[nodiscard]] QStringList chosen_that_go_on() const;
+  [[nodiscard]] QStringList running_selection() const;
   void stop_training();
   void update_actions();
   void show_curves();
