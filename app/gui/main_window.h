@@ -33,8 +33,9 @@ class PatternsPage;
 class TrainingPage;
 
 struct WindowOptions {
-  std::filesystem::path database;   // opened on a separate thread; an .attn file opens read-only
-  std::filesystem::path file = {};  // opened once the store is open: see session/opened_files.h
+  std::filesystem::path database =
+      {};                           // opened on a separate thread; an .attn file opens read-only
+  std::filesystem::path file = {};  // opened once the store is open: see views/file_dialogs.h
   bool start_quick_sweep = false;   // start the `quick` sweep once the store is open
   std::shared_ptr<PatternEditor> patterns = {};  // of the previous window, with edits and undo
 };

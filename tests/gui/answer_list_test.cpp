@@ -75,26 +75,23 @@ class AnswerListTest : public QObject {
   }
 
   void NumbersContendersWithinTheLimits() {
-    QCOMPARE(row(0).toString(), QStringLiteral("sparse/segment/4: takes its time."));
-    QCOMPARE(row(0, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("1. sparse/segment/4: takes its time."));
-    QCOMPARE(row(2, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("full/sdpa: takes its time."));
-    QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
+    QCOMPARE(row(0).toString(), u"sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(0, Qt::AccessibleTextRole).toString(), u"1. sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(2, Qt::AccessibleTextRole).toString(), u"full/sdpa: takes its time."_s);
+    QCOMPARE(row(3).toString(), u"Times are of one layer."_s);
   }
 
   void ShowsTheVerdictFirst() {
     report::Advice judged = advice();
     judged.leaders.of_all = report::Leader{.contender = 0, .runner_up = {}};
     const std::string verdict = report::headline_of(judged).sentence;
-    QVERIFY(QString::fromStdString(verdict).startsWith(QStringLiteral("sparse/segment/4 is fast")));
+    QVERIFY(QString::fromStdString(verdict).startsWith(u"sparse/segment/4 is fast"_s));
     judged.notes.insert(judged.notes.begin(), verdict);
     list_->show_advice(judged);
     QCOMPARE(list_->model()->rowCount(), 5);
     QCOMPARE(row(0).toString(), QString::fromStdString(verdict));
-    QCOMPARE(row(1, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("1. sparse/segment/4: takes its time."));
-    QCOMPARE(row(4).toString(), QStringLiteral("Times are of one layer."));
+    QCOMPARE(row(1, Qt::AccessibleTextRole).toString(), u"1. sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(4).toString(), u"Times are of one layer."_s);
   }
 
   void CopiesSentenceAndRemarks() {
@@ -156,8 +153,8 @@ class AnswerListTest : public QObject {
     QCOMPARE(figure.series[0].points.front().mark, std::string("†"));
     QCOMPARE(figure.series[1].points.front().mark, std::string("publ."));
     QVERIFY(figure.front.empty());  // of one measured value
-    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
-    QVERIFY(absent->text().contains(QStringLiteral("Neither measured nor published: 1 contender")));
+    const auto* absent = plot_->findChild<QLabel*>(u"without_published"_s);
+    QVERIFY(absent->text().contains(u"Neither measured nor published: 1 contender"_s));
   }
 
   void PlotsContendersWithTimeAndEffectiveness() {
@@ -169,9 +166,9 @@ class AnswerListTest : public QObject {
              std::string("≈ interpolated, published, not measured here, on the Pareto front"));
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
     QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
-    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
-    QCOMPARE(absent->text(), QStringLiteral("Not published: 1 contender"));
-    QCOMPARE(absent->toolTip(), QStringLiteral("full/sdpa"));
+    const auto* absent = plot_->findChild<QLabel*>(u"without_published"_s);
+    QCOMPARE(absent->text(), u"Not published: 1 contender"_s);
+    QCOMPARE(absent->toolTip(), u"full/sdpa"_s);
     QCOMPARE(figure.front.size(), std::size_t{2});
     plot_->show_advice({});
     QVERIFY(chart().figure().series.empty() && !chart().y_range());

@@ -31,7 +31,7 @@ class ComparisonViewTest : public QObject {
 
   /// Two runs of the fixture; the second has one cell that takes ten times as long.
   [[nodiscard]] ComparisonPointer made_up(const std::vector<std::int64_t>& lengths_b) const {
-    Store store = open_store(folder_->filePath(QStringLiteral("a.db")).toStdString());
+    Store store = open_store(folder_->filePath(u"a.db"_s).toStdString());
     const RunId a = add_done_run(store, "first", {64, 128});
     const RunId b = begin_run_with(store, "second", {}, static_cast<int>(lengths_b.size()));
     int index = 0;
@@ -75,12 +75,12 @@ class ComparisonViewTest : public QObject {
   void ListsSharedCellsWithVerdicts() {
     view_->show_comparison(made_up({64, 128}));
     QCOMPARE(table()->model()->rowCount(), 6);
-    QCOMPARE(text(0, ComparisonModel::contender), QStringLiteral("full/dense"));
-    QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
-    QCOMPARE(text(1, ComparisonModel::ratio), QStringLiteral("no difference shown"));
-    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
-    QVERIFY(!notes->text().contains(QStringLiteral("attnscope run")));
-    QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
+    QCOMPARE(text(0, ComparisonModel::contender), u"full/dense"_s);
+    QVERIFY(text(0, ComparisonModel::ratio).startsWith(u'+'));
+    QCOMPARE(text(1, ComparisonModel::ratio), u"no difference shown"_s);
+    const auto* notes = view_->findChild<QLabel*>(u"comparison_notes"_s);
+    QVERIFY(!notes->text().contains(u"attnscope run"_s));
+    QVERIFY(notes->text().contains(u"slower in 1"_s));
   }
 
   void ExportsTheChartOfRatios() {
@@ -100,7 +100,7 @@ class ComparisonViewTest : public QObject {
 
   void ShowsOnlyDifferencesByKeyboard() {
     view_->show_comparison(made_up({64, 128}));
-    auto* only = view_->findChild<QCheckBox*>(QStringLiteral("comparison_only"));
+    auto* only = view_->findChild<QCheckBox*>(u"comparison_only"_s);
     only->setFocus();
     QTest::keyClick(only, Qt::Key_Space);
     QCOMPARE(table()->model()->rowCount(), 1);
@@ -111,15 +111,14 @@ class ComparisonViewTest : public QObject {
   void SortsByRatio() {
     view_->show_comparison(made_up({64, 128}));
     table()->sortByColumn(ComparisonModel::ratio, Qt::DescendingOrder);
-    QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
+    QVERIFY(text(0, ComparisonModel::ratio).startsWith(u'+'));
   }
 
   void SwapsTheRuns() {
     const ComparisonPointer shown = made_up({64});
     view_->show_comparison(shown);
     const QSignalSpy requested(view_.get(), &ComparisonView::swap_requested);
-    QTest::mouseClick(view_->findChild<QToolButton*>(QStringLiteral("comparison_swap")),
-                      Qt::LeftButton);
+    QTest::mouseClick(view_->findChild<QToolButton*>(u"comparison_swap"_s), Qt::LeftButton);
     QCOMPARE(requested.count(), 1);
     QCOMPARE(requested[0][0].toString(), shown->uuid_b);
     QCOMPARE(requested[0][1].toString(), shown->uuid_a);
@@ -128,12 +127,12 @@ class ComparisonViewTest : public QObject {
   void ExplainsRunsWithoutASharedCell() {
     view_->show_comparison(made_up({512}));
     QCOMPARE(table()->model()->rowCount(), 0);
-    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
-    QVERIFY(notes->text().contains(QStringLiteral("Choose runs of the same sweep")));
+    const auto* notes = view_->findChild<QLabel*>(u"comparison_notes"_s);
+    QVERIFY(notes->text().contains(u"Choose runs of the same sweep"_s));
   }
 
   void ComparesTwoRunsByKeyboard() {
-    const std::string database = folder_->filePath(QStringLiteral("both.db")).toStdString();
+    const std::string database = folder_->filePath(u"both.db"_s).toStdString();
     {
       Store store = open_store(database);
       (void)add_done_run(store, "same", {64, 128});
@@ -143,18 +142,17 @@ class ComparisonViewTest : public QObject {
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     MainWindow window({.database = database});
     window.show();
-    QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 2, patience_ms);
+    QTRY_COMPARE(window.runs().rowCount(), 2);
     QListView* list = window.compare()->run_list()->list();
     list->setFocus();
     list->selectAll();
     QTest::keyClick(list, Qt::Key_D, Qt::ControlModifier);
     ComparisonView* comparison = window.compare()->comparison_view();
-    QTRY_VERIFY_WITH_TIMEOUT(comparison->isVisible(), patience_ms);
+    QTRY_VERIFY(comparison->isVisible());
     QCOMPARE(comparison->findChild<QTableView*>()->model()->rowCount(), 6);
-    QCOMPARE(comparison->findChild<QLabel*>(QStringLiteral("comparison_title"))->text(),
-             QStringLiteral("B: 2 same against A: 1 same"));
-    QTest::keyClick(comparison->findChild<QToolButton*>(QStringLiteral("comparison_back")),
-                    Qt::Key_Escape);
+    QCOMPARE(comparison->findChild<QLabel*>(u"comparison_title"_s)->text(),
+             u"B: 2 same against A: 1 same"_s);
+    QTest::keyClick(comparison->findChild<QToolButton*>(u"comparison_back"_s), Qt::Key_Escape);
     QTRY_VERIFY(!comparison->isVisible());
     QVERIFY(window.compare()->run_view()->isVisible());
   }
@@ -162,9 +160,9 @@ class ComparisonViewTest : public QObject {
   void CopiesTheTableInEveryFormat() {
     view_->show_comparison(made_up({64, 128}));
     view_->copy_table(report::TableFormat::csv);
-    QCOMPARE(QApplication::clipboard()->text().count(QStringLiteral("\r\n")), 7);
+    QCOMPARE(QApplication::clipboard()->text().count(u"\r\n"_s), 7);
     view_->copy_table(report::TableFormat::markdown);
-    QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("| setting |")));
+    QVERIFY(QApplication::clipboard()->text().startsWith(u"| setting |"_s));
   }
 };
 

@@ -21,9 +21,9 @@ namespace {
 
 HeatsPointer with_states(const std::vector<HeatState>& states) {
   auto heats = std::make_shared<HeatsSnapshot>();
-  heats->uuid = QStringLiteral("a");
+  heats->uuid = u"a"_s;
   for (const HeatState state : states)
-    heats->heats.push_back({.state = state, .point = QStringLiteral("64 tokens")});
+    heats->heats.push_back({.state = state, .point = u"64 tokens"_s});
   return heats;
 }
 
@@ -76,8 +76,7 @@ class HeatsTest : public QObject {
 
   void init() {
     folder_ = std::make_unique<QTemporaryDir>();
-    store_ = std::make_unique<Store>(
-        open_store(folder_->filePath(QStringLiteral("heats.db")).toStdString()));
+    store_ = std::make_unique<Store>(open_store(folder_->filePath(u"heats.db"_s).toStdString()));
   }
   void cleanup() { store_.reset(); }
 
@@ -86,7 +85,7 @@ class HeatsTest : public QObject {
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QVERIFY(heats);
     QCOMPARE(heats->heats.size(), std::size_t{3});
-    QCOMPARE(heats->heats[2].point, QStringLiteral("256 tokens"));
+    QCOMPARE(heats->heats[2].point, u"256 tokens"_s);
     for (const HeatEntry& heat : heats->heats) QCOMPARE(heat.state, HeatState::waiting);
   }
 
@@ -96,7 +95,7 @@ class HeatsTest : public QObject {
     tell("128 tokens, sparse/segment/4");
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::done);
-    QCOMPARE(heats->heats[0].outcome, QStringLiteral("3 ok"));
+    QCOMPARE(heats->heats[0].outcome, u"3 ok"_s);
     QCOMPARE(heats->heats[1].state, HeatState::running);
     QCOMPARE(heats->heats[2].state, HeatState::waiting);
   }
@@ -124,7 +123,7 @@ class HeatsTest : public QObject {
     add_heat(256, CellStatus::unsupported);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::too_large);
-    QCOMPARE(heats->heats[0].outcome, QStringLiteral("2 ok, 1 oom"));
+    QCOMPARE(heats->heats[0].outcome, u"2 ok, 1 oom"_s);
     QCOMPARE(heats->heats[1].state, HeatState::wrong);
     QCOMPARE(heats->heats[2].state, HeatState::done);
   }
@@ -158,7 +157,7 @@ class HeatsTest : public QObject {
     QCOMPARE(reset.count(), 0);
     QCOMPARE(model.count(HeatState::done), 1);
     QCOMPARE(model.index(0).data(Qt::AccessibleTextRole).toString(),
-             QStringLiteral("Heat 1 of 2, 64 tokens: measured"));
+             u"Heat 1 of 2, 64 tokens: measured"_s);
     model.set_heats(nullptr);
     QCOMPARE(model.rowCount(), 0);
     QCOMPARE(reset.count(), 1);
@@ -200,14 +199,14 @@ class HeatsTest : public QObject {
     QVERIFY(view.currentIndex().row() > 2);
     QTest::keyClick(&view, Qt::Key_End);
     QCOMPARE(view.currentIndex().row(), 199);
-    QVERIFY(chosen.last().front().toString().startsWith(QStringLiteral("Heat 200 of 200")));
+    QVERIFY(chosen.last().front().toString().startsWith(u"Heat 200 of 200"_s));
   }
 
   void CountsStatesInTheLegend() {
     HeatsModel model;
     const HeatsLegend legend(&model);
     model.set_heats(with_states({HeatState::done, HeatState::crashed, HeatState::waiting}));
-    QCOMPARE(legend.text(), QStringLiteral("1 waiting, 1 measured, 1 crashed"));
+    QCOMPARE(legend.text(), u"1 waiting, 1 measured, 1 crashed"_s);
     QCOMPARE(legend.accessibleName(), legend.text());
   }
 
@@ -267,16 +266,16 @@ class HeatsTest : public QObject {
     QSignalSpy continued(&strip, &ProgressStrip::continue_requested);
     strip.pause_action()->trigger();
     QCOMPARE(paused.count(), 1);
-    QVERIFY(strip.text().contains(QStringLiteral("then a pause")));
+    QVERIFY(strip.text().contains(u"then a pause"_s));
     live.progress->current = std::string(paused_words);
     strip.show_run(&live);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Continue run"));
+    QCOMPARE(strip.pause_button()->text(), u"Continue run"_s);
     strip.pause_action()->trigger();
     QCOMPARE(continued.count(), 1);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+    QCOMPARE(strip.pause_button()->text(), u"Pause run"_s);
     live.progress->current = "128 tokens";
     strip.show_run(&live);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+    QCOMPARE(strip.pause_button()->text(), u"Pause run"_s);
   }
 };
 

@@ -25,10 +25,10 @@ class PatternCostsTest : public QObject {
   }
   static charts::MaskSource full() { return {find_pattern("full").value(), std::nullopt}; }
   CountedPattern side(const charts::MaskSource& source) const {
-    return {.title = QStringLiteral("side"),
+    return {.title = u"side"_s,
             .counts = count_pattern(source, item_, 2, 8).value(),
-            .implementations = {{QStringLiteral("dense"), {}, 4.0 * 8 * 2 * 64, 1, 1},
-                                {QStringLiteral("sdpa"), QStringLiteral("it does not"), 0, 0, 0}}};
+            .implementations = {{u"dense"_s, {}, 4.0 * 8 * 2 * 64, 1, 1},
+                                {u"sdpa"_s, u"it does not"_s, 0, 0, 0}}};
   }
   static CostRow row(const std::vector<CostRow>& rows, const char* title) {
     const auto found = std::ranges::find(rows, QString::fromUtf8(title), &CostRow::title);
@@ -65,10 +65,10 @@ class PatternCostsTest : public QObject {
 
   void ShowsTheRatioOfBToA() {
     std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, std::nullopt);
-    QCOMPARE(row(rows, "Allowed pairs").a.text, QStringLiteral("40"));
-    QCOMPARE(row(rows, "Machine limit").a.text, QStringLiteral("–"));
+    QCOMPARE(row(rows, "Allowed pairs").a.text, u"40"_s);
+    QCOMPARE(row(rows, "Machine limit").a.text, u"–"_s);
     rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    QCOMPARE(row(rows, "Allowed pairs").b.text, QStringLiteral("64"));
+    QCOMPARE(row(rows, "Allowed pairs").b.text, u"64"_s);
     QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_text(40.0 / 64));
     QCOMPARE(row(rows, "Tokens").ratio.text, times_text(1));
   }
@@ -77,8 +77,8 @@ class PatternCostsTest : public QObject {
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
     QCOMPARE(row(rows, "dense over useful").a.text, times_text(64.0 / 40));
     QCOMPARE(row(rows, "dense over useful").b.text, times_text(1));
-    QCOMPARE(row(rows, "sdpa over useful").a.text, QStringLiteral("–"));
-    QCOMPARE(row(rows, "sdpa over useful").a.note, QStringLiteral("it does not"));
+    QCOMPARE(row(rows, "sdpa over useful").a.text, u"–"_s);
+    QCOMPARE(row(rows, "sdpa over useful").a.note, u"it does not"_s);
   }
 
   void ShowsTheSlowestRate() {
@@ -89,35 +89,32 @@ class PatternCostsTest : public QObject {
     const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
     const PatternLimit limit = limit_of(counts, machine);
     QVERIFY(std::abs(limit.ms - counts.flop) < 1e-9 * counts.flop);
-    QCOMPARE(limit.by, QStringLiteral("arithmetic"));
+    QCOMPARE(limit.by, u"arithmetic"_s);
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, machine);
     QCOMPARE(row(rows, "Machine limit").a.text, qstring(report::format_time(limit.ms * 1e6)));
   }
 
   void CopiesTheTableInEveryFormat() {
     const std::vector<CostRow> costs = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    const QString corner = QStringLiteral("A_1, B");
+    const QString corner = u"A_1, B"_s;
     const report::Sheet sheet = sheet_of(costs, corner, true);
-    const QStringList lines = clipboard_text(sheet, report::TableFormat::text)
-                                  .split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    const QStringList lines =
+        clipboard_text(sheet, report::TableFormat::text).split(u'\n', Qt::SkipEmptyParts);
     QCOMPARE(lines.size(), std::ssize(costs) + 1);
-    for (const QString& line : lines) QCOMPARE(line.count(QLatin1Char('\t')), 3);
-    QVERIFY(clipboard_text(sheet, report::TableFormat::csv)
-                .startsWith(QStringLiteral("\"A_1, B\",A,B")));
-    QVERIFY(
-        clipboard_text(sheet, report::TableFormat::latex).contains(QStringLiteral("A\\_1, B & A")));
+    for (const QString& line : lines) QCOMPARE(line.count(u'\t'), 3);
+    QVERIFY(clipboard_text(sheet, report::TableFormat::csv).startsWith(u"\"A_1, B\",A,B"_s));
+    QVERIFY(clipboard_text(sheet, report::TableFormat::latex).contains(u"A\\_1, B & A"_s));
     const QJsonArray rows =
         QJsonDocument::fromJson(clipboard_text(sheet, report::TableFormat::json).toUtf8()).array();
     QCOMPARE(rows.size(), std::ssize(costs));
-    QCOMPARE(rows[1].toObject()[QStringLiteral("A")].toString(), QStringLiteral("40"));
+    QCOMPARE(rows[1].toObject()[u"A"_s].toString(), u"40"_s);
   }
 
   void SweepsEveryImplementationAndFullAttention() {
-    const Sweep sweep =
-        sweep_made({.name = "made",
-                    .sources = {sparse(4)},
-                    .item = {.cls = 1, .query = 11, .documents = {500}},
-                    .implementations = {QStringLiteral("segment"), QStringLiteral("windowed")}});
+    const Sweep sweep = sweep_made({.name = "made",
+                                    .sources = {sparse(4)},
+                                    .item = {.cls = 1, .query = 11, .documents = {500}},
+                                    .implementations = {u"segment"_s, u"windowed"_s}});
     QCOMPARE(sweep.heats.size(), std::size_t{4});
     QCOMPARE(sweep.heats[2].point.sequence_tokens, std::int64_t{512});
     QCOMPARE(sweep.heats[3].point.sequence_tokens, std::int64_t{1024});
@@ -133,7 +130,7 @@ class PatternCostsTest : public QObject {
     const Sweep sweep = sweep_made({.name = "made",
                                     .sources = {own},
                                     .item = {.cls = 1, .query = 3, .documents = {40, 40}},
-                                    .implementations = {QStringLiteral("segment")}});
+                                    .implementations = {u"segment"_s}});
     const Contender& contender = sweep.heats[0].contenders[0];
     QCOMPARE(contender.pattern, std::string("sparse-own"));
     QCOMPARE(sweep.heats[0].point.documents, std::int64_t{2});
@@ -141,10 +138,8 @@ class PatternCostsTest : public QObject {
   }
 
   void SweepsFullAttentionOnce() {
-    const Sweep sweep = sweep_made({.name = "made",
-                                    .sources = {full()},
-                                    .item = item_,
-                                    .implementations = {QStringLiteral("sdpa")}});
+    const Sweep sweep = sweep_made(
+        {.name = "made", .sources = {full()}, .item = item_, .implementations = {u"sdpa"_s}});
     QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
   }
 
@@ -153,21 +148,19 @@ class PatternCostsTest : public QObject {
     LayoutItem listed{.cls = 1, .query = 3, .documents = {40}};
     listed.sentences = {0, 7};
     listed.sentences_given = true;
-    const auto by_hand = sweep_of({.name = "made",
-                                   .sources = {qds},
-                                   .item = listed,
-                                   .implementations = {QStringLiteral("segment")}});
+    const auto by_hand = sweep_of(
+        {.name = "made", .sources = {qds}, .item = listed, .implementations = {u"segment"_s}});
     QVERIFY(!by_hand);
     QVERIFY(by_hand.error().message.find("every") != std::string::npos);
     QVERIFY(!sweep_of({.name = "made", .sources = {qds}, .item = item_, .implementations = {}}));
   }
 
   void RoundsCounts() {
-    QCOMPARE(count_text(640), QStringLiteral("640"));
-    QCOMPARE(count_text(12'340), QStringLiteral("12.3 k"));
-    QCOMPARE(count_text(1.5e9), QStringLiteral("1.50 G"));
-    QCOMPARE(times_text(1.236), QStringLiteral("1.24×"));
-    QCOMPARE(times_text(2860.4), QStringLiteral("2860×"));
+    QCOMPARE(count_text(640), u"640"_s);
+    QCOMPARE(count_text(12'340), u"12.3 k"_s);
+    QCOMPARE(count_text(1.5e9), u"1.50 G"_s);
+    QCOMPARE(times_text(1.236), u"1.24×"_s);
+    QCOMPARE(times_text(2860.4), u"2860×"_s);
   }
 };
 

@@ -184,7 +184,7 @@ class PatternEditorTest : public QObject {
   void SavesAndReopensAPattern() {
     QVERIFY(
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
-    const QString file = folder_.filePath(QStringLiteral("mine.json"));
+    const QString file = folder_.filePath(u"mine.json"_s);
     QVERIFY(editor_->save(file));
     QVERIFY(!editor_->entry().is_modified());
     QCOMPARE(find_pattern(file.toStdString()).value(), editor_->pattern());
@@ -198,12 +198,12 @@ class PatternEditorTest : public QObject {
 
   void RefusesToSaveOverAnOpenPattern() {
     QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
-    const QString file = folder_.filePath(QStringLiteral("taken.json"));
+    const QString file = folder_.filePath(u"taken.json"_s);
     QVERIFY(editor_->save(file));
     choose("full");
     editor_->set_title("Another");
     QVERIFY(!editor_->save(file));
-    QVERIFY(!editor_->save(QStringLiteral("/nowhere/at/all.json")));
+    QVERIFY(!editor_->save(u"/nowhere/at/all.json"_s));
     QVERIFY(editor_->entry().is_modified());
   }
 
@@ -224,11 +224,11 @@ class PatternEditorTest : public QObject {
       QTRY_VERIFY(!matrix.findChild<QSpinBox*>());
     };
     const QModelIndex documents = cell(TokenGroup::document, TokenGroup::document);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    QCOMPARE(documents.data().toString(), u"w"_s);
     set_width(documents, 12);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w = 12"));
+    QCOMPARE(documents.data().toString(), u"w = 12"_s);
     set_width(documents, -1);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    QCOMPARE(documents.data().toString(), u"w"_s);
     const QModelIndex query = cell(TokenGroup::query, TokenGroup::document);
     QVERIFY(!(query.flags() & Qt::ItemIsEditable));
     QSignalSpy refused(&matrix, &PatternMatrix::refused);
@@ -237,24 +237,23 @@ class PatternEditorTest : public QObject {
     QVERIFY(!refused.last()[0].toString().isEmpty());
     QTest::keyClick(&matrix, Qt::Key_2);
     QVERIFY(refused.last()[0].toString().isEmpty());
-    QCOMPARE(query.data().toString(), QStringLiteral("whole"));
+    QCOMPARE(query.data().toString(), u"whole"_s);
     QVERIFY(editor_->set_blocks(BlockRule{}));
     QVERIFY(!(documents.flags() & Qt::ItemIsEnabled));
   }
 
   void ReadsListsOfNumbers() {
     const std::vector<std::int64_t> lengths{300, 200, 100, 100, 100};
-    QCOMPARE(parse_lengths(QStringLiteral("300, 200 3x100")).value(), lengths);
-    QCOMPARE(lengths_text(lengths), QStringLiteral("300, 200, 3x100"));
+    QCOMPARE(parse_lengths(u"300, 200 3x100"_s).value(), lengths);
+    QCOMPARE(lengths_text(lengths), u"300, 200, 3x100"_s);
     QCOMPARE(parse_lengths(lengths_text(lengths)).value(), lengths);
     for (const char* wrong : {"", "a", "-3", "2x", "x5", "1e9", "2000x5", "9999999"}) {
       QVERIFY2(!parse_lengths(QLatin1String(wrong)), wrong);
     }
-    QCOMPARE(parse_offsets(QStringLiteral("0, 30; 60")).value(),
-             (std::vector<std::int64_t>{0, 30, 60}));
+    QCOMPARE(parse_offsets(u"0, 30; 60"_s).value(), (std::vector<std::int64_t>{0, 30, 60}));
     QVERIFY(parse_offsets(QString()).value().empty());
-    QVERIFY(!parse_offsets(QStringLiteral("5, 5")));
-    QVERIFY(!parse_offsets(QStringLiteral("9, 5")));
+    QVERIFY(!parse_offsets(u"5, 5"_s));
+    QVERIFY(!parse_offsets(u"9, 5"_s));
   }
 };
 
