@@ -59,7 +59,7 @@ std::string speed_in_words(const Advised& one, const Advice& advice) {
   const bool is_shown = one.to_baseline->verdict != Verdict::no_difference_shown;
   if (!is_known(*one.to_baseline)) {
     return is_shown ? fmt::format(", {} than {}", name_of(one.to_baseline->verdict), baseline)
-                    : fmt::format(", {} to tell it from {}", too_few_samples, baseline);
+                    : fmt::format(", {} to distinguish it from {}", too_few_samples, baseline);
   }
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
@@ -103,7 +103,7 @@ std::string own_length_in_words(const Advised& one, const Advice& advice) {
 std::string crossover_in_words(const Advised& one) {
   const std::vector<Crossing>& crossings = one.crossovers.crossings;
   if (crossings.empty()) return "";
-  if (crossings.size() > 1) return "; it overtakes and falls behind along the length";
+  if (crossings.size() > 1) return "; faster at some lengths and slower at others";
   const Crossing& only = crossings.front();
   if (!only.at) {
     return fmt::format("; becomes {} between {:.0f} and {:.0f} tokens",
@@ -153,13 +153,13 @@ std::string memory_in_words(const Advised& one, const Advice& advice) {
                   counted(static_cast<std::size_t>(advice.question.candidates), "document"),
                   format_bytes(*one.peak_bytes));
   if (advice.point.operation == Operation::model) {
-    text += ", beside the weights";
+    text += ", in addition to the weights";
   } else {
     text += fmt::format(", {} with the tensors themselves", format_bytes(*one.need_bytes));
   }
   if (one.memory_is_predicted) text += " (predicted from its growth)";
   if (one.at_once && *one.at_once > 0 && *one.at_once < advice.question.candidates) {
-    text += fmt::format("; the limit holds {} at a time", *one.at_once);
+    text += fmt::format("; {} at a time fit within the limit", *one.at_once);
   }
   return text + ".";
 }
@@ -189,12 +189,12 @@ std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
         one.lower > 0 ? fmt::format("measured at {} and {} tokens", one.lower, one.upper)
                       : "each between two measured lengths";
     remarks.push_back(fmt::format("≈: interpolated, {}{}.", between,
-                                  one.is_rough ? ", which lie far apart: a rough estimate" : ""));
+                                  one.is_rough ? ", which are far apart: a rough estimate" : ""));
   }
   if (one.counted_as) {
     remarks.push_back(
-        fmt::format("≈: shorter than anything measured counts as "
-                    "{} tokens in all, the shortest measured.",
+        fmt::format("≈: documents shorter than every measured length count as sequences of {} "
+                    "tokens, the shortest measured length.",
                     *one.counted_as));
   }
   if (one.to_baseline && !one.is_baseline && !is_known(*one.to_baseline)) {
@@ -225,21 +225,22 @@ std::string lengths_in_words(const Question& question) {
   const DocumentLengths& documents = question.documents;
   const std::string_view what = question.of_sequences ? "sequences" : "documents";
   if (documents.is_one()) return fmt::format("{} of {} tokens", what, documents.shortest());
-  return fmt::format("{} as {} given ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})", what,
-                     documents.count(), documents.shortest(), documents.longest(), documents.mean(),
-                     documents.percentile(50), documents.percentile(95));
+  return fmt::format(
+      "{} with the lengths of a sample of {} ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})", what,
+      documents.count(), documents.shortest(), documents.longest(), documents.mean(),
+      documents.percentile(50), documents.percentile(95));
 }
 
 std::string_view times_are_of(Operation operation) {
   switch (operation) {
     case Operation::windowed_matmul:
-      return "Times are of one layer's two products alone";
+      return "Times are those of one layer's two products";
     case Operation::attention:
-      return "Times are of one layer's attention";
+      return "Times are those of one layer's attention";
     case Operation::model:
       break;
   }
-  return "Times are of the whole model";
+  return "Times are those of the whole model";
 }
 
 std::string heading_of(const Advice& advice) {
@@ -291,18 +292,16 @@ std::vector<std::string> notes_on(const Advice& advice) {
   }
   if (point.operation != Operation::windowed_matmul &&
       point.query_tokens != *advice.question.query_tokens) {
-    notes.push_back(
-        fmt::format("It was measured with queries of {} tokens; "
-                    "the length of the whole sequence "
-                    "is what counts "
-                    "here.",
-                    point.query_tokens));
+    notes.push_back(fmt::format(
+        "The run has queries of {} tokens; its times are used by the length of the whole "
+        "sequence.",
+        point.query_tokens));
   }
   return notes;
 }
 
 /// Fills in the sentences, remarks, heading and notes from the numbers.
-void say(Advice& advice) {
+void add_sentences(Advice& advice) {
   advice.heading = heading_of(advice);
   advice.notes = notes_on(advice);
   for (Advised& advised : advice.contenders) {
@@ -447,7 +446,7 @@ class Adviser {
     }
     if (advised_.at_once == 0) {
       advised_.standing = Standing::too_large;
-      advised_.reason = fmt::format("one document takes {}, the limit is {}",
+      advised_.reason = fmt::format("one document needs {}, the limit is {}",
                                     format_bytes(largest_item_ / documents_per_item()),
                                     format_bytes(*question.memory_bytes));
     } else if (!advised_.time_ns) {
@@ -472,17 +471,17 @@ class Adviser {
   [[nodiscard]] std::string why_without_time() const {
     const Row* const next = curve_.next();
     if (missing_reach_ == Reach::nowhere) {
-      return next == nullptr ? "nothing of it was measured" : outcome(*next);
+      return next == nullptr ? "it was not measured" : outcome(*next);
     }
     const bool is_one = advice_.question.documents.is_one();
     if (missing_reach_ == Reach::broken) {
-      return is_one ? "it has no time at a length beside this one"
-                    : "it has no time at a length among these";
+      return is_one ? "it has no time at a neighbouring length"
+                    : "it has no time at one of these lengths";
     }
-    const std::string longest = fmt::format("{} tokens, the longest measured of it",
+    const std::string longest = fmt::format("{} tokens, its longest measured length",
                                             curve_.longest()->cell.point.sequence_tokens);
     std::string text =
-        is_one ? fmt::format("{:.0f} tokens are more than {}", sequence(longest_missing_), longest)
+        is_one ? fmt::format("{:.0f} tokens exceed {}", sequence(longest_missing_), longest)
                : fmt::format("{} of {} documents {} longer than {}", missing_,
                              advice_.question.documents.count(),
                              missing_ == 1 ? "makes a sequence" : "make sequences", longest);
@@ -804,7 +803,7 @@ std::vector<Advice> make_advice(const RunInfo& run, const std::optional<std::str
     order(advice.contenders);
     find_leaders(advice, own);
     advice.to_measure = lengths_to_measure(advice, own);
-    say(advice);
+    add_sentences(advice);
     std::ranges::move(doubts_about(run, own), std::back_inserter(advice.notes));
   }
   return all;

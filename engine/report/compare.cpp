@@ -342,7 +342,7 @@ void add_disturbed(const Comparison& comparison, Remedy remedy, std::vector<std:
     if (const std::string disturbed =
             disturbed_cells_in_words(*run, rows_of(comparison, side), remedy);
         !disturbed.empty())
-      notes.push_back(fmt::format("of the cells compared, in {}: {}", name, disturbed));
+      notes.push_back(fmt::format("compared cells of {}: {}", name, disturbed));
   }
 }
 
@@ -352,12 +352,12 @@ std::vector<std::string> comparison_notes(const Comparison& comparison, Remedy r
   std::vector<std::string> notes;
   if (comparison.run_a.id == comparison.run_b.id) notes.emplace_back("A and B are the same run");
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
-    notes.push_back("not alike: " + difference);
+    notes.push_back("different: " + difference);
   }
-  for (const std::string& setting : comparison.apart) notes.push_back("not alike: " + setting);
+  for (const std::string& setting : comparison.apart) notes.push_back("different: " + setting);
   add_disturbed(comparison, remedy, notes);
   notes.push_back(counts_of(comparison));
-  notes.push_back(comparison.cells.empty() ? "no cell of one has the settings of one of the other"
+  notes.push_back(comparison.cells.empty() ? "the runs have no cell with the same settings"
                                            : between_in_words(comparison));
   return notes;
 }

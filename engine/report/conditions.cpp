@@ -51,8 +51,7 @@ std::optional<std::string> launch_bound_in_words(const Row& row) {
   if (!queued_ns || time_ns <= 0) return std::nullopt;
   if (*queued_ns < bound * time_ns) return std::nullopt;
   return fmt::format(
-      "bound by its launches: a call kept a core busy for {} us to queue what took {} us on the "
-      "device",
+      "launch-bound: queueing a call kept a core busy for {} us, running it took the device {} us",
       three_digits(*queued_ns / 1e3), three_digits(time_ns / 1e3));
 }
 
@@ -67,8 +66,8 @@ std::string drift_in_words(const Row& row) {
   std::string text =
       fmt::format("drifted by {} over its heat", format_relative(1 + row.drift.change));
   if (row.ratio_drifted) {
-    text += *row.ratio_drifted ? ", and its ratio to a contender beside it too"
-                               : "; its ratio to a contender beside it did not";
+    text += *row.ratio_drifted ? ", and so did its ratio to another contender"
+                               : "; its ratio to another contender did not";
   }
   return text;
 }
@@ -84,12 +83,12 @@ std::string disturbance_in_words(const Row& row) {
     constexpr double noticed = 0.05;  // cores
     const double load = median_foreign_load(row);
     reasons.push_back(fmt::format(
-        "{} of {} samples waited for cores, too many of its heat to rest on the others "
-        "({})",
+        "{} of {} samples waited for cores, too many of its heat to use only the others ({})",
         held_up_samples(row), row.cell.cell.samples.size(),
-        load < noticed ? "who took them is not seen from here: another container, or the host"
-                       : fmt::format("other processes kept {} cores busy, beside the {} it uses",
-                                     three_digits(load), std::max(row.cell.point.threads, 1))));
+        load < noticed
+            ? "what used them cannot be seen from here: another container or the host"
+            : fmt::format("other processes kept {} cores busy, in addition to the {} it uses",
+                          three_digits(load), std::max(row.cell.point.threads, 1))));
   }
   if (has_many_outliers(row)) {
     reasons.push_back(fmt::format("{} of {} samples are outliers", outlier_samples(row),
@@ -105,8 +104,8 @@ std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
       std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
   if (beyond == 0) return {};
   return fmt::format(
-      "{} of {} cells took less than the measured ceilings allow: rest on none of their times "
-      "before the ceilings are measured again on a quiet machine",
+      "{} of {} cells took less than the measured ceilings allow: do not rely on their times until "
+      "the ceilings are measured again on an idle machine",
       beyond, timed);
 }
 
@@ -124,8 +123,9 @@ std::string unchecked_in_words(const RunInfo& run, const std::vector<const Row*>
       ids.push_back(one_line(id.get<std::string>()));
   }
   if (ids.empty()) return {};
-  return fmt::format("{} computed with weights of {} own: no reference knows these scores",
-                     fmt::join(ids, ", "), ids.size() == 1 ? "its" : "their");
+  return fmt::format(
+      "{} computed with weights of {} own: the scores were not compared with a reference",
+      fmt::join(ids, ", "), ids.size() == 1 ? "its" : "their");
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ bool is_implausible(const Row& row) {
 }
 
 std::string why_implausible(const Row& row) {
-  return fmt::format("its time is not taken for true: {}", fmt::join(notes_on_time(row), "; "));
+  return fmt::format("its time is implausible: {}", fmt::join(notes_on_time(row), "; "));
 }
 
 bool has_time(const Row& row) {
@@ -241,9 +241,9 @@ std::vector<std::string> notes_on_time(const Row& row) {
   }
   if (const double cores = share_of_threads(row); cores > implausible) {
     const int threads = std::max(row.cell.point.threads, 1);
-    notes.push_back(fmt::format("its calls used the time of {} cores, and {} thread{} requested",
-                                three_digits(cores * threads), threads,
-                                threads == 1 ? " was" : "s were"));
+    notes.push_back(
+        fmt::format("its calls used the processor time of {} cores, but {} thread{} requested",
+                    three_digits(cores * threads), threads, threads == 1 ? " was" : "s were"));
   }
   if (auto bound = launch_bound_in_words(row)) notes.push_back(std::move(*bound));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {
@@ -258,7 +258,7 @@ std::vector<std::string> notes_on_memory(const Row& row) {
   if (!is_measured(row)) return notes;
   if (const CellMemory& memory = row.cell.cell.memory; has_unseen_memory(memory)) {
     notes.push_back(fmt::format(
-        "its process grew by {} a call where {} were counted: it allocates outside the counted "
+        "its process grew by {} per call, but {} were counted: it allocates outside the counted "
         "allocators",
         format_bytes(static_cast<double>(*memory.process_peak_bytes)),
         format_bytes(static_cast<double>(memory.requested_bytes))));

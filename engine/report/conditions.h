@@ -38,12 +38,12 @@ namespace attnscope::report {
 /// Whether the time is implausible: far shorter than the measured ceilings allow, or the calls used
 /// far more processor time than their threads have. Such a row is never the fastest of an answer.
 [[nodiscard]] bool is_implausible(const Row& row);
-/// "its time is not taken for true: ..."
+/// "its time is implausible: ..."
 [[nodiscard]] std::string why_implausible(const Row& row);
 /// Whether the row was measured and its time is plausible.
 [[nodiscard]] bool has_time(const Row& row);
-/// Sentences about what speaks against the rows' times: disturbed cells, times below the limit, and
-/// contenders whose scores no reference knows.
+/// Sentences about reasons to doubt the rows' times: disturbed cells, times below the limit, and
+/// contenders whose scores were not compared with a reference.
 [[nodiscard]] std::vector<std::string> doubts_about(const RunInfo& run,
                                                     const std::vector<const Row*>& rows);
 /// How the reader carries out a suggested remedy: by a command in a shell, or in the window.

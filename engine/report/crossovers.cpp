@@ -63,7 +63,7 @@ std::string all_of(const std::vector<Stretch>& stretches, const Places& places) 
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "not distinguishable at 64, 128, and too few samples tell at 256": the stretches without a
+/// "not distinguishable at 64, 128, and too few samples at 256": the stretches without a
 /// verdict.
 std::string open_in_words(const std::vector<Stretch>& open, const Places& places) {
   std::vector<Stretch> alike, unknown;
@@ -73,8 +73,7 @@ std::string open_in_words(const std::vector<Stretch>& open, const Places& places
     parts.push_back(fmt::format("not distinguishable at {}", all_of(alike, places)));
   }
   if (!unknown.empty()) {
-    parts.push_back(
-        fmt::format("there are too few samples to tell at {}", all_of(unknown, places)));
+    parts.push_back(fmt::format("too few samples for a verdict at {}", all_of(unknown, places)));
   }
   return fmt::format("{}", fmt::join(parts, ", and "));
 }
@@ -102,7 +101,7 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
   for (const Stretch& stretch : found.stretches)
     (is_shown(stretch) ? shown : open).push_back(stretch);
   if (shown.empty() && std::ranges::any_of(open, &Stretch::too_few)) {
-    return fmt::format("Between {} and {} {}.", a, b, open_in_words(open, places));
+    return fmt::format("{} and {}: {}.", a, b, open_in_words(open, places));
   }
   if (shown.empty()) {
     return fmt::format("No difference between {} and {} is shown {}.", a, b, everywhere("any"));

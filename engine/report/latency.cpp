@@ -54,7 +54,7 @@ std::vector<SheetCell> latency_row(const TopKLatency& calls, std::int64_t querie
 
 Sheet sheet_of(const ModelLatency& latency, bool bare) {
   Sheet sheet{.above = {fmt::format(
-                  "{} on {}: {}, {:.0f} tokens a pair, {}, attention by {}, {}", latency.model,
+                  "{} on {}: {}, {:.0f} tokens per pair, {}, attention by {}, {}", latency.model,
                   latency.pairs,
                   latency.queries == 1 ? "1 query" : fmt::format("{} queries", latency.queries),
                   latency.tokens, latency.dtype, latency.implementation, latency.device)},
@@ -79,8 +79,8 @@ std::vector<std::string> sentences_of(const ModelLatency& latency) {
     return has_too_few(row, reported_latencies.back());
   });
   if (few != latency.rows.end()) {
-    sentences.push_back(fmt::format("{} the longest of {} calls; a p{} needs {}", longest_mark,
-                                    few->seconds.size(), reported_latencies.back(),
+    sentences.push_back(fmt::format("{} the longest of {} calls, since p{} needs at least {}",
+                                    longest_mark, few->seconds.size(), reported_latencies.back(),
                                     least_calls(reported_latencies.back())));
   }
   sentences.insert(sentences.end(), latency.notes.begin(), latency.notes.end());
@@ -126,14 +126,14 @@ std::string answer_in_words(const ModelLatency& latency) {
     return fmt::format("p{} of {}: {}", latency.limit.percent, of, took);
   };
   if (!within) {
-    return fmt::format("One document a query takes longer than {} already ({})", limit,
+    return fmt::format("Even one document per query takes longer than {} ({})", limit,
                        measured(*beyond));
   }
   if (!beyond) {
-    return fmt::format("{} documents a query, {}, are re-ranked within {} ({})", within->top_k,
+    return fmt::format("{} documents per query, {}, are re-ranked within {} ({})", within->top_k,
                        latency.most_in_words, limit, measured(*within));
   }
-  return fmt::format("Up to {} a query {} re-ranked within {} ({}; {} took {})",
+  return fmt::format("Up to {} per query {} re-ranked within {} ({}; {} took {})",
                      within->top_k == 1 ? "1 document" : fmt::format("{} documents", within->top_k),
                      within->top_k == 1 ? "is" : "are", limit, measured(*within), beyond->top_k,
                      latency_in_words(latency_at(*beyond, latency.limit.percent)));

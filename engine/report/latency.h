@@ -27,8 +27,8 @@ struct ModelLatency {
   std::vector<std::string> notes{};  // about the measurement
 };
 
-/// "Up to 43 documents a query are re-ranked within 200 ms (p95 of 60 queries: 196 ms; 45 took 204
-/// ms)"
+/// "Up to 43 documents per query are re-ranked within 200 ms (p95 of 60 queries: 196 ms; 45 took
+/// 204 ms)"
 [[nodiscard]] std::string answer_in_words(const ModelLatency& latency);
 [[nodiscard]] std::string write_latency(const ModelLatency& latency, TableFormat format);
 

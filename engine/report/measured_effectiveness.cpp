@@ -70,15 +70,16 @@ std::string test_in_words(const statistics::PairedTests& tests) {
     text += fmt::format(", 90 % interval {:+.4f} to {:+.4f}", tests.interval90->low,
                         tests.interval90->high);
   }
-  return text + (tests.p_equivalence ? ", " + p_in_words(*tests.p_equivalence)
-                                     : std::string(", without a spread to test by"));
+  return text + (tests.p_equivalence
+                     ? ", " + p_in_words(*tests.p_equivalence)
+                     : std::string(", all differences equal, so there is no p-value"));
 }
 
 std::string in_words(const MeasuredEffectiveness& own, std::string_view baseline) {
   std::string text =
       fmt::format("{} {:.4f} over {} {} of {} ({}", own.measure, own.mean, own.queries,
                   own.queries == 1 ? "query" : "queries", own.qrels, measured_label);
-  if (own.is_baseline) text += ", what the others are tested against";
+  if (own.is_baseline) text += ", the baseline of the tests";
   if (own.tests) {
     text += fmt::format("; {} to {} within {}: {}",
                         own.is_equivalent() ? "equivalent" : "not shown to be equivalent", baseline,

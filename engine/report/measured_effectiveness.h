@@ -5,7 +5,7 @@
 // paired tests against the baseline named by the sweep.
 //
 //   const RunEffectiveness effectiveness(run);
-//   if (const auto own = effectiveness.of("sparse/segment/4")) say(in_words(*own));
+//   if (const auto own = effectiveness.of("sparse/segment/4")) print(in_words(*own, baseline));
 
 #include <cstdint>
 #include <optional>

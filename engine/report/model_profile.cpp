@@ -192,16 +192,16 @@ std::string write_profile(const ModelProfile& profile, TableFormat format) {
   if (whole.most > alike * whole.least) {
     sheet.below.push_back(fmt::format(
         "The longest pass took {:.0f} % more than the shortest: other programs kept cores busy, or "
-        "the clock changed; close them and repeat it",
+        "the clock changed; close them and measure again",
         100 * (whole.most / whole.least - 1)));
   }
   if (of.flop_per_second > 0) {
     sheet.below.push_back(
-        fmt::format("The ceiling is {:.0f} GFLOP/s of multiply-adds in float32, measured beside it",
+        fmt::format("The ceiling is {:.0f} GFLOP/s of multiply-adds in float32, measured with it",
                     of.flop_per_second / 1e9));
   } else if (of.dtype != "float32") {
-    sheet.below.push_back(
-        fmt::format("No ceiling is told: the measured one is of float32, not of {}", of.dtype));
+    sheet.below.push_back(fmt::format(
+        "No ceiling is given: the measured ceiling is for float32, not for {}", of.dtype));
   }
   return write_sheet(sheet, format);
 }

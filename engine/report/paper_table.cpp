@@ -183,12 +183,12 @@ Result<std::string> side_by_side_table3(const Table& table, TableFormat format) 
                    {"paper_memory_mb_per_document", "MB"},
                    {"paper_relative_memory_percent", "%"}},
        .block_column = SheetColumn{"task", "Task", false},
-       .below = {fmt::format("Percentages are against the line of the task without any{}; ° no "
-                             "difference shown.",
+       .below = {fmt::format("Percentages are relative to the task's line without a "
+                             "percentage{}; ° no difference shown.",
                              table.baseline ? fmt::format(" ({})", *table.baseline) : ""),
                  fmt::format("Ours: {}.", ours),
                  fmt::format("The paper's, {}, batches of up to 100.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+      lines, fmt::format("{}; the paper's: {}", ours, theirs), format);
 }
 
 // Table 6.
@@ -322,12 +322,13 @@ Result<std::string> side_by_side_table6(const Table& table, TableFormat format) 
                    {"paper_cache_gb", "GB"}},
        .block_column = SheetColumn{"candidates", "Candidates", false},
        .below = {fmt::format(
-                     "Speed-ups are per candidate over {}; ° which was measured with fewer. "
-                     "Offline is a document's encoding, before any query. The paper has "
-                     "1,000 candidates alone, and its GB are what 100 queries with as many keep.",
+                     "Speed-ups are per candidate over {}; ° which was measured with fewer "
+                     "candidates. Offline is the encoding of a document, before any query. The "
+                     "paper has only 1,000 candidates, and its GB are those of 100 queries with "
+                     "1,000 candidates each.",
                      table.baseline.value_or("Cross-BERT")),
                  fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+      lines, fmt::format("{}; the paper's: {}", ours, theirs), format);
 }
 
 // TKL's Table 1.
@@ -450,11 +451,11 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
        .below = {fmt::format(
                      "Words are those of the longest document{}; from and to are the 95 % "
                      "interval of the median{}. The paper encodes documents with the query, "
-                     "and its times have the host's part in them.",
-                     are_drawn ? ", where lengths are drawn what they are cut at" : "",
+                     "and its times include the host's work.",
+                     are_drawn ? " (drawn lengths are cut there)" : "",
                      any_marks ? "; ! disturbed, ~ drifting" : ""),
                  fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+      lines, fmt::format("{}; the paper's: {}", ours, theirs), format);
 }
 
 struct Alongside {
@@ -475,7 +476,7 @@ Result<std::string> write_paper_table(const Table& table, std::string_view publi
   if (found != tables_alongside.end()) return found->write(table, format);
   std::array<std::string_view, tables_alongside.size()> ids;
   std::ranges::transform(tables_alongside, ids.begin(), &Alongside::id);
-  return fail("--published: there is no published table '{}' to set models beside; {}",
+  return fail("--published: there is no published table '{}' to compare models with; {}",
               in_a_sentence(published), suggest(in_a_sentence(published), ids));
 }
 

@@ -27,7 +27,7 @@ void PrecisionCost::add(const std::string& query, const std::string& document,
 std::vector<std::string> PrecisionCost::sentences() const {
   if (pairs_ == 0) return {};
   const effectiveness::TrecRun exact = run(&Scores::exact), narrow = run(&Scores::narrow);
-  std::vector<std::string> all{fmt::format("{} beside float32 on {}: {}; {}", precision_,
+  std::vector<std::string> all{fmt::format("{} compared with float32 on {}: {}; {}", precision_,
                                            counted(static_cast<std::size_t>(pairs_), "pair"),
                                            rankings_in_words(exact, narrow), scores_in_words())};
   if (qrels_) all.push_back(effectiveness_in_words(exact, narrow));
@@ -40,7 +40,7 @@ std::string PrecisionCost::scores_in_words() const {
     for (const auto& [document, scores] : documents)
       apart.push_back(std::abs(static_cast<double>(scores.narrow - scores.exact)));
   }
-  return fmt::format("scores are {:.2g} apart at the median, {:.2g} at most",
+  return fmt::format("scores differ by {:.2g} at the median, {:.2g} at most",
                      statistics::median_of(apart), std::ranges::max(apart));
 }
 
@@ -98,7 +98,8 @@ std::string PrecisionCost::effectiveness_in_words(const effectiveness::TrecRun& 
                               question.margin, *tests.p_equivalence);
   }
   if (tests.without_test)
-    return text + fmt::format(", {} within ± {} (all differ alike)", verdict, question.margin);
+    return text +
+           fmt::format(", {} within ± {} (all differences are equal)", verdict, question.margin);
   return text + ", too few queries to test";
 }
 

@@ -5,7 +5,7 @@
 // has them. The files are in resources/reference.
 //
 //   for (const PublishedTable& table : published_tables()) show(table.title, table.citation);
-//   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) say(loss->ndcg10);
+//   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) print(loss->ndcg10);
 
 #include <cstdint>
 #include <optional>

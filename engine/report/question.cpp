@@ -31,11 +31,11 @@ Result<DocumentLengths> parse_counted(std::string_view text, bool of_sequences) 
     std::map<std::int64_t, std::int64_t> counts;
     for (const JsonField& pair : list.elements()) {
       const std::vector<JsonField> both = pair.elements();
-      if (both.size() != 2) pair.wrong("must be a length and how many have it");
+      if (both.size() != 2) pair.wrong("must be a length and its number of documents");
       const auto tokens = std::max<std::int64_t>(both[0].whole(0, longest_document), 1);
       counts[tokens] += both[1].whole(1, most_texts);
     }
-    if (counts.empty()) list.wrong("is empty; there is no length in it");
+    if (counts.empty()) list.wrong("is empty; it must have at least one length");
     return DocumentLengths(std::vector<DocumentLengths::Counted>(counts.begin(), counts.end()));
   });
 }
@@ -88,12 +88,12 @@ Result<DocumentLengths> parse_document_lengths(std::string_view text, bool of_se
     const auto [stopped, error] = std::from_chars(line.data(), line.data() + line.size(), tokens);
     const bool is_whole = error == std::errc() && stopped == line.data() + line.size();
     if (!is_whole || tokens < 1 || tokens > longest_document) {
-      return fail("line {} is '{}', not a length; write one whole number from 1 to {} a line",
+      return fail("line {} is '{}', not a length; write one whole number from 1 to {} per line",
                   line_number, in_a_sentence(line), longest_document);
     }
     lengths.push_back(tokens);
   }
-  if (lengths.empty()) return fail("there is no length in it; write one whole number a line");
+  if (lengths.empty()) return fail("it contains no length; write one whole number per line");
   return DocumentLengths(std::move(lengths));
 }
 

@@ -39,10 +39,10 @@ std::string RegionPositions::in_words() const {
   constexpr std::int64_t paper_word = 500;
   constexpr double percent = 100;
   return fmt::format(
-      "behind word {} begin {:.1f} % of the best regions of {} documents, {:.1f} % of the second "
-      "and {:.1f} % of the third",
-      paper_word, percent * share_after(0, paper_word), documents_,
-      percent * share_after(1, paper_word), percent * share_after(2, paper_word));
+      "{:.1f} % of the best regions of {} documents, {:.1f} % of the second and {:.1f} % of the "
+      "third begin after word {}",
+      percent * share_after(0, paper_word), documents_, percent * share_after(1, paper_word),
+      percent * share_after(2, paper_word), paper_word);
 }
 
 Result<Figure> RegionPositions::figure(const std::string& model) const {
@@ -50,7 +50,7 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
   for (const std::vector<std::int64_t>& begins : begins_) {
     for (const std::int64_t begin : begins) last = std::max(last, begin);
   }
-  if (last < 0) return fail("there is no document with words, so no region");
+  if (last < 0) return fail("no document has words, so there are no regions");
   const std::int64_t width = words_of_bin(last);
   Figure figure{
       .title = fmt::format("Where the best regions of {} begin in {} documents", model, documents_),
@@ -58,8 +58,8 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
       .y_label = "Documents (%)",
       .x_scale = Scale::linear,
       .y_scale = Scale::linear,
-      .provenance = fmt::format("Regions that made the scores of {} in {} documents, by the word "
-                                "at which they begin, in bins of {} words; {}.",
+      .provenance = fmt::format("Regions that determine the scores of {} in {} documents, by the "
+                                "word at which they begin, in bins of {} words; {}.",
                                 model, documents_, width, in_words())};
   for (std::size_t place = 0; place < places; ++place) {
     const std::vector<std::int64_t>& begins = begins_[place];

@@ -29,7 +29,8 @@ class RegionPositions {
   /// The share of documents whose place-th region begins after that word, among the documents that
   /// have one.
   [[nodiscard]] double share_after(std::size_t place, std::int64_t word) const;
-  /// "Behind word 500 begin 24.5 % of the best, ...", as reported in the paper.
+  /// "24.5 % of the best regions of 200 documents, ... begin after word 500", as reported in the
+  /// paper.
   [[nodiscard]] std::string in_words() const;
   /// The share of documents whose region begins in each bin of words, one line per place. An error
   /// if there are no documents.

@@ -34,8 +34,8 @@ RepeatCommand repeat_command(const Table& table, const Row& row,
     if (can_be_stated(value)) {
       terms.push_back(fmt::format("{}={}", key, value));
     } else {
-      command.beyond =
-          fmt::format("It measures every {} of the run: --only has no words for this.", what);
+      command.beyond = fmt::format(
+          "It measures every {} of the run, because --only cannot express this one.", what);
     }
   };
   const std::string contender = row.cell.cell.contender.id();
@@ -50,7 +50,8 @@ RepeatCommand repeat_command(const Table& table, const Row& row,
     if (const auto key = key_of_run(axes[i].key)) {
       add(*key, axes[i].value, "setting");
     } else {
-      command.beyond = "It measures every limit of the batch's memory: --only has no words for it.";
+      command.beyond =
+          "It measures every limit of the batch's memory, because --only has no key for it.";
     }
   }
   std::string only;

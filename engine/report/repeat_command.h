@@ -18,8 +18,8 @@ struct RepeatCommand {
 };
 
 /// `attnscope run --again RUN --only ...`: the run by its UUID, and only the axes that distinguish
-/// the cell's heat from others of the run. `beside` is measured in the same heat, so that the ratio
-/// of the two is paired.
+/// the cell's heat from others of the run. `alongside` is measured in the same heat, so that the
+/// ratio of the two is paired.
 [[nodiscard]] RepeatCommand repeat_command(const Table& table, const Row& row,
                                            std::optional<std::string> alongside);
 

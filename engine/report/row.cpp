@@ -30,7 +30,7 @@ bool is_measured(const Row& row) {
 Outcome outcome_of(const Row& row) {
   if (row.cell.damaged) return {std::string(damaged_status), damage_in_words(row.cell)};
   if (row.cell.cell.status == CellStatus::ok && row.cell.summary.samples == 0) {
-    return {"no samples", "it was found right but not timed"};
+    return {"no samples", "its result was correct, but it was not timed"};
   }
   return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
 }

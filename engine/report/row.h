@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of a run's table: one stored cell with what a reader sets it against, and the quantities
+// A row of a run's table: one stored cell with the values it is compared with, and the quantities
 // that follow from them. table.h reads rows and writes them.
 
 #include <functional>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All information on how a run was measured, for people and as JSON: machine, build, settings,
-// restarts, ceilings before and after, and what to know before trusting its numbers.
+// restarts, ceilings before and after, and cautions about its numbers.
 //
 //   Result<RunDescription> description = describe(store, run);
 //   fmt::print("{}", write_description(*description));
@@ -31,7 +31,7 @@ struct RunDescription {
 /// or drifting cells, ceilings that changed. Empty if there is no known problem.
 [[nodiscard]] std::vector<std::string> cautions(const RunDescription& description);
 /// The text printed if there are no cautions.
-inline constexpr std::string_view nothing_known_against_it = "nothing is known against them";
+inline constexpr std::string_view nothing_known_against_it = "no problems are known";
 
 /// The facts about a run under one title, each with its label; the title is "" for the run itself.
 struct DescribedPart {

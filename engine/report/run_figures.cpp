@@ -86,14 +86,14 @@ Drawn measured_value(const Row& row, YAxis axis) {
     case YAxis::cache:
     case YAxis::space: {
       const auto& kept = row.cell.cell.memory.cache_bytes;
-      if (!kept) return {std::nullopt, "nothing is kept of its documents"};
+      if (!kept) return {std::nullopt, "it keeps no data of its documents"};
       const double mb = static_cast<double>(*kept) / 1e6;
       return value(mb, mb, mb);
     }
     case YAxis::trec_ndcg:
     case YAxis::dev_ndcg: {
       const auto published = published_rate(row);
-      if (!published) return {std::nullopt, "nothing is published of it at this length"};
+      if (!published) return {std::nullopt, "no value is published for it at this length"};
       const double ndcg = axis == YAxis::trec_ndcg ? published->trec_ndcg10 : published->dev_ndcg10;
       return value(ndcg, ndcg, ndcg);
     }
@@ -110,7 +110,7 @@ Drawn draw(const Row& row, YAxis axis) {
   if (!is_measured(row)) return {std::nullopt, outcome_of(row).reason};
   Drawn drawn = measured_value(row, axis);
   if (drawn.point && (!std::isfinite(drawn.point->y) || drawn.point->y < 0)) {
-    return {std::nullopt, "its value is no number"};
+    return {std::nullopt, "its value is not a number"};
   }
   return drawn;
 }
@@ -316,7 +316,7 @@ void add_parts(Figure& figure, const Table& table) {
     }
     if (!parts.empty()) continue;
     const std::string why =
-        is_drawn ? "its documents' lengths are drawn" : "no parts are known of it";
+        is_drawn ? "its documents' lengths are drawn" : "its parts are not known";
     series_of(figure, std::string(whole_part), std::string(whole_part))
         .rail.push_back({.x = x,
                          .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
@@ -445,11 +445,11 @@ void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y) {
 
 Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   if (y == YAxis::ratio && !table.baseline) {
-    return fail("--y ratio needs something to compare with; name it with --baseline");
+    return fail("--y ratio needs a baseline to compare with; name it with --baseline");
   }
   if (view_of(y).of_models && !table.rows.empty() &&
       table.rows.front().cell.point.operation != Operation::model) {
-    return fail("--y {} is of re-rankers, and run {} has attention alone; use --y time",
+    return fail("--y {} is for re-rankers, but run {} has attention only; use --y time",
                 view_of(y).key, table.run.number);
   }
   const std::span<const std::size_t> own = is_effectiveness(y)
@@ -538,7 +538,7 @@ Status check_key(std::string_view key, XAxis x, const std::vector<YAxis>& ys) {
   }
   const bool along_x = key == key_along(x) || (x == XAxis::length && key == "document_tokens");
   if (along_x) {
-    return fail("--facet: '{}' runs along x already; name another key, or another --x", key);
+    return fail("--facet: '{}' is already on the x axis; name another key, or another --x", key);
   }
   return {};
 }

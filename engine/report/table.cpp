@@ -48,9 +48,8 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
   }
   if (!ids_named(cells, text, true).empty()) {
     return fail(
-        "--baseline: every cell of '{}' in run {} is damaged, so there is nothing to set the "
-        "others "
-        "against; name another contender",
+        "--baseline: every cell of '{}' in run {} is damaged, so the others cannot be "
+        "compared with it; name another contender",
         text, run.number);
   }
   std::vector<std::string> ids;
@@ -411,11 +410,11 @@ constexpr std::array<Kind, 7> kinds{{
     {[](const Row& r) {
        return is_measured(r) && has_narrow_products(r.cell.cell.contender.model);
      },
-     "no limit is told of products in fewer bits, of which no ceilings are measured", ""},
+     "no limit is given for products in fewer bits, whose ceilings are not measured", ""},
     {is_implausible,
-     "?: not taken for true, and never the fastest of an answer: far shorter than the measured "
-     "ceilings allow, or with far more processor time than its threads have",
-     "the time of"},
+     "?: implausible, and never the fastest of an answer: far shorter than the measured ceilings "
+     "allow, or with far more processor time than its threads have",
+     "processor time of"},
     {is_beyond_limit,
      "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
      "times are disturbed",
@@ -580,11 +579,11 @@ Sheet sheet_of(const Table& table) {
   };
   std::vector<std::size_t> shown;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    const bool tells = any_line([f](const Line& line) {
+    const bool is_informative_field = any_line([f](const Line& line) {
       // A column in which every contender executes exactly the useful work is omitted.
       return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
     });
-    if (!tells) continue;
+    if (!is_informative_field) continue;
     shown.push_back(f);
     sheet.columns.push_back(
         {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});

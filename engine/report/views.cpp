@@ -114,7 +114,7 @@ Result<std::vector<YAxis>> parse_ys(std::string_view text) {
     const Result<YAxis> y = parse_y(text.substr(0, comma));
     if (!y) return tl::unexpected(y.error());
     if (std::ranges::find(ys, *y) != ys.end()) {
-      return fail("--y: '{}' is there a second time; name every value once", text.substr(0, comma));
+      return fail("--y: '{}' is repeated; name every value once", text.substr(0, comma));
     }
     ys.push_back(*y);
     if (comma == std::string_view::npos) return ys;

@@ -195,7 +195,7 @@ class AnswerPanelTest : public QObject {
     panel_->show_run(drawn);
     QTRY_VERIFY(label("answer_nothing")->isVisible());
     QTRY_VERIFY2(
-        label("answer_nothing")->text().startsWith(QStringLiteral("Documents' lengths are drawn")),
+        label("answer_nothing")->text().startsWith(QStringLiteral("Document lengths are drawn")),
         qPrintable(label("answer_nothing")->text()));
     QVERIFY(!panel_->list()->isVisible());
   }

@@ -161,7 +161,7 @@ TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
   for (const Advised& one : advice.contenders) {
     EXPECT_FALSE(one.time_ns.has_value());
     EXPECT_EQ(one.standing, Standing::without_time);
-    EXPECT_THAT(one.sentence, HasSubstr("1025 tokens are more than 1024 tokens, the longest"));
+    EXPECT_THAT(one.sentence, HasSubstr("1025 tokens exceed 1024 tokens, its longest"));
     // Memory grows on, and says so.
     EXPECT_TRUE(one.memory_is_predicted);
   }
@@ -199,8 +199,8 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
 TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
   const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
-              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, the longest "
-                        "measured of it"));
+              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, its longest "
+                        "measured length"));
 }
 
 TEST(Advice, SaysItsLimits) {
@@ -241,7 +241,7 @@ TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
   const Advice advice = advice_on(table_of(doubling), question);
   EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
   EXPECT_THAT(of(advice, "full").sentence,
-              HasSubstr("Full does not fit (one document takes 262 MB, the limit is 50.0 MB)"));
+              HasSubstr("Full does not fit (one document needs 262 MB, the limit is 50.0 MB)"));
   EXPECT_EQ(of(advice, "sparse").standing, Standing::within_limits);
   EXPECT_EQ(of(advice, "sparse").at_once, 50);
 }
@@ -284,7 +284,7 @@ TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
   EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
   EXPECT_FALSE(of(advice, "full").longest->at_least);
   EXPECT_THAT(of(advice, "full").sentence,
-              HasSubstr("700 tokens are more than 512 tokens, the longest measured of it; at 1024 "
+              HasSubstr("700 tokens exceed 512 tokens, its longest measured length; at 1024 "
                         "oom: it asks for 9 GB"));
 }
 
@@ -317,7 +317,7 @@ TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
   }
   const Advice advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
   EXPECT_EQ(advice.point.query_tokens, 30);
-  EXPECT_THAT(advice.notes, Contains(HasSubstr("measured with queries of 30 tokens")));
+  EXPECT_THAT(advice.notes, Contains(HasSubstr("The run has queries of 30 tokens")));
   EXPECT_THAT(advice.heading, HasSubstr("a query of 28 tokens"));
   EXPECT_THAT(advice.to_measure, ElementsAre(131));
 }

@@ -86,7 +86,7 @@ TEST(Answers, ATimeThatIsNotTakenForTrue_IsNeverTheFastest) {
   EXPECT_FALSE(ranked[1].to_fastest);
   EXPECT_EQ(ranked[1].row.cell.cell.status, CellStatus::wrong);
   EXPECT_THAT(ranked[1].row.cell.cell.reason,
-              HasSubstr("its time is not taken for true: 7270 % of the limit"));
+              HasSubstr("its time is implausible: 7270 % of the limit"));
 }
 
 const std::vector<std::int64_t> doubling_lengths{64, 128, 256, 512, 1024};
@@ -179,7 +179,8 @@ TEST(FitAnswer, PredictsFromTheGrowthOfMemory) {
   const FitAnswer fit = fit_of({quadratic(512), quadratic(1024)}, 1e9);
   EXPECT_EQ(fit.predicted, 3100);
   EXPECT_FALSE(fit.predicted_is_least);
-  EXPECT_THAT(fit.sentence, HasSubstr("predicted from its growth: up to about 3100 tokens."));
+  EXPECT_THAT(fit.sentence,
+              HasSubstr("predicted from the growth of its memory: up to about 3100 tokens."));
   // It never contradicts what was measured.
   const FitAnswer refuted = fit_of(
       {quadratic(512), quadratic(1024), without_time("a", 2048, CellStatus::oom, "full")}, 1e9);

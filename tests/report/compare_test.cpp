@@ -73,9 +73,9 @@ TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
   const auto comparison = compare_runs(run.store(), run.info(), store, *store.find_run("last"));
   ASSERT_TRUE(comparison);
   const std::vector<std::string> notes = comparison_notes(*comparison);
-  EXPECT_THAT(notes, testing::Contains("not alike: Threads: 2 in A, 1 in B"));
+  EXPECT_THAT(notes, testing::Contains("different: Threads: 2 in A, 1 in B"));
   EXPECT_THAT(notes, testing::Contains(HasSubstr("7 in B")));
-  EXPECT_THAT(notes.back(), HasSubstr("no cell of one has the settings"));
+  EXPECT_THAT(notes.back(), HasSubstr("the runs have no cell with the same settings"));
 }
 
 TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {

@@ -161,7 +161,7 @@ Table table_on_cuda(double queued_ns) {
 
 TEST(LaunchesInTables, ACellWhoseCallsTakeAsLongToQueue_IsSaidToBeBoundByThem) {
   EXPECT_THAT(notes_on(table_on_cuda(9.8e5).rows[0]),
-              ElementsAre(HasSubstr("bound by its launches: a call kept a core busy for 980 us")));
+              ElementsAre(HasSubstr("launch-bound: queueing a call kept a core busy for 980 us")));
   EXPECT_THAT(notes_on(table_on_cuda(2e5).rows[0]), IsEmpty());
 }
 
@@ -180,8 +180,9 @@ TEST(ImplausibleCells, UseTheTimeOfMoreCoresThanTheyMay) {
   EXPECT_TRUE(is_implausible(table.rows[0]));
   EXPECT_EQ(marks_of(table.rows[0]), "?");
   EXPECT_THAT(notes_on(table.rows[0]),
-              ElementsAre(HasSubstr("used the time of 3.80 cores, and 2 threads were requested")));
-  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: not taken for true"));
+              ElementsAre(HasSubstr(
+                  "used the processor time of 3.80 cores, but 2 threads were requested")));
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: implausible"));
 }
 
 TEST(ImplausibleCells, AreFarAboveTheirLimit_WhichTheirColumnSays) {
@@ -196,16 +197,16 @@ TEST(ImplausibleCells, AreFarAboveTheirLimit_WhichTheirColumnSays) {
 TEST(DriftInTables, ContendersThatDriftAlike_HaveRatiosThatDoNot) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
   EXPECT_EQ(table.rows[0].ratio_drifted, false);
-  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to a contender beside it "
-                                                             "did not")));
+  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to another contender did "
+                                                             "not")));
 }
 
 TEST(DriftInTables, AContenderThatDriftsAlone_TakesItsRatioAlong) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0)});
   EXPECT_EQ(table.rows[0].ratio_drifted, true);
   EXPECT_EQ(table.rows[1].ratio_drifted, std::nullopt);
-  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and its ratio to a contender beside "
-                                                             "it too")));
+  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and so did its ratio to another "
+                                                             "contender")));
 }
 
 TEST(Disturbance, OtherProcesses_MarkACellOnlyWhereItsSamplesWaitedOrDoNotKnow) {
@@ -215,7 +216,7 @@ TEST(Disturbance, OtherProcesses_MarkACellOnlyWhereItsSamplesWaitedOrDoNotKnow) 
   const Row unknown = table_of({busy}).rows[0];
   EXPECT_EQ(marks_of(unknown), "!") << "0.6 cores, beside the 2 it uses";
   EXPECT_THAT(notes_on(unknown),
-              ElementsAre(HasSubstr("kept 0.600 cores busy, beside the 2 it uses")));
+              ElementsAre(HasSubstr("kept 0.600 cores busy, in addition to the 2 it uses")));
   EXPECT_THAT(marks_of(table_of({quiet}).rows[0]), IsEmpty());
   for (Sample& sample : busy.samples) sample.waited_ns = 0;
   const Table table = table_of({busy});

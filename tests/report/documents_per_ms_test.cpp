@@ -144,7 +144,7 @@ TEST(DrawnLengths, AreAnsweredForTogether) {
   EXPECT_EQ(answers[0].rankings[0].place, "Documents of lognormal 804/3267 up to 2000 words");
   EXPECT_THAT(answers[0].crossovers, IsEmpty());
   EXPECT_THAT(answers[0].fits, IsEmpty());
-  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("no answer is given about one")));
+  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("no answer for a single length")));
 }
 
 TEST(DrawnLengths, OfOtherDistributions_AreNotJoined) {
@@ -201,7 +201,7 @@ TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
   EXPECT_EQ(tkl.points[0].y, 0.634);
   EXPECT_EQ(tkl.points[0].label, "2013 tokens");
   EXPECT_EQ(tkl.points[1].y, 0.644);
-  EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("nothing is published"));
+  EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("no value is published"));
   EXPECT_EQ(figure->x_label, "Documents per millisecond");
   EXPECT_EQ(figure->y_scale, Scale::log10);  // a linear one begins at 0
   EXPECT_THAT(figure->y_label, HasSubstr(std::string(published_label)));

@@ -108,11 +108,11 @@ TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {
       "part", [](int query) { return 1 + query % 4; }, 10));
   const EffectivenessReport some = report_of(runs, {.baseline = 0});
   EXPECT_EQ(some.runs[1].tests[0].n, queries - 10);
-  EXPECT_THAT(some.notes, ::testing::Contains(HasSubstr("have not the same judged queries")));
+  EXPECT_THAT(some.notes, ::testing::Contains(HasSubstr("do not have the same judged queries")));
   const EffectivenessReport all =
       report_of(runs, {.evaluation = {.complete = true}, .baseline = 0});
   EXPECT_EQ(all.runs[1].tests[0].n, queries);
-  EXPECT_THAT(all.notes, Not(::testing::Contains(HasSubstr("have not the same"))));
+  EXPECT_THAT(all.notes, Not(::testing::Contains(HasSubstr("do not have the same"))));
   EXPECT_THAT(all.notes, ::testing::Contains(HasSubstr("lacks 10 of the 30")));
 }
 
@@ -133,10 +133,10 @@ TEST(Effectiveness, QueriesThatNeitherRunHas_DoNotMakeThemEquivalent) {
 TEST(Effectiveness, RunsOfOtherDepthsAreNoted) {
   std::vector<EvaluatedRun> runs = three_runs();
   EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
-              Not(::testing::Contains(HasSubstr("documents a query"))));
+              Not(::testing::Contains(HasSubstr("documents per query"))));
   for (auto& [query, documents] : runs[1].run.queries) documents.resize(2);
   EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
-              ::testing::Contains(HasSubstr("has up to 2 documents a query, ")));
+              ::testing::Contains(HasSubstr("has up to 2 documents per query, ")));
 }
 
 TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {

@@ -80,8 +80,8 @@ TEST(Facets, KeysThatCannotBe_AreRefusedInWords) {
     return facets ? std::string("drawn") : facets.error().message;
   };
   EXPECT_THAT(refusal(XAxis::length, "windw"), HasSubstr("did you mean 'window'?"));
-  EXPECT_THAT(refusal(XAxis::length, "sequence_tokens"), HasSubstr("runs along x already"));
-  EXPECT_THAT(refusal(XAxis::window, "window"), HasSubstr("runs along x already"));
+  EXPECT_THAT(refusal(XAxis::length, "sequence_tokens"), HasSubstr("is already on the x axis"));
+  EXPECT_THAT(refusal(XAxis::window, "window"), HasSubstr("is already on the x axis"));
   EXPECT_THAT(refusal(XAxis::window, "implementation"), HasSubstr("--only sequence_tokens=64"));
 }
 

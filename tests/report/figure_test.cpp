@@ -290,7 +290,7 @@ TEST(FigureOfRerankers, Space_StandsOverTheTimeOfAQuery) {
   EXPECT_EQ(mix.points[0].label, "10 candidates");
   const Series& cross = series_of(figure, "cross-bert/segment");
   EXPECT_TRUE(cross.points.empty());
-  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("nothing is kept"));
+  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("it keeps no data"));
   EXPECT_EQ(cross.rail.at(0).word(), "no value");
 }
 
@@ -327,7 +327,7 @@ TEST(FigureOfRerankers, Parts_AreBarsOfTheTimePerToken) {
   EXPECT_NEAR(wide.y, 3 * attention.y, 1e-9);
   EXPECT_EQ(wide.mark, "53 %");
   EXPECT_EQ(wide.label, "75.0 % of the time, 53 % of the ceiling");
-  EXPECT_EQ(series_of(figure, "whole").rail.at(0).reason, "no parts are known of it");
+  EXPECT_EQ(series_of(figure, "whole").rail.at(0).reason, "its parts are not known");
   EXPECT_THAT(write_table(table, TableFormat::csv), HasSubstr(R"([""attention"",30.0,0.0])"));
 }
 
@@ -335,7 +335,7 @@ TEST(FigureOfRerankers, OfAttentionAlone_IsRefused) {
   const MeasuredRun run;
   const auto figure = make_figure(run.table(), XAxis::length, YAxis::stages);
   ASSERT_FALSE(figure);
-  EXPECT_THAT(figure.error().message, HasSubstr("is of re-rankers"));
+  EXPECT_THAT(figure.error().message, HasSubstr("is for re-rankers"));
 }
 
 TEST(FigureCsv, HoldsEveryPointAndRailMark) {
@@ -360,7 +360,7 @@ TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
   EXPECT_EQ(*parse_y("executed"), YAxis::executed);
   EXPECT_EQ(*parse_ys("time,memory"), (std::vector{YAxis::time, YAxis::memory}));
   EXPECT_THAT(parse_ys("time,memroy").error().message, HasSubstr("did you mean 'memory'"));
-  EXPECT_THAT(parse_ys("time,time").error().message, HasSubstr("second time"));
+  EXPECT_THAT(parse_ys("time,time").error().message, HasSubstr("is repeated"));
   EXPECT_FALSE(parse_ys("time,"));
   EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
   EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));

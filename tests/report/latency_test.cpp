@@ -40,30 +40,33 @@ ModelLatency of_sixty_queries() {
 
 TEST(Latency, IsAnsweredInASentence) {
   ModelLatency latency = of_sixty_queries();
-  EXPECT_EQ(answer_in_words(latency),
-            "Up to 43 documents a query are re-ranked within 200 ms (p95 of 60 queries: 196.2 ms; "
-            "45 took 207.1 ms)");
+  EXPECT_EQ(
+      answer_in_words(latency),
+      "Up to 43 documents per query are re-ranked within 200 ms (p95 of 60 queries: 196.2 ms; "
+      "45 took 207.1 ms)");
   latency.queries = 6;
   latency.largest = {.within = around(1, 0.1, 60), .beyond = around(2, 0.3, 60)};
-  EXPECT_THAT(answer_in_words(latency), HasSubstr("Up to 1 document a query is re-ranked within 200"
-                                                  " ms (p95 of 60 calls of 6 queries: 109 ms; 2"));
+  EXPECT_THAT(answer_in_words(latency),
+              HasSubstr("Up to 1 document per query is re-ranked within 200"
+                        " ms (p95 of 60 calls of 6 queries: 109 ms; 2"));
   latency.largest = {.within = around(80, 0.1, 60), .beyond = std::nullopt};
-  EXPECT_EQ(answer_in_words(latency),
-            "80 documents a query, all that pairs.tsv has, are re-ranked within 200 ms (p95 of 60 "
-            "calls of 6 queries: 109 ms)");
+  EXPECT_EQ(
+      answer_in_words(latency),
+      "80 documents per query, all that pairs.tsv has, are re-ranked within 200 ms (p95 of 60 "
+      "calls of 6 queries: 109 ms)");
   latency.largest = {.within = std::nullopt, .beyond = around(1, 1.5, 60)};
   EXPECT_EQ(answer_in_words(latency),
-            "One document a query takes longer than 200 ms already (p95 of 60 calls of 6 queries: "
+            "Even one document per query takes longer than 200 ms (p95 of 60 calls of 6 queries: "
             "1635 ms)");
 }
 
 TEST(Latency, IsATableForReadersAndNumbersForPrograms) {
   const std::string text = write_latency(of_sixty_queries(), TableFormat::text);
   EXPECT_THAT(text,
-              HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens a pair, float32, attention "
+              HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens per pair, float32, attention "
                         "by segment, 2 threads"));
   EXPECT_THAT(text, HasSubstr("55.0 *")) << "p99 of 60 calls";
-  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls; a p99 needs 100"));
+  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls, since p99 needs at least 100"));
   EXPECT_THAT(text, HasSubstr("Up to 43 documents"));
   EXPECT_THAT(text, HasSubstr("a note"));
   const auto whole = nlohmann::json::parse(write_latency(of_sixty_queries(), TableFormat::json));

@@ -65,7 +65,7 @@ TEST(PairLengths, WhatIsWrittenAsJsonIsReadAsLengths) {
   EXPECT_THAT(parse_document_lengths("{\"documents\": {\"counted\": [[1]]}}").error().message,
               HasSubstr("'documents.counted[0]'"));
   EXPECT_THAT(parse_document_lengths("{\"documents\": {\"counted\": []}}").error().message,
-              HasSubstr("there is no length in it"));
+              HasSubstr("it must have at least one length"));
 }
 
 TEST(PairLengths, EmptyDocumentsCountAsOneToken) {

@@ -24,9 +24,10 @@ TEST(PrecisionCost, TellsHowRankingsAgreeAndScoresDiffer) {
   cost.add("q3", "a", {.narrow = 1.0F, .exact = 1.0F});  // nothing to rank
   EXPECT_THAT(
       cost.sentences(),
-      ElementsAre("int8 beside float32 on 5 pairs: rankings of 2 queries agree by RBO (p = 0.9) "
-                  "0.9500 and tau 0.0000, the first document of 1 is the same; scores are 0 apart "
-                  "at the median, 1 at most"));
+      ElementsAre(
+          "int8 compared with float32 on 5 pairs: rankings of 2 queries agree by RBO (p = 0.9) "
+          "0.9500 and tau 0.0000, the first document of 1 is the same; scores differ by 0 "
+          "at the median, 1 at most"));
 }
 
 TEST(PrecisionCost, OfPassagesTheBestCount) {
@@ -68,7 +69,8 @@ TEST(PrecisionCost, SaysWhereNothingIsJudgedOrTooLittle) {
   PrecisionCost alike("int8", qrels);
   alike.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
   alike.add("p", "a", {.narrow = 1.0F, .exact = 1.0F});
-  EXPECT_THAT(alike.sentences().at(1), HasSubstr("equivalent within ± 0.02 (all differ alike)"));
+  EXPECT_THAT(alike.sentences().at(1),
+              HasSubstr("equivalent within ± 0.02 (all differences are equal)"));
 }
 
 }  // namespace

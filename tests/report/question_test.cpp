@@ -51,8 +51,8 @@ TEST(DocumentLengths, ErrorsNameTheLine) {
   EXPECT_THAT(refusal("-4"), HasSubstr("line 1"));
   EXPECT_THAT(refusal("99999999999999999999999"), HasSubstr("line 1"));
   EXPECT_THAT(refusal(std::string_view("\0\xff", 2)), HasSubstr("line 1"));
-  EXPECT_THAT(refusal(""), HasSubstr("there is no length"));
-  EXPECT_THAT(refusal("# nothing\n\n"), HasSubstr("there is no length"));
+  EXPECT_THAT(refusal(""), HasSubstr("it contains no length"));
+  EXPECT_THAT(refusal("# nothing\n\n"), HasSubstr("it contains no length"));
 }
 
 TEST(DocumentLengths, ErrorsOfFilesNameTheFile) {

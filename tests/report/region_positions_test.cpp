@@ -36,8 +36,8 @@ TEST(RegionPositions, SharesBehindThePapersWordAreTold) {
   positions.add(std::array<std::int64_t, 3>{0, 640, 1990});
   positions.add(std::array<std::int64_t, 2>{499, 500});
   EXPECT_EQ(positions.in_words(),
-            "behind word 500 begin 0.0 % of the best regions of 2 documents, 100.0 % of the second "
-            "and 100.0 % of the third");
+            "0.0 % of the best regions of 2 documents, 100.0 % of the second and 100.0 % of the "
+            "third begin after word 500");
 }
 
 TEST(RegionPositions, WithoutAnyThereIsNoFigure) {

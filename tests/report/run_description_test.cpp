@@ -61,7 +61,7 @@ TEST(RunDescription, TellsMachineBuildSettingsAndHowToRepeat) {
         "attnscope run --again", "11111111-2222-4333-8444-555555555555", "1: 1 ok"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
-  EXPECT_THAT(text, HasSubstr("nothing is known against them"));
+  EXPECT_THAT(text, HasSubstr("no problems are known"));
 }
 
 TEST(RunDescription, OfAStoredRun_HasItsCeilingsRestartsAndSweep) {
@@ -114,7 +114,8 @@ TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
   description.rows[5].cell.point.threads = 8;
   EXPECT_THAT(
       cautions(description),
-      ElementsAre(HasSubstr("1 of 6 cells are damaged"), HasSubstr("1 of 5 cells met their time"),
+      ElementsAre(HasSubstr("1 of 6 cells are damaged"),
+                  HasSubstr("1 of 5 cells reached their time"),
                   HasSubstr("1 of 5 cells were disturbed"), HasSubstr("1 of 5 cells have samples"),
                   HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
 }
@@ -137,11 +138,9 @@ TEST(Cautions, AndEveryTableTellOfChangedRestartsAndHeats) {
   description.run.damaged_heats = 1;
   description.run.damaged_restarts = 2;
   EXPECT_THAT(cautions(description),
-              ElementsAre("1 heat that it had are missing, or were added to it",
-                          "damaged and left out: 2 restarts of it"));
+              ElementsAre("missing or added: 1 heat", "damaged and left out: 2 restarts"));
   EXPECT_THAT(provenance_line(description.run),
-              HasSubstr("1 heat that it had are missing, or were added to it; damaged and left "
-                        "out: 2 restarts of it"));
+              HasSubstr("missing or added: 1 heat; damaged and left out: 2 restarts"));
 }
 
 TEST(Cautions, TellOfForgedCellsAndWhyTheyCannotBe) {
@@ -149,8 +148,8 @@ TEST(Cautions, TellOfForgedCellsAndWhyTheyCannotBe) {
   description.rows.front().cell.damaged = true;
   description.rows.front().cell.impossible = "a time of -5 ns";
   EXPECT_THAT(cautions(description),
-              ElementsAre("1 of 1 cells are damaged: their values cannot be, though they match "
-                          "their fingerprints (a time of -5 ns)"));
+              ElementsAre("1 of 1 cells are damaged: their values are impossible, although they "
+                          "match their fingerprints (a time of -5 ns)"));
 }
 
 TEST(Cautions, TellOfAClockThatWasSetBack) {
@@ -178,10 +177,10 @@ TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
   description.restarts = {
       {.restarted_unix_ms = 1, .command_line = "", .provenance = elsewhere.dump()}};
   EXPECT_THAT(cautions(description),
-              ElementsAre(HasSubstr("1 of 3 heats are there; the run is interrupted"),
+              ElementsAre(HasSubstr("1 of 3 heats are finished; the run is interrupted"),
                           HasSubstr("-20 %"), HasSubstr("Another CPU")));
   description.ceilings = {before, before};
-  EXPECT_THAT(cautions(description), Not(Contains(HasSubstr("machine itself"))));
+  EXPECT_THAT(cautions(description), Not(Contains(HasSubstr("machine changed"))));
 }
 
 TEST(Differences, AreNoneBetweenARunAndItself) {
