@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/length_curve.h"
 #include "engine/report/number_text.h"
 #include "engine/report/published.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::report {
 namespace {

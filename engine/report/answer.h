@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/crossovers.h"
 #include "engine/report/headline.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/sheet.h"
 #include "engine/report/table.h"
 

@@ -372,17 +372,17 @@ std::vector<RankingDifference> differences_of(const EffectivenessReport& report)
       const auto other = baseline.run.queries.find(query);
       if (other == baseline.run.queries.end()) continue;
       const auto agreement = effectiveness::compare_rankings(other->second, documents);
-      RankingDifference& one = of_run.emplace_back();
-      one.run = run.name;
-      one.query = query;
-      one.rbo = agreement.rbo;
-      one.tau = agreement.tau;
-      one.change = change_of(baseline, run, query);
+      RankingDifference& difference = of_run.emplace_back();
+      difference.run = run.name;
+      difference.query = query;
+      difference.rbo = agreement.rbo;
+      difference.tau = agreement.tau;
+      difference.change = change_of(baseline, run, query);
       const std::size_t shown = std::min(moves_shown, agreement.moves.size());
-      one.moved.reserve(shown);
+      difference.moved.reserve(shown);
       for (std::size_t at = 0; at < shown; ++at) {
         const auto& move = agreement.moves[at];
-        one.moved.push_back({.id = move.id, .from = move.from, .to = move.to});
+        difference.moved.push_back({.id = move.id, .from = move.from, .to = move.to});
       }
     }
     std::ranges::stable_sort(of_run, {}, &RankingDifference::rbo);
@@ -455,16 +455,16 @@ Result<std::vector<RankingDifference>> parse_differences(std::string_view text,
     const std::vector<JsonField> fields = root.elements();
     all.reserve(fields.size());
     for (const JsonField& field : fields) {
-      RankingDifference& one = all.emplace_back();
-      one.run = field["run"].text();
-      one.query = field["query"].text();
-      one.text = field.text_or("text", "");
-      one.rbo = field["rbo"].number();
-      one.tau = read_number(field["tau"]);
-      one.change = read_number(field["difference"]);
+      RankingDifference& difference = all.emplace_back();
+      difference.run = field["run"].text();
+      difference.query = field["query"].text();
+      difference.text = field.text_or("text", "");
+      difference.rbo = field["rbo"].number();
+      difference.tau = read_number(field["tau"]);
+      difference.change = read_number(field["difference"]);
       const std::vector<JsonField> documents = field["moved"].elements();
-      one.moved.reserve(documents.size());
-      for (const JsonField& moved : documents) one.moved.push_back(read_moved(moved));
+      difference.moved.reserve(documents.size());
+      for (const JsonField& moved : documents) difference.moved.push_back(read_moved(moved));
     }
     return all;
   });

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/paper_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +10,9 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
+#include "engine/report/number_text.h"
 #include "engine/report/published.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
 
 namespace attnscope::report {
@@ -394,7 +392,7 @@ std::vector<const Row*> in_papers_order(const std::vector<const Row*>& rows) {
   return ordered;
 }
 
-Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
+Result<std::string> side_by_side_tkl_table1(const Table& table, TableFormat format) {
   std::vector<std::vector<const Row*>> settings;
   std::vector<const Row*> scoring;
   for (const Row& row : table.rows) {
@@ -465,7 +463,7 @@ struct Alongside {
 constexpr std::array<Alongside, 3> tables_alongside{{
     {"ecir24-table3", side_by_side_table3},
     {"mixencoder-table6", side_by_side_table6},
-    {"tkl-table1", beside_tkl_table1},
+    {"tkl-table1", side_by_side_tkl_table1},
 }};
 
 }  // namespace

@@ -13,10 +13,9 @@
 #include <span>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/number_text.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
 
@@ -635,20 +634,20 @@ SharedUnit unit_of(const Pivot& pivot, const PivotLine& line) {
 }
 
 SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const SharedUnit& unit) {
-  SheetCell one;
+  SheetCell result;
   if (!cell.value) {
-    one = cell.text;
+    result = cell.text;
   } else if (quantity == Quantity::error) {
-    one = fmt::format("{:.1e}", *cell.value);
+    result = fmt::format("{:.1e}", *cell.value);
   } else if (quantity == Quantity::ratio) {
-    one = cell.is_baseline ? "1" : cell.text;
+    result = cell.is_baseline ? "1" : cell.text;
   } else {
-    one = three_digits(*cell.value / unit.size);
-    one.difference = cell.difference;
-    one.marks = cell.marks;
+    result = three_digits(*cell.value / unit.size);
+    result.difference = cell.difference;
+    result.marks = cell.marks;
   }
-  one.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
-  return one;
+  result.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
+  return result;
 }
 
 std::string caption_of(const Table& table, const Pivot& pivot) {

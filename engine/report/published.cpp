@@ -11,7 +11,7 @@
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/resources.h"
+#include "engine/report/html_page.h"
 
 namespace attnscope::report {
 namespace {

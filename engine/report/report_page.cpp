@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/crossovers.h"
 #include "engine/report/html_page.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/sheet.h"
 #include "engine/report/slice.h"
@@ -580,7 +580,7 @@ std::string write_report(std::span<const ReportedRun> runs, std::span<const RunH
       body += fmt::format("<li>{}</li>\n", html_escaped(history_in_words(history)));
     body += "</ul>\n";
   }
-  for (const RunHistory& one : histories) body += section_of(one);
+  for (const RunHistory& history : histories) body += section_of(history);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     body += is_only ? "<section>\n"
                     : fmt::format("<section class=\"run\" id=\"run-{}\">\n<h2>{}</h2>\n", i + 1,

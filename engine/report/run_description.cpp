@@ -10,15 +10,19 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/json.h"
 #include "base/sentences.h"
-#include "engine/report/conditions.h"
+#include "base/shell_word.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/sweep/run_plan.h"
 
 namespace attnscope::report {
+
 namespace {
 
 using nlohmann::json;
@@ -36,8 +40,8 @@ std::string words(const json& value) {
   }
   if (value.is_object()) {
     std::vector<std::string> parts;
-    for (const auto& [key, one] : value.items()) {
-      parts.push_back(fmt::format("{} {}", key, words(one)));
+    for (const auto& [key, item] : value.items()) {
+      parts.push_back(fmt::format("{} {}", key, words(item)));
     }
     return fmt::format("{}", fmt::join(parts, ", "));
   }
@@ -94,15 +98,15 @@ constexpr std::array<LabelledFact, 10> build_facts{{
 }};
 
 /// For an implementation of another program: the software in its process.
-std::string served_in_words(const json& one) {
+std::string served_in_words(const json& entry) {
   std::string by;
-  for (const auto& [key, value] : one.items()) {
+  for (const auto& [key, value] : entry.items()) {
     if (key != "id" && key != "program" && key != "seconds_a_call")
       by += fmt::format("{}{} {}", by.empty() ? " (" : ", ", key, words(value));
   }
-  const json seconds = provenance_at(one, "/seconds_a_call");
+  const json seconds = provenance_at(entry, "/seconds_a_call");
   return fmt::format(
-      "computed by {}{}{}", words(provenance_at(one, "/program")), by.empty() ? by : by + ")",
+      "computed by {}{}{}", words(provenance_at(entry, "/program")), by.empty() ? by : by + ")",
       seconds.is_number()
           ? fmt::format("; the time of each call includes {:.1f} us of communication "
                         "with that process",
@@ -436,6 +440,57 @@ std::string write_description_json(const RunDescription& description) {
                               {"provenance", stored(run.start.provenance)},
                               {"sweep_text", run.start.sweep_text}};
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+/// The key of an axis in `run --only`; empty if it has none.
+std::optional<std::string> key_of_run(std::string_view axis) {
+  if (axis == "batch_max") return "batch";
+  if (axis == "batch_memory_mb") return std::nullopt;
+  return std::string(axis);
+}
+
+/// --only separates its terms with commas.
+bool can_be_stated(const std::string& value) {
+  return !value.empty() && value.find(',') == std::string::npos;
+}
+
+}  // namespace
+
+RepeatCommand repeat_command(const Table& table, const Row& row,
+                             std::optional<std::string> alongside) {
+  RepeatCommand command;
+  std::vector<std::string> terms;
+  const auto add = [&](const std::string& key, const std::string& value, const char* what) {
+    if (can_be_stated(value)) {
+      terms.push_back(fmt::format("{}={}", key, value));
+    } else {
+      command.beyond = fmt::format(
+          "It measures every {} of the run, because --only cannot express this one.", what);
+    }
+  };
+  const std::string contender = row.cell.cell.contender.id();
+  add("contender", contender, "contender");
+  if (alongside && *alongside != contender && command.beyond.empty()) {
+    add("contender", *alongside, "contender");
+  }
+  const std::vector<bool> varying = varying_axes(table.rows);
+  const std::vector<AxisValue> axes = axes_of(row.cell.point);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!varying[i]) continue;
+    if (const auto key = key_of_run(axes[i].key)) {
+      add(*key, axes[i].value, "setting");
+    } else {
+      command.beyond =
+          "It measures every limit of the batch's memory, because --only has no key for it.";
+    }
+  }
+  std::string only;
+  for (const std::string& term : terms) only += (only.empty() ? "" : ",") + term;
+  command.text =
+      command_on(table.run, "run --again", only.empty() ? only : "--only " + shell_word(only));
+  return command;
 }
 
 }  // namespace attnscope::report

@@ -1,20 +1,24 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// All information on how a run was measured, for people and as JSON: machine, build, settings,
-// restarts, ceilings before and after, and cautions about its numbers.
-//
-//   Result<RunDescription> description = describe(store, run);
-//   fmt::print("{}", write_description(*description));
+// How a run was measured, and the command that repeats one of its cells.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/report/row.h"
 #include "engine/report/table.h"
 
 namespace attnscope::report {
+
+// All information on how a run was measured, for people and as JSON: machine, build, settings,
+// restarts, ceilings before and after, and cautions about its numbers.
+//
+//   Result<RunDescription> description = describe(store, run);
+//   fmt::print("{}", write_description(*description));
 
 struct RunDescription {
   RunInfo run;
@@ -45,5 +49,20 @@ struct DescribedPart {
 [[nodiscard]] std::string write_description(const RunDescription& description);
 /// An object; `provenance` is as stored, including the plan of the run.
 [[nodiscard]] std::string write_description_json(const RunDescription& description);
+
+// The command line that repeats the measurement of one cell of a stored run.
+
+struct RepeatCommand {
+  std::string text;
+  // If --only cannot express the contender's id or an axis, the command measures more than the
+  // cell.
+  std::string beyond;  // a sentence about that, or empty
+};
+
+/// `attnscope run --again RUN --only ...`: the run by its UUID, and only the axes that distinguish
+/// the cell's heat from others of the run. `alongside` is measured in the same heat, so that the
+/// ratio of the two is paired.
+[[nodiscard]] RepeatCommand repeat_command(const Table& table, const Row& row,
+                                           std::optional<std::string> alongside);
 
 }  // namespace attnscope::report

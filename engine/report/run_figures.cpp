@@ -11,15 +11,13 @@
 #include <set>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/crossovers.h"
-#include "engine/report/effectiveness_figure.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
 #include "engine/report/published.h"
-#include "engine/report/roofline.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/slice.h"
 
 namespace attnscope::report {
@@ -145,7 +143,8 @@ Status check_stages(const Table& table) {
   std::vector<const Row*> encoding, scoring;
   for (const Row& row : table.rows)
     (row.cell.point.stage == Stage::offline ? encoding : scoring).push_back(&row);
-  if (Status one = check_one_setting(encoding, heat_axes[stage_axis].key); !one) return one;
+  if (Status status = check_one_setting(encoding, heat_axes[stage_axis].key); !status)
+    return status;
   return check_one_setting(scoring, heat_axes[stage_axis].key);
 }
 
@@ -337,13 +336,14 @@ Figure figure_of_effectiveness(const Table& table) {
       ++without_time;
       continue;
     }
-    TimedEffectiveness& one =
+    TimedEffectiveness& timed =
         contenders.emplace_back(TimedEffectiveness{.name = contender.name,
                                                    .contender = contender.id(),
                                                    .time_ns = ns_per_document(row),
                                                    .cell = row.cell.cell_number});
-    if (row.effectiveness) one.measured = *row.effectiveness;
-    if (!one.measured) one.published = published_ndcg(contender, row.cell.point.sequence_tokens);
+    if (row.effectiveness) timed.measured = *row.effectiveness;
+    if (!timed.measured)
+      timed.published = published_ndcg(contender, row.cell.point.sequence_tokens);
   }
   Figure figure = effectiveness_figure(contenders, "per document");
   figure.without_place = without_time;
@@ -458,10 +458,10 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   const std::string_view along = y == YAxis::effectiveness ? std::string_view()
                                  : y == YAxis::parts       ? key_along(XAxis::length)
                                                            : key_along(x);
-  if (Status one = y == YAxis::stages ? check_stages(table)
-                                      : check_one_setting(all_rows(table.rows), along, own);
-      !one) {
-    return tl::unexpected(one.error());
+  if (Status status = y == YAxis::stages ? check_stages(table)
+                                         : check_one_setting(all_rows(table.rows), along, own);
+      !status) {
+    return tl::unexpected(status.error());
   }
   if (y == YAxis::effectiveness) {
     Figure figure = figure_of_effectiveness(table);
@@ -479,7 +479,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
                 .provenance = provenance_line(table)};
-  if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
+  if (depends_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
   if (y == YAxis::roofline || y == YAxis::space || is_effectiveness(y)) {
     add_at_own_places(figure, table, x, y);
     if (y == YAxis::roofline) figure.ceilings = ceilings_of(table);
@@ -613,7 +613,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
                 .provenance = provenance_line(table)};
-  if (std::ranges::any_of(ys, rests_on_times))
+  if (std::ranges::any_of(ys, depends_on_times))
     facets.warning = disturbed_share(all_rows(table.rows));
   const std::vector<std::string> values = values_of(table, key);
   if (values.size() * ys.size() > most_panels) {

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
 #include "engine/report/compare.h"
-#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::report {
 namespace {
@@ -163,7 +163,8 @@ std::string cause_in_words(const RunHistory& history, std::size_t from, std::siz
     text += fmt::format(". The cause is a commit after {}, {} at the latest", a.commit, b.commit);
   }
   std::vector<std::string> others = differences(a.run, b.run);
-  std::erase_if(others, [](const std::string& one) { return one.starts_with("commit:"); });
+  std::erase_if(others,
+                [](const std::string& difference) { return difference.starts_with("commit:"); });
   if (!others.empty()) text += fmt::format(". Other differences: {}", fmt::join(others, "; "));
   return text + ".";
 }
@@ -183,8 +184,8 @@ Result<std::vector<RunHistory>> make_histories(std::span<const StoredTable> tabl
   std::vector<RunHistory> histories;
   for (std::vector<StoredTable>& group : groups) {
     if (group.size() < 2) continue;
-    std::ranges::stable_sort(group, {},
-                             [](const StoredTable& one) { return one.table->run.started_unix_ms; });
+    std::ranges::stable_sort(
+        group, {}, [](const StoredTable& stored) { return stored.table->run.started_unix_ms; });
     Result<RunHistory> history = history_of(group);
     if (!history) return tl::unexpected(history.error());
     histories.push_back(std::move(*history));

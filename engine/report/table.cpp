@@ -14,10 +14,9 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
 #include "engine/statistics/placements.h"
 
@@ -493,8 +492,8 @@ std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
   std::vector<SheetCell> cells{is_time ? (in_ms ? "ms" : "µs") : "MB"};
   for (const Contender* contender : contenders) {
     SheetCell& cell = cells.emplace_back();
-    const auto row = std::ranges::find_if(
-        rows, [&](const Row& one) { return one.cell.cell.contender.id() == contender->id(); });
+    const auto row = std::ranges::find(
+        rows, contender->id(), [](const Row& listed) { return listed.cell.cell.contender.id(); });
     if (row == rows.end()) continue;
     if (!is_measured(*row)) {
       if (is_time) cell = outcome_of(*row).status;
@@ -547,10 +546,10 @@ Sheet sheet_for_paper(const Table& table) {
 /// ratio": covers the known intervals; unknown ones are marked in their cells.
 std::string widest_intervals(const std::vector<const Row*>& rows) {
   statistics::Ratio times{.ratio = 1, .low = 1, .high = 1}, ratios = times;
-  const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& one) {
-    if (!is_known(one)) return;
-    widest.low = std::min(widest.low, one.low / one.ratio);
-    widest.high = std::max(widest.high, one.high / one.ratio);
+  const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& ratio) {
+    if (!is_known(ratio)) return;
+    widest.low = std::min(widest.low, ratio.low / ratio.ratio);
+    widest.high = std::max(widest.high, ratio.high / ratio.ratio);
   };
   for (const Row* row : rows) {
     if (!is_measured(*row) || !(row->cell.summary.median_ns > 0)) continue;

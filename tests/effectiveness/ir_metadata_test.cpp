@@ -51,7 +51,7 @@ TEST(IrMetadata, IsYamlInCommentLines) {
             "# ir_metadata.end\n");
 }
 
-TEST(IrMetadata, WhatAPersonAddsIsOfTheSixParts) {
+TEST(IrMetadata, UserMetadataHasOnlyTheSixParts) {
   const tests::ScratchFolder folder;
   const auto read = [&](std::string_view text) {
     tests::write_bytes(folder / "own.json", text);
@@ -66,7 +66,7 @@ TEST(IrMetadata, WhatAPersonAddsIsOfTheSixParts) {
   EXPECT_THAT(read_own_metadata(folder / "none.json").error().message, HasSubstr("none.json"));
 }
 
-TEST(IrMetadata, ARunIsReadWithoutIt) {
+TEST(IrMetadata, IsSkippedWhenARunIsRead) {
   const tests::ScratchFolder folder;
   tests::write_bytes(folder / "run", metadata_head({{"tag", "x"}, {"data", {{"other", {1}}}}}) +
                                          "q Q0 a 1 2 x\n#1 Q0 b 1 1 x\n");

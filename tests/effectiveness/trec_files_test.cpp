@@ -57,7 +57,7 @@ TEST(TrecRun, ARankOfZeroInEveryLineChangesNothing) {
   EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
 }
 
-TEST(TrecRun, ThreeColumnsAreRanksWhereTheyCountUp_AndOtherwiseAsked) {
+TEST(TrecRun, ThreeColumnsAreRanksIfTheyCountUp) {
   const auto run = read<TrecRun>("q\ta\t1\nq\tb\t2\np\tb\t1\nq\tc\t3\n");
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
@@ -72,13 +72,13 @@ TEST(TrecRun, ThreeColumnsAreRanksWhereTheyCountUp_AndOtherwiseAsked) {
               ElementsAre("a", "b"));
   EXPECT_THAT(error_of<TrecRun>("q a 1\nq b 0.5\n"), HasSubstr("--run-columns"));
   EXPECT_THAT(error_of<TrecRun>("q a 1\nq b\n"), HasSubstr("line 2 has 2 columns"));
-  EXPECT_THAT(error_of<TrecRun>("q a 1\nq a 2\n"), HasSubstr("stands in line 1 already"));
+  EXPECT_THAT(error_of<TrecRun>("q a 1\nq a 2\n"), HasSubstr("is already in line 1"));
   tests::write_bytes(folder / "dev.tsv", "q a 1.5\n");
   EXPECT_THAT(TrecRun::read(folder / "dev.tsv", ThirdColumn::rank).error().message,
               HasSubstr("has '1.5' as its rank"));
 }
 
-TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
+TEST(TrecRun, IgnoredIrregularitiesAreNotes) {
   const auto run = read<TrecRun>(
       "q Q0 a 1 1 t\nq Q0 b 2 5 t\nq Q0 c 3 6 t\np Q0 a 1 3 t\nq Q0 d 4 0 t\np Q0 b 1 2 t");
   ASSERT_TRUE(run) << run.error().message;
@@ -89,26 +89,27 @@ TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
                           HasSubstr("line 6 has no line end")));
 }
 
-TEST(TrecRun, LinesThatCannotBeRankedAreNamedAndCounted) {
+TEST(TrecRun, InvalidLinesAreNamedAndCounted) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2 nan t\nq Q0 c 3 NaN t\n"),
               AllOf(HasSubstr("line 2 has NaN"), HasSubstr("2 such lines")));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2x t\n"), HasSubstr("no number as its score ('2x')"));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 1e39 t\n"), HasSubstr("no float32 holds"));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 inf t\n"), HasSubstr("no float32 holds"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2x t\n"),
+              HasSubstr("a score that is not a number ('2x')"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 1e39 t\n"), HasSubstr("outside the range of float32"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 inf t\n"), HasSubstr("outside the range of float32"));
   EXPECT_THAT(error_of<TrecRun>("q Q0 a b 1 2 t\n"), HasSubstr("over 6 columns; a run is QID"));
   EXPECT_THAT(error_of<TrecRun>("q 0 a 1\n"), HasSubstr("line 1 has 4 columns; a run is QID"));
   EXPECT_THAT(error_of<TrecRun>(""), HasSubstr("has no lines"));
   EXPECT_THAT(error_of<TrecRun>("\n \n"), HasSubstr("has no lines"));
 }
 
-TEST(TrecRun, AFileThatWasCutOffSaysSo) {
+TEST(TrecRun, ATruncatedFileIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2"),
               HasSubstr("line 2 breaks off: the file was cut off"));
 }
 
-TEST(TrecRun, ADocumentStandsOnceUnderAQuery) {
+TEST(TrecRun, ADuplicateDocumentIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\np Q0 a 1 5 t\nq Q0 b 2 8 t\nq Q0 a 3 7 t\n"),
-              HasSubstr("line 4: document 'a' of query 'q' stands in line 1 already"));
+              HasSubstr("line 4: document 'a' of query 'q' is already in line 1"));
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\nq Q0 a 2 8 t\nq Q0 b 3 nan t\n"),
               AllOf(HasSubstr("line 3 has NaN"), HasSubstr("document 'a'")));
 }
@@ -130,7 +131,7 @@ TEST(Qrels, GradesAreAnyWholeNumbers) {
   EXPECT_EQ(qrels->queries.at("q").at("d"), 70'000'000'000);
 }
 
-TEST(Qrels, ThreeColumnsBelowTheirNamesAreBeirs) {
+TEST(Qrels, ThreeColumnsWithAHeaderAreBeir) {
   const auto qrels = read<Qrels>(
       "query-id\tcorpus-id\tscore\r\nq 1\td 1\t2\r\n\"q \"\"2\"\"\"\td\t1\r\nq 1\td 1\t0\r\n");
   ASSERT_TRUE(qrels) << qrels.error().message;
@@ -138,20 +139,20 @@ TEST(Qrels, ThreeColumnsBelowTheirNamesAreBeirs) {
   EXPECT_EQ(qrels->queries.at("q 1").at("d 1"), 0);
   EXPECT_EQ(qrels->queries.at("q \"2\"").at("d"), 1);
   EXPECT_THAT(qrels->notes, ElementsAre(AllOf(HasSubstr("line 4: document 'd 1'"),
-                                              HasSubstr("the last line holds, as in BEIR"))));
+                                              HasSubstr("the last line counts, as in BEIR"))));
   const auto blanks = read<Qrels>("query_id corpus_id score\nq d 340\n");
   ASSERT_TRUE(blanks) << blanks.error().message;
   EXPECT_EQ(blanks->queries.at("q").at("d"), 340);
 }
 
-TEST(Qrels, FourColumnsMayHaveTheirNamesToo) {
+TEST(Qrels, FourColumnsMayHaveAHeader) {
   const auto qrels = read<Qrels>("query_id 0 doc_id relevance\nq 0 d 3\n");
   ASSERT_TRUE(qrels) << qrels.error().message;
   EXPECT_THAT(qrels->queries, SizeIs(1));
   EXPECT_EQ(qrels->queries.at("q").at("d"), 3);
 }
 
-TEST(Qrels, WhatIsWrongBelowNamesIsNamed) {
+TEST(Qrels, ErrorsBelowAHeaderAreNamed) {
   constexpr const char* names = "query-id\tcorpus-id\tscore\n";
   EXPECT_THAT(error_of<Qrels>(names), HasSubstr("has no lines"));
   EXPECT_THAT(error_of<Qrels>(names + std::string("q\td\t0.5\n")), HasSubstr("line 2 has '0.5'"));
@@ -161,7 +162,7 @@ TEST(Qrels, WhatIsWrongBelowNamesIsNamed) {
   EXPECT_THAT(error_of<Qrels>("q 0 a one\n"), HasSubstr("line 1 has 'one' as its relevance"));
 }
 
-TEST(Qrels, MistakesAreNamedAndCounted) {
+TEST(Qrels, InvalidLinesOfQrelsAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("line 1 has '1.5' as its relevance"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 b 1.0\n"), HasSubstr("line 2 has '1.0'"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("of 64 bits"));
@@ -170,7 +171,7 @@ TEST(Qrels, MistakesAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
 }
 
-TEST(Mismatches, AreCountedWithTheFirstOfThem) {
+TEST(Mismatches, AreCountedWithTheFirst) {
   const auto run = read<TrecRun>("a Q0 d 1 1 t\nx Q0 d 1 1 t\n");
   const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
   ASSERT_TRUE(run && qrels);

@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Runs of one sweep: the fused kernel takes `segment_ms` at 256 tokens; nothing: it has no time.
+/// Runs of one sweep: the fused kernel takes `segment_ms` at 256 tokens, or has no time if empty.
 class SweepOverCommits {
  public:
   void add(const std::string& commit, std::optional<double> segment_ms,
@@ -47,7 +47,7 @@ class SweepOverCommits {
     for (const Table& table : tables_) all.push_back({.store = &store_, .table = &table});
     return make_histories(all).value();
   }
-  /// Of the cell that the runs differ in.
+  /// The history of the cell that differs between the runs.
   [[nodiscard]] static const HistoryCell& segment_of(const RunHistory& history) {
     return history.cells.at(1);
   }
@@ -58,7 +58,7 @@ class SweepOverCommits {
   std::deque<Table> tables_;
 };
 
-TEST(RunHistory, OfRunsThatAreAlike_TellsNoChange) {
+TEST(RunHistory, OfEqualRuns_HasNoChange) {
   SweepOverCommits runs;
   for (const char* commit : {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"})
     runs.add(commit, 4);
@@ -71,7 +71,7 @@ TEST(RunHistory, OfRunsThatAreAlike_TellsNoChange) {
                     HasSubstr("of 3 cells no change is shown")));
 }
 
-TEST(RunHistory, AChange_IsToldOfTheCommitThatBroughtIt) {
+TEST(RunHistory, DatesAChangeByItsCommit) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 4);
   runs.add("bbbbbbbbbbbbbbbb", 4);
@@ -106,7 +106,7 @@ TEST(RunHistory, FasterAndSlowerAgain_AreTwoChanges) {
   EXPECT_EQ(changes[1].from, 2U);
 }
 
-TEST(RunHistory, WhereARunHasNoTime_TheChangeLiesBetweenThoseThatHave) {
+TEST(RunHistory, DatesAChangeAcrossARunWithoutATime) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 8);
   runs.add("bbbbbbbbbbbbbbbb", std::nullopt);
@@ -120,7 +120,7 @@ TEST(RunHistory, WhereARunHasNoTime_TheChangeLiesBetweenThoseThatHave) {
                     HasSubstr("The cause is a commit after aaaaaaaaaa, cccccccccc at the latest")));
 }
 
-TEST(RunHistory, AChangeWithinOneCommit_IsNotLaidAtItsDoor) {
+TEST(RunHistory, DoesNotBlameTheCommitForAChangeWithinIt) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 8);
   runs.add("aaaaaaaaaaaaaaaa", 4);

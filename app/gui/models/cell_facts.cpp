@@ -9,10 +9,10 @@
 
 #include "app/drawing/figure_font.h"
 #include "app/gui/session/text.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "app/gui/session/text.h"
-#include "engine/report/axes_in_words.h"
+#include "engine/report/row_values.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/run_plan.h"
 
