@@ -17,7 +17,7 @@
 #include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 namespace {

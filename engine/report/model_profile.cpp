@@ -13,7 +13,7 @@
 
 #include "engine/heat/model_row.h"
 #include "engine/report/number_text.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 

@@ -14,7 +14,7 @@
 #include "base/sentences.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 

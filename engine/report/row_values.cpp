@@ -417,4 +417,16 @@ std::vector<std::string> filter_words(const Row& row, std::string_view key) {
   return words;
 }
 
+std::string value_in_words(const Row& row, std::string_view key) {
+  std::string value = filter_words(row, key).front();
+  if (key == window_key) return row.cell.cell.contender.window ? "w = " + value : "no window";
+  for (const AxisValue& axis : axes_of(row.cell.point)) {
+    if (axis.key == key) return words_of(axis);
+  }
+  // Values of contender keys are self-explanatory; numbers need their key.
+  const bool is_number =
+      !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? fmt::format("{} {}", key, value) : value;
+}
+
 }  // namespace attnscope::report

@@ -85,5 +85,7 @@ struct Column {
 [[nodiscard]] std::span<const std::string_view> filter_keys();
 /// Every word that --only accepts for the row's value of a filter key.
 [[nodiscard]] std::vector<std::string> filter_words(const Row& row, std::string_view key);
+/// The row's value of a filter key, as a heading: "w = 4", "no window", "256 tokens", "batch 16".
+[[nodiscard]] std::string value_in_words(const Row& row, std::string_view key);
 
 }  // namespace attnscope::report

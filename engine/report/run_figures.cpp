@@ -191,6 +191,15 @@ Series& series_of(Figure& figure, std::string name, const std::string& key) {
   return figure.series.emplace_back(Series{.name = std::move(name), .style_key = key});
 }
 
+RailMark rail_mark(const Row& row, double x, std::string reason, std::string label = {}) {
+  return {.x = x,
+          .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
+          .reason = std::move(reason),
+          .damaged = row.cell.damaged,
+          .label = std::move(label),
+          .cell = row.cell.cell_number};
+}
+
 void add(Series& series, const Row& row, YAxis y, double x, const std::string& label = {}) {
   Drawn drawn = draw(row, y);
   if (drawn.point) {
@@ -199,13 +208,7 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
     drawn.point->cell = row.cell.cell_number;
     series.points.push_back(*drawn.point);
   } else {
-    const CellStatus status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status;
-    series.rail.push_back({.x = x,
-                           .status = status,
-                           .reason = std::move(drawn.reason),
-                           .damaged = row.cell.damaged,
-                           .label = label,
-                           .cell = row.cell.cell_number});
+    series.rail.push_back(rail_mark(row, x, std::move(drawn.reason), label));
   }
 }
 
@@ -317,11 +320,7 @@ void add_parts(Figure& figure, const Table& table) {
     const std::string why =
         is_drawn ? "its documents' lengths are drawn" : "its parts are not known";
     series_of(figure, std::string(whole_part), std::string(whole_part))
-        .rail.push_back({.x = x,
-                         .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
-                         .reason = is_measured(row) ? why : outcome_of(row).reason,
-                         .damaged = row.cell.damaged,
-                         .cell = row.cell.cell_number});
+        .rail.push_back(rail_mark(row, x, is_measured(row) ? why : outcome_of(row).reason));
   }
   figure.x_scale = Scale::linear;
 }
@@ -553,17 +552,6 @@ std::vector<std::string> values_of(const Table& table, std::string_view key) {
   return values;
 }
 
-std::string panel_title(const Row& row, std::string_view key) {
-  const std::string value = value_of(row, key);
-  if (key == window_key) return "w = " + value;
-  for (const AxisValue& axis : axes_of(row.cell.point)) {
-    if (axis.key == key) return words_of(axis);
-  }
-  // Values of contender keys are self-explanatory; numbers need their key, as in "batch 16".
-  const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
-  return number ? fmt::format("{} {}", key, value) : value;
-}
-
 /// A contender is one line of the legend; its window is in each panel's title.
 Row without_window(Row row) {
   Contender& contender = row.cell.cell.contender;
@@ -633,7 +621,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
           y == YAxis::effectiveness && own.size() > legend.size())
         legend = std::move(own);
       if (crossovers) mark_crossovers(*panel, part, x, y);
-      panel->title = first == nullptr ? "" : panel_title(*first, key);
+      panel->title = first == nullptr ? "" : value_in_words(*first, key);
       facets.panels.push_back(std::move(*panel));
     }
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/report/number_text.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 

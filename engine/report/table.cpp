@@ -18,7 +18,7 @@
 #include "engine/report/provenance.h"
 #include "engine/report/row.h"
 #include "engine/report/row_values.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 namespace {

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "engine/statistics/interval.h"
-#include "engine/statistics/placements.h"
 
 namespace attnscope::statistics {
 
