@@ -25,7 +25,7 @@
 #include "base/sentences.h"
 #include "engine/ranking/latency.h"
 #include "engine/ranking/query_sample.h"
-#include "engine/report/latency.h"
+#include "engine/report/model_profile.h"
 
 namespace attnscope::cli {
 

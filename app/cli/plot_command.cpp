@@ -13,8 +13,8 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
-#include "engine/report/effectiveness_figure.h"
 #include "engine/report/run_figures.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/drawing/offscreen_application.h"
@@ -181,7 +181,8 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
     return session.fail(exit_wrong_use,
                         "--crossovers needs something to overtake; name it with --baseline.");
   }
-  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::has_time)) {
+  if (arguments.crossovers &&
+      std::ranges::none_of(choice->ys, [](report::YAxis y) { return report::has_time(y); })) {
     return session.fail(exit_wrong_use,
                         "--crossovers marks where times cross; leave it out, or draw --y time, "
                         "per-token or ratio.");

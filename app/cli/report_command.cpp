@@ -68,7 +68,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   if (std::error_code unknown; !arguments.force && !is_stream(arguments.file) &&
                                std::filesystem::exists(arguments.file, unknown)) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{} is there already and is not overwritten; remove it or name "
+                        fmt::format("{} already exists and is not overwritten; remove it or name "
                                     "another file; --force replaces it",
                                     arguments.file.string()));
   }

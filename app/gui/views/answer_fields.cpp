@@ -24,7 +24,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 #include "base/sentences.h"
-#include "engine/report/conditions.h"
+#include "engine/report/row.h"
 #include "views/ui_answer_fields.h"
 
 namespace attnscope::gui {

@@ -31,11 +31,10 @@
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/theme.h"
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
-#include "engine/report/repeat_command.h"
+#include "engine/report/row.h"
+#include "engine/report/run_description.h"
 
 namespace attnscope::gui {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/conditions.h"
+#include "engine/report/row.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Cell plain_cell() {
   return timed_cell("sparse", "segment", Window::of(4), "Sparse", 1);
 }
 
-TEST(Conditions, OfACellWithoutAny_AreUnknownAndNeedNoNote) {
+TEST(Conditions, OfACellWithoutAny_AreUnknownAndHaveNoNote) {
   const Row row = row_with(plain_cell());
   EXPECT_EQ(median_clock_mhz(row), std::nullopt);
   EXPECT_EQ(median_temperature_c(row), std::nullopt);
@@ -67,7 +67,7 @@ TEST(Conditions, OfACellWithoutATime_GetNoNote) {
   EXPECT_THAT(notes_on(row_with(cell)), IsEmpty());
 }
 
-/// A run with a cell of 100 MiB unseen and two throttled samples beside a plain one.
+/// A run with a plain cell and one with uncounted memory and two throttled samples.
 class UnusualRun : public MeasuredRun {
  public:
   UnusualRun() {
@@ -85,10 +85,10 @@ class UnusualRun : public MeasuredRun {
   }
 };
 
-TEST(Conditions, ReachEveryForm) {
+TEST(Conditions, AreInEveryFormat) {
   const UnusualRun run;
   const Table table = run.table(std::nullopt, "sequence_tokens=999");
-  const nlohmann::json rows = nlohmann::json::parse(write_table(table, TableFormat::json));
+  const nlohmann::json rows = json_rows(table);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].at("clock_mhz").is_null());
   EXPECT_EQ(rows[0].at("throttled"), 0);
@@ -105,7 +105,7 @@ TEST(Conditions, ReachEveryForm) {
   }
 }
 
-/// A cell of five placements of twelve rounds, whose times rise by that much over a placement.
+/// A cell of five placements of twelve rounds, whose times rise by `rise` over a placement.
 Cell rising_cell(const std::string& implementation, double rise) {
   Cell cell = timed_cell("sparse", implementation, Window::of(4), implementation, 1);
   cell.document_tokens = 500;
@@ -123,9 +123,9 @@ Cell rising_cell(const std::string& implementation, double rise) {
 }
 
 Table table_of(std::vector<Cell> cells) {
-  MeasuredRun run;
-  run.add(HeatResult{.heat_index = 2, .point = point_at(512), .cells = std::move(cells)});
-  return run.table(std::nullopt, "sequence_tokens=512");
+  return MeasuredRun()
+      .add(HeatResult{.heat_index = 2, .point = point_at(512), .cells = std::move(cells)})
+      .table(std::nullopt, "sequence_tokens=512");
 }
 
 TEST(DriftInTables, ASteadyCell_HasNoMarkAndNoNote) {
@@ -143,35 +143,35 @@ TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
   const std::string text = write_table(table, TableFormat::text);
   EXPECT_THAT(text, HasSubstr(" ~"));
   EXPECT_THAT(text, HasSubstr("segment, 512 tokens: drifted by +5."));
-  const json row = json::parse(write_table(table, TableFormat::json)).at(0);
+  const json row = json_rows(table).at(0);
   EXPECT_NEAR(row.at("drift").get<double>(), 0.05, 0.006);
   EXPECT_EQ(row.at("drifted"), true);
 }
 
-/// A cell on the GPU of 1 ms a call, for which a thread ran so long.
+/// A cell on the GPU with calls of 1 ms and `queued_ns` of processor time.
 Table table_on_cuda(double queued_ns) {
   Cell cell = rising_cell("segment", 0);
   for (Sample& sample : cell.samples) sample.cpu_ns = queued_ns;
   HeatPoint point = point_at(512);
   point.device = DeviceKind::cuda;
-  MeasuredRun run;
-  run.add(HeatResult{.heat_index = 2, .point = point, .cells = {cell}});
-  return run.table(std::nullopt, "sequence_tokens=512");
+  return MeasuredRun()
+      .add(HeatResult{.heat_index = 2, .point = point, .cells = {cell}})
+      .table(std::nullopt, "sequence_tokens=512");
 }
 
-TEST(LaunchesInTables, ACellWhoseCallsTakeAsLongToQueue_IsSaidToBeBoundByThem) {
+TEST(LaunchesInTables, NotesLaunchBoundCalls) {
   EXPECT_THAT(notes_on(table_on_cuda(9.8e5).rows[0]),
-              ElementsAre(HasSubstr("bound by its launches: a call kept a core busy for 980 us")));
+              ElementsAre(HasSubstr("launch-bound: queueing a call kept a core busy for 980 us")));
   EXPECT_THAT(notes_on(table_on_cuda(2e5).rows[0]), IsEmpty());
 }
 
-TEST(LaunchesInTables, OnTheProcessor_ThereAreNone) {
+TEST(LaunchesInTables, OnTheProcessor_HaveNoNote) {
   Cell cell = rising_cell("segment", 0);
   for (Sample& sample : cell.samples) sample.cpu_ns = 1e6;
   EXPECT_THAT(notes_on(table_of({cell}).rows[0]), IsEmpty());
 }
 
-TEST(ImplausibleCells, UseTheTimeOfMoreCoresThanTheyMay) {
+TEST(ImplausibleCells, UseMoreProcessorTimeThanTheirThreadsHave) {
   Cell cell = rising_cell("segment", 0);  // 1 ms a call, with two threads
   for (Sample& sample : cell.samples) sample.cpu_ns = 2.4e6;
   EXPECT_FALSE(is_implausible(table_of({cell}).rows[0]));
@@ -180,11 +180,12 @@ TEST(ImplausibleCells, UseTheTimeOfMoreCoresThanTheyMay) {
   EXPECT_TRUE(is_implausible(table.rows[0]));
   EXPECT_EQ(marks_of(table.rows[0]), "?");
   EXPECT_THAT(notes_on(table.rows[0]),
-              ElementsAre(HasSubstr("used the time of 3.80 cores, and 2 threads were requested")));
-  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: not taken for true"));
+              ElementsAre(HasSubstr(
+                  "used the processor time of 3.80 cores, but 2 threads were requested")));
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: implausible"));
 }
 
-TEST(ImplausibleCells, AreFarAboveTheirLimit_WhichTheirColumnSays) {
+TEST(ImplausibleCells, AreFarAboveTheirLimit) {
   Table table = table_of({rising_cell("segment", 0)});
   table.rows[0].share_of_limit = 1.2;
   EXPECT_FALSE(is_implausible(table.rows[0]));
@@ -193,34 +194,34 @@ TEST(ImplausibleCells, AreFarAboveTheirLimit_WhichTheirColumnSays) {
   EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("> limit: 7270 %"));
 }
 
-TEST(DriftInTables, ContendersThatDriftAlike_HaveRatiosThatDoNot) {
+TEST(DriftInTables, ContendersThatDriftTogether_HaveSteadyRatios) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
   EXPECT_EQ(table.rows[0].ratio_drifted, false);
-  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to a contender beside it "
-                                                             "did not")));
+  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to another contender did "
+                                                             "not")));
 }
 
-TEST(DriftInTables, AContenderThatDriftsAlone_TakesItsRatioAlong) {
+TEST(DriftInTables, AContenderThatDriftsAlone_HasADriftingRatio) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0)});
   EXPECT_EQ(table.rows[0].ratio_drifted, true);
   EXPECT_EQ(table.rows[1].ratio_drifted, std::nullopt);
-  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and its ratio to a contender beside "
-                                                             "it too")));
+  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and so did its ratio to another "
+                                                             "contender")));
 }
 
-TEST(Disturbance, OtherProcesses_MarkACellOnlyWhereItsSamplesWaitedOrDoNotKnow) {
+TEST(Disturbance, OtherProcesses_MarkACellIfSamplesWaitedOrWaitsAreUnknown) {
   Cell busy = rising_cell("segment", 0), quiet = rising_cell("windowed", 0);
   for (Sample& sample : busy.samples) sample.foreign_load = 0.6;
   busy.samples[3].involuntary_switches = 4;
   const Row unknown = table_of({busy}).rows[0];
-  EXPECT_EQ(marks_of(unknown), "!") << "0.6 cores, beside the 2 it uses";
+  EXPECT_EQ(marks_of(unknown), "!") << "0.6 cores, in addition to its 2";
   EXPECT_THAT(notes_on(unknown),
-              ElementsAre(HasSubstr("kept 0.600 cores busy, beside the 2 it uses")));
+              ElementsAre(HasSubstr("kept 0.600 cores busy, in addition to the 2 it uses")));
   EXPECT_THAT(marks_of(table_of({quiet}).rows[0]), IsEmpty());
   for (Sample& sample : busy.samples) sample.waited_ns = 0;
   const Table table = table_of({busy});
-  EXPECT_THAT(marks_of(table.rows[0]), IsEmpty()) << "there was room for both";
-  const json rows = json::parse(write_table(table, TableFormat::json));
+  EXPECT_THAT(marks_of(table.rows[0]), IsEmpty()) << "no sample waited for a core";
+  const json rows = json_rows(table);
   EXPECT_EQ(rows.at(0).at("foreign_load"), 0.6);
   EXPECT_EQ(rows.at(0).at("involuntary_switches"), 4);
   EXPECT_EQ(rows.at(0).at("disturbed"), false);
@@ -236,16 +237,15 @@ TEST(Disturbance, AnotherMeasurementAtTheSameTime_MarksTheCellAndIsNamed) {
   EXPECT_THAT(notes_on(table.rows[0]),
               ElementsAre("disturbed: another measurement ran at the same time: run 'other' "
                           "(process 7)?[2J"));
-  EXPECT_EQ(json::parse(write_table(table, TableFormat::json)).at(0).at("disturbed"), true);
+  EXPECT_EQ(json_rows(table).at(0).at("disturbed"), true);
   EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("run 'other' (process 7)"));
 }
 
-TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
+TEST(Disturbance, IsInTheProvenanceOfEveryFormat) {
   Cell held_up = rising_cell("segment", 0);
   for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;
   const Table table = table_of({held_up});
-  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::latex,
-                                   TableFormat::csv, TableFormat::json, TableFormat::html}) {
+  for (const TableFormat format : every_format) {
     EXPECT_THAT(write_table(table, format),
                 testing::ContainsRegex("1 of 1 +cells[ \n]+were[ \n]+disturbed"));
   }
@@ -253,12 +253,12 @@ TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
              memory = make_figure(table, XAxis::length, YAxis::memory);
   EXPECT_THAT(time->provenance, HasSubstr("1 of 1 cells were disturbed"));
   EXPECT_EQ(time->warning, "1 of 1 cells were disturbed by other programs");
-  EXPECT_EQ(memory->warning, "") << "bytes are what they are";
+  EXPECT_EQ(memory->warning, "") << "memory is not disturbed";
   const auto facets = make_facets(table, XAxis::length, {YAxis::time, YAxis::memory}, "", false);
   EXPECT_EQ(facets->warning, time->warning);
 }
 
-TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {
+TEST(Disturbance, AHeatThatWaitedForCores_IsMarkedWithARemedy) {
   Cell held_up = rising_cell("segment", 0), alongside = rising_cell("windowed", 0);
   for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;
   for (Sample& sample : alongside.samples) sample.waited_ns = 0;
@@ -279,7 +279,7 @@ TEST(Disturbance, MoreThanAFifthOfOutliers_AreMarkedCountedAndKept) {
   for (std::size_t i = 0; i < cell.samples.size(); i += 4) cell.samples[i].time_ns *= 1.5;
   const Table table = table_of({cell});
   EXPECT_THAT(marks_of(table.rows[0]), HasSubstr("!"));
-  const json row = json::parse(write_table(table, TableFormat::json)).at(0);
+  const json row = json_rows(table).at(0);
   EXPECT_EQ(row.at("outliers"), 15);
   EXPECT_EQ(row.at("samples"), 60);
   EXPECT_THAT(write_table(table, TableFormat::latex), HasSubstr("15 of 60 samples are outliers"));
