@@ -288,8 +288,9 @@ class MainWindowTest : public QObject {
     // Else it would keep the program when the window is closed.
     QCOMPARE(dialog->windowHandle()->transientParent(), window_->windowHandle());
     auto* hidden = dialog->findChild<QLabel*>(QStringLiteral("contender_reasons"));
-    QTRY_COMPARE_WITH_TIMEOUT(
-        hidden->text(), QStringLiteral("sparse/sdpa: sdpa knows only full attention"), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(hidden->text(),
+                              QStringLiteral("sparse/sdpa: sdpa supports only full attention"),
+                              patience_ms);
     auto* estimate = dialog->findChild<QLabel*>(QStringLiteral("estimate"));
     QVERIFY2(estimate->text().contains(QStringLiteral("full/dense")), qPrintable(estimate->text()));
     // The same key starts from within, and is not the window's to open what is open.

@@ -127,7 +127,7 @@ TEST_P(ArgumentsOf, OfAnotherTypeShapeOrWithoutData_AreErrors) {
     const auto right = tensor;
     const std::string named = name == "q" ? "" : name + " ";  // the others are held against q
     tensor.dtype = DType::float16;
-    EXPECT_THAT(error(), HasSubstr(named + "is of another type"));
+    EXPECT_THAT(error(), HasSubstr(named + "has another dtype"));
     tensor = right;
     tensor.head_dim = 16;
     EXPECT_THAT(error(), HasSubstr(named + "has head dimension"));
@@ -226,7 +226,7 @@ TEST(Supports, DeclinesMatricesBeyondMemory) {
   plan.segments = {{.keys = {0, tokens}, .kind = SegmentKind::band, .window = tokens / 4}};
   plan.tasks = {
       {.queries = {0, tokens}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
-  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than memory"));
+  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than any memory"));
 }
 
 TEST(Workspace, WindowedIsExactlyTheScores) {

@@ -273,23 +273,23 @@ TEST(DocumentVectorsSizes, ThatContradictEachOtherAreDeclined) {
     return status ? std::string() : status.error().message;
   };
   EXPECT_THAT(declined(products_of(kept.view(), beyond, query, 1, one, 1)),
-              HasSubstr("row 4 was asked for, and there are 4"));
+              HasSubstr("row 4 does not exist; there are 4"));
   EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, two, 1)),
-              HasSubstr("room for 2 products, not 1"));
+              HasSubstr("the output has 2 floats, and 1 are needed"));
   EXPECT_THAT(declined(products_of(kept.view(), first, query, 2, two, 1)),
               HasSubstr("2 queries of 8 numbers are 16 floats, not 8"));
   EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, one, 0)),
               HasSubstr("at least 1 thread"));
   const std::vector<TokenRange> outside{{2, 5}};
   EXPECT_THAT(declined(largest_of(kept.view(), outside, query, 1, 0, one, 1)),
-              HasSubstr("rows 2 to 5 were asked for, and there are 4"));
+              HasSubstr("rows 2 to 5 do not exist; there are 4"));
   std::vector<float> nothing;
   EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, one, 1, nothing)),
               HasSubstr("the workspace has 0 floats"));
   cpu::VectorRows unscaled = kept.view();
   unscaled.format = VectorFormat::int8;
   EXPECT_THAT(declined(products_of(unscaled, first, query, 1, one, 1)),
-              HasSubstr("int8 need a scale each"));
+              HasSubstr("int8 need one scale each"));
 }
 
 }  // namespace

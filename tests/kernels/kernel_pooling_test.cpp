@@ -721,10 +721,10 @@ TEST(KernelPoolingSizes, ThatContradictEachOtherAreDeclined) {
   call = good;
   call.pooling.token_rows = 39;
   EXPECT_THAT(declined(run_regions(call, scores)),
-              HasSubstr("tokens 0 to 40 were asked for, and there are 39"));
+              HasSubstr("tokens 0 to 40 do not exist; there are 39"));
   const std::vector<std::int64_t> numbers{40};
   call.pooling.numbers = numbers;
-  EXPECT_THAT(declined(run_regions(call, scores)), HasSubstr("row 40 was asked for"));
+  EXPECT_THAT(declined(run_regions(call, scores)), HasSubstr("row 40 does not exist"));
   call = good;
   call.kernel_weights = call.kernel_weights.first(10);
   EXPECT_THAT(declined(run_regions(call, scores)),
@@ -754,7 +754,7 @@ TEST(KernelPoolingSizes, ThatContradictEachOtherAreDeclined) {
   FoundGradients found(pooling);
   workspace = room(cpu::pooling_backward_workspace_floats(pooling, 1));
   EXPECT_THAT(declined(cpu::pooled_sums_backward(pooling, room(44), found.rows(), 1, workspace)),
-              HasSubstr("in ascending order and apart"));
+              HasSubstr("disjoint documents in ascending order"));
 }
 
 }  // namespace

@@ -512,7 +512,7 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   EXPECT_TRUE(run_layer(good, 1));
   cpu::LinearCall call = good;
   call.rows = -1;
-  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("no -1 rows of 8 numbers to 4"));
+  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("cannot map -1 rows of 8 numbers to 4"));
   call = good;
   call.weights = call.weights.first(32);
   EXPECT_THAT(declined(run_layer(call, 1)),
@@ -520,11 +520,11 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   call = good;
   call.bias = call.bias.first(3);
   EXPECT_THAT(declined(run_layer(call, 1)),
-              HasSubstr("a bias of 4 outputs has as many floats, not 3"));
+              HasSubstr("a bias of 4 outputs needs as many floats, not 3"));
   call = good;
   call.norm = {layer.bias, {}, 0};
   EXPECT_THAT(declined(run_layer(call, 1)),
-              HasSubstr("the norm of 4 outputs has as many weights and biases, not 0"));
+              HasSubstr("the norm of 4 outputs needs as many weights and biases, not 0"));
   call = good;
   call.y.data = nullptr;
   EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("needs memory for its 1 rows"));
@@ -534,7 +534,7 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   EXPECT_THAT(declined(cpu::pack_linear(layer.weights, Products::int8, 4, 8, packed)),
               HasSubstr("are 2304 bytes, not 255"));
   EXPECT_THAT(declined(cpu::pack_linear(x, Products::int8, 4, 8, packed)),
-              HasSubstr("8 floats are no weights of 4 x 8"));
+              HasSubstr("8 floats are not weights of 4 x 8"));
 }
 
 }  // namespace

@@ -133,9 +133,9 @@ class Contenders(unittest.TestCase):
 
     def test_what_it_does_not_support_is_unsupported_with_the_reason(self):
         (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes the patterns full, not sparse"))
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place supports the patterns full, not sparse"))
         (cell,) = self.cells(["full/in-place"], dtype="bfloat16").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes float32, not bfloat16"))
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place supports float32, not bfloat16"))
         (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
 
@@ -212,14 +212,14 @@ class Contenders(unittest.TestCase):
     def test_what_is_no_model_of_bert_s_is_unsupported_with_the_reason(self):
         cells = self.models(["sparse/bert", "longformer/own", "full+cls-only-last-layer/bert", "colbert/bert"], windows=[4])
         self.assertEqual({name: cell["reason"] for name, cell in cells.items()}, {
-            "sparse/bert/4": "bert takes the patterns full, not sparse",
+            "sparse/bert/4": "bert supports the patterns full, not sparse",
             "longformer/own/4": "own is given a checkpoint of BERT, and 'longformer' has projections of its own for "
                                 "global tokens",
             "full+cls-only-last-layer/bert": "bert is not asked to compute with '+cls-only-last-layer', which this "
                                              "program's own implementations do",
             "colbert/bert": "bert computes cross-encoders of BERT's rows, not of the family colbert"})
         (cell,) = self.models(["full/bert"], dtype="bfloat16").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert takes float32, not bfloat16"))
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert supports float32, not bfloat16"))
         (cell,) = self.cells(["full/bert"]).values()
         self.assertEqual((cell["status"], cell["reason"]), (
             "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
@@ -240,12 +240,12 @@ class Contenders(unittest.TestCase):
         self.assertIn("offers no implementation and no model",
                       self.refused(*run, self.script("empty.py", "from attnscope import serve\nserve()\n")))
         mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
-        self.assertIn("'segment', which there is already", self.refused(*run, self.script("taken.py", mark.format("segment"))))
+        self.assertIn("'segment', whose id is already in use", self.refused(*run, self.script("taken.py", mark.format("segment"))))
         self.assertIn("ids are letters, digits", self.refused(*run, self.script("name.py", mark.format("a/b"))))
         twice = self.script("twice.py", mark.format("twice"))
-        self.assertIn("'twice', which there is already", self.refused(*run, twice, "--with", twice))
+        self.assertIn("'twice', whose id is already in use", self.refused(*run, twice, "--with", twice))
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
-        self.assertIn("speaks version 3 of the contenders' protocol, this program version 2",
+        self.assertIn("uses version 3 of the contenders' protocol, and this program version 2",
                       self.refused(*run, self.script("new.py", other.format(b'{"protocol": 3}\n'))))
         for answer in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
                      b'{"protocol": 2, "implementations": [{"id": 7}]}\n'):

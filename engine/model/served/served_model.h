@@ -15,7 +15,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/attention/served/offer.h"
+#include "engine/attention/served/served.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 
