@@ -210,8 +210,8 @@ WrittenFile::~WrittenFile() {
   ::close(number_);
 }
 
-Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Readers readers,
-                                        Packing packing) {
+Result<WrittenFile> WrittenFile::next_to(const std::filesystem::path& target, Readers readers,
+                                         Packing packing) {
   if (Status allowed = may_be_written(target); !allowed) return tl::unexpected(allowed.error());
   WrittenFile file(target, readers, packing);
   if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
@@ -324,7 +324,7 @@ Status write_files(std::span<const FileText> files, Streams streams) {
   open.reserve(files.size());
   for (const FileText& output : files) {
     auto file = streams == Streams::taken ? WrittenFile::of_output(output.path)
-                                          : WrittenFile::beside(output.path);
+                                          : WrittenFile::next_to(output.path);
     if (!file) return tl::unexpected(file.error());
     file->write(output.text);
     if (Status flushed = file->flush(); !flushed) return flushed;

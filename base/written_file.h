@@ -9,7 +9,7 @@
 // The output that the user names for a command may also be a stream: "-" for standard output, a
 // device, a pipe. A stream is written to when the output is complete.
 //
-//   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
+//   Result<WrittenFile> file = WrittenFile::next_to("out/figure.svg");
 //   file->write(text);
 //   Status done = file->commit();
 
@@ -61,9 +61,9 @@ enum class Packing : bool { by_name, never };
 class WrittenFile {
  public:
   /// A replaced file keeps its read permissions; a new one gets those of `readers`.
-  [[nodiscard]] static Result<WrittenFile> beside(const std::filesystem::path& target,
-                                                  Readers readers = Readers::as_umask,
-                                                  Packing packing = Packing::by_name);
+  [[nodiscard]] static Result<WrittenFile> next_to(const std::filesystem::path& target,
+                                                   Readers readers = Readers::as_umask,
+                                                   Packing packing = Packing::by_name);
   /// An output named by the user: a part file next to the target, or a stream.
   [[nodiscard]] static Result<WrittenFile> of_output(const std::filesystem::path& target);
   WrittenFile(WrittenFile&& other) noexcept;

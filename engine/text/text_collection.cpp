@@ -277,7 +277,7 @@ Status TextCollection::check_ids() {
 }
 
 void TextCollection::keep(const std::filesystem::path& index, const Header& header) const {
-  auto file = WrittenFile::beside(index);
+  auto file = WrittenFile::next_to(index);
   if (!file) return;
   const auto bytes = std::as_bytes(std::span(entries_, count_));
   // A failed write is ignored: the next process rebuilds the index.

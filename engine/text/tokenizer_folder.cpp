@@ -244,7 +244,7 @@ class FolderReader {
     if (!extras_.arguments.empty()) config_.update(parse_json(extras_.arguments));
     std::optional<SubwordParts> parts;
     const Status read = with_json_of_file(config_, name("tokenizer_config.json"),
-                                          [&](const JsonField& said) { parts = parts_of(said); });
+                                          [&](const JsonField& field) { parts = parts_of(field); });
     if (!read) return tl::unexpected(read.error());
     return std::move(*parts);
   }

@@ -74,7 +74,7 @@ PARTS = {
         ("edge", "walk.cuh", "if (distance < 15 - window) {"),
         ("edge", "walk.cuh", "if (distance > window - 15) {"),
         ("cut", "broad_walk.cuh", "if (is_cut) cut_by_keys("),
-        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int behind)"),
+        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int after)"),
         ("outside", "broad_walk.cuh", "keys[i].read(k.at(there(g, 8 * i)));"),
         ("outside", "broad_walk.cuh", "values_read[i].read(v.at(there("),
         ("alone", "broad_walk.cuh", "if (globals == 0) {"),

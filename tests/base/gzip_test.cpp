@@ -172,7 +172,7 @@ TEST_F(Gzip, WhatIsNeededAtOnceHasALimit) {
 }
 
 TEST_F(Gzip, WhatIsWrittenUnderSuchANameIsPacked) {
-  auto file = WrittenFile::beside(folder_ / "a.gz");
+  auto file = WrittenFile::next_to(folder_ / "a.gz");
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->write("one\n"));
   EXPECT_TRUE(file->flush());

@@ -45,7 +45,7 @@ class Written : public testing::Test {
 TEST_F(Written, AFileHasItsNameOnlyWhenItIsWhole) {
   std::ofstream(path("a")) << "old";
   {
-    auto file = WrittenFile::beside(path("a"));
+    auto file = WrittenFile::next_to(path("a"));
     ASSERT_TRUE(file);
     EXPECT_TRUE(file->write("ne"));
     EXPECT_TRUE(file->write("w"));
@@ -59,7 +59,7 @@ TEST_F(Written, AFileHasItsNameOnlyWhenItIsWhole) {
 
 TEST_F(Written, WhatIsNotCommittedLeavesNothing) {
   {
-    auto file = WrittenFile::beside(path("a"));
+    auto file = WrittenFile::next_to(path("a"));
     ASSERT_TRUE(file);
     EXPECT_TRUE(file->write("half"));
   }
@@ -154,7 +154,7 @@ TEST_F(Written, WhatThisProcessReadsIsReplacedByNobody) {
 }
 
 TEST_F(Written, WhatIsReadMeanwhileIsNotReplaced) {
-  auto file = WrittenFile::beside(path("a"));
+  auto file = WrittenFile::next_to(path("a"));
   ASSERT_TRUE(file);
   std::ofstream(path("a")) << "kept";
   note_read(path("a"));
@@ -168,7 +168,7 @@ TEST_F(Written, APartThatNobodyHasLockedIsRemoved_AndNoOther) {
     std::ofstream(path(name)) << "half";
   }
   fs::create_symlink(path("a.part"), path("a.part-linked"));
-  auto other = WrittenFile::beside(path("a"));  // another one that is being written
+  auto other = WrittenFile::next_to(path("a"));  // another one that is being written
   ASSERT_TRUE(other && other->write("other"));
   EXPECT_TRUE(write_file(path("a"), "mine"));
   EXPECT_FALSE(fs::exists(path("a.part-killed")));
@@ -214,7 +214,7 @@ TEST_F(Written, SeveralFilesAreThereTogetherOrNotAtAll) {
 TEST_F(Written, ReadersAreThoseOfTheFileBefore_OrOfTheUmask_OrTheOwnerAlone) {
   const mode_t mask = ::umask(022);
   EXPECT_TRUE(write_file(path("new"), ""));
-  EXPECT_TRUE(WrittenFile::beside(path("own"), Readers::owner_alone)->commit());
+  EXPECT_TRUE(WrittenFile::next_to(path("own"), Readers::owner_alone)->commit());
   std::ofstream(path("old")) << "";
   fs::permissions(path("old"), fs::perms(0640));
   EXPECT_TRUE(write_file(path("old"), ""));
