@@ -405,7 +405,7 @@ TEST_F(Score, AnImplementationThatDoesNotTakeThePatternSaysWhy) {
   const Outcome outcome =
       score({"--pattern", "sparse", "--window", "4", "--implementation", "sdpa"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("sdpa knows only full attention"));
+  EXPECT_THAT(outcome.err, HasSubstr("sdpa supports only full attention"));
 }
 
 TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
