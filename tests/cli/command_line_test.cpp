@@ -51,7 +51,7 @@ TEST(CommandLine, HelpAndVersionSucceed) {
   EXPECT_THAT(program.run({"--version"}).out, HasSubstr("attnscope "));
 }
 
-TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
+TEST(CommandLine, RefusesUnknownCommandsAndOptions) {
   const Program program;
   expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
   expect_refusal(program.run({"gone.attn.gz"}), 2, {"there is no file 'gone.attn.gz'"});
@@ -61,7 +61,7 @@ TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
   expect_refusal(program.run({"export", "last"}), 2, {"--output"});
 }
 
-TEST(CommandLine, WhatTakesNoOutput_ChangesNoExitCodeOnStderrAndIsToldOnStdout) {
+TEST(CommandLine, ClosedStderrIsIgnoredAndClosedStdoutIsAnError) {
   const auto code_of = [](const std::string& words) {
     const int status = std::system(fmt::format("'{}' {}", ATTNSCOPE_PROGRAM, words).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -75,7 +75,7 @@ TEST(CommandLine, WhatTakesNoOutput_ChangesNoExitCodeOnStderrAndIsToldOnStdout) 
   }
 }
 
-TEST(CommandLine, TheWindowNeedsADisplay) {
+TEST(CommandLine, RefusesAWindowWithoutADisplay) {
   const Program program;
   const Outcome outcome = program.run({});
   EXPECT_EQ(outcome.exit_code, 2);
@@ -94,7 +94,7 @@ TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
 }
 
 #ifndef ATTNSCOPE_HAS_GUI
-TEST(CommandLine, ABuildWithoutQtNamesTheWayOn) {
+TEST(CommandLine, ABuildWithoutQtNamesAnAlternative) {
   const Program program;
   expect_refusal(program.run({"plot", "last", "-o", "f.pdf"}), 2, {"Qt", "export"});
   expect_refusal(program.run({"mask", "full", "-o", "m.pdf"}), 2, {"Qt"});
@@ -107,7 +107,7 @@ TEST(CommandLine, AnEmptyStoreHasNoRuns) {
   EXPECT_EQ(program.run({"table", "last"}).exit_code, 3);
 }
 
-TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
+TEST(CommandLine, CheckStoreFindsADamagedDatabase) {
   const Program program;
   const std::filesystem::path sound =
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
@@ -121,7 +121,7 @@ TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
   expect_refusal(program.run({"check-store", "--db", "none.db"}), 3, {"none.db"});
 }
 
-TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
+TEST(CommandLine, ReadsCompressedExportsLikeExports) {
   const Program program;
   const std::filesystem::path plain =
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
@@ -162,7 +162,7 @@ TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
   EXPECT_EQ(cells({"again.attn.gz"}), expected);
 }
 
-TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
+TEST(CommandLine, ReportsFieldAndLineOfAnInvalidSweep) {
   const Program program;
   const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
     program.write("sweep.json", text);
@@ -178,7 +178,7 @@ TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
   refused("", {"sweep.json"});
 }
 
-TEST(CommandLine, AnswersInSentencesAndAsData) {
+TEST(CommandLine, AnswersAsTextAndJson) {
   const Program program;
   const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   const Outcome text = program.run({"answer", run});
@@ -194,7 +194,7 @@ TEST(CommandLine, AnswersInSentencesAndAsData) {
   expect_refusal(program.run({"answer", "nowhere.attn:last"}), 3, {"nowhere.attn"});
 }
 
-TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
+TEST(CommandLine, AnswersForAListOfCandidates) {
   const Program program;
   const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   const Outcome text = program.run({"answer", run, "--document-tokens", "51"});
@@ -219,14 +219,14 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   EXPECT_EQ(json[0]["latency_limit_ms"], 2.5);
 }
 
-TEST(CommandLine, ALinkToItselfIsNoDatabase) {
+TEST(CommandLine, RefusesALinkToItselfAsADatabase) {
   const Program program;
   std::filesystem::create_symlink("loop.db", program.path("loop.db"));
   expect_refusal(program.run({"list", "runs", "--db", "loop.db"}), 3, {"loop.db"});
   expect_refusal(program.run({"list", "runs", "--db", std::string(300, 'x')}), 3, {"xxx"});
 }
 
-TEST(CommandLine, AWrongQuestionNamesItsMend) {
+TEST(CommandLine, RefusesInvalidQuestionsWithAFix) {
   const Program program;
   const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   program.write("lengths.txt", "51\nlong\n");
@@ -251,14 +251,14 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
   refused({"--document-tokens", "51", "--latency-ms", "-1"}, {"--latency-ms"});
 }
 
-TEST(CommandLine, AMissingSweepIsNamed) {
+TEST(CommandLine, RefusesAMissingSweep) {
   const Program program;
   expect_refusal(program.run({"run", "nowhere.json"}), 2, {"nowhere.json"});
   expect_refusal(program.run({"run", "quikc"}), 2, {"quick"});
   expect_refusal(program.run({"run"}), 2, {"--resume"});
 }
 
-TEST(CommandLine, AMissingWorkerIsNamed) {
+TEST(CommandLine, RefusesAMissingWorker) {
   const Program program;
   program.write("sweep.json", sweep_text);
   const Outcome outcome =
@@ -266,7 +266,7 @@ TEST(CommandLine, AMissingWorkerIsNamed) {
   expect_refusal(outcome, 2, {"/nowhere/attnscope-worker"});
 }
 
-TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
+TEST(CommandLine, RefusesAForeignDatabaseAndLeavesItUnchanged) {
   const Program program;
   program.write("sweep.json", sweep_text);
   const std::string foreign(5000, 'x');
@@ -276,7 +276,7 @@ TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
   EXPECT_EQ(program.read("foreign.db"), foreign);
 }
 
-TEST(CommandLine, AnUnwritableDatabaseIsRefused) {
+TEST(CommandLine, RefusesAnUnwritableDatabase) {
   const Program program;
   program.write("sweep.json", sweep_text);
   expect_refusal(program.run({"run", "sweep.json", "--db", "/proc/attnscope.db"},
@@ -284,7 +284,7 @@ TEST(CommandLine, AnUnwritableDatabaseIsRefused) {
                  3, {"/proc/attnscope.db"});
 }
 
-TEST(CommandLine, ARunThatCannotStartLeavesNoDatabase) {
+TEST(CommandLine, ARunThatCannotStartCreatesNoDatabase) {
   const Program program;
   program.write("sweep.json", sweep_text);
   for (const char* worker : {"/nowhere/attnscope-worker", "false", FAKE_WORKER_PROGRAM}) {
@@ -295,15 +295,14 @@ TEST(CommandLine, ARunThatCannotStartLeavesNoDatabase) {
   }
 }
 
-TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
+TEST(CommandLine, AttendChecksItsArgumentsBeforeStartingAWorker) {
   const Program program;
   program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
   const auto attend = [&](const std::string& pattern, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {
-        "attend",      "in.safetensors",   "--pattern", pattern, "--layout",
-        "layout.json", "--implementation", "segment",   "-o",    "out.safetensors"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program.run(arguments);
+    return program.run(
+        joined({"attend", "in.safetensors", "--pattern", pattern, "--layout", "layout.json",
+                "--implementation", "segment", "-o", "out.safetensors"},
+               more));
   };
   expect_refusal(attend("sparse", {}), 2, {"--window"});
   expect_refusal(attend("sparse", {"--window", "-2"}), 2, {"-2"});
@@ -321,7 +320,7 @@ TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
   expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});
 }
 
-TEST(CommandLine, AWrongPatternFileNamesFieldLineAndMend) {
+TEST(CommandLine, ReportsFieldAndLineOfAnInvalidPattern) {
   const Program program;
   program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
   program.write("mine.json",

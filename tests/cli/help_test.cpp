@@ -28,7 +28,7 @@ std::vector<std::string> commands(const Program& program) {
   return names;
 }
 
-TEST(Help, EveryCommandHasAnExampleOfItsOwn) {
+TEST(Help, EveryCommandHasAnExample) {
   const Program program;
   const auto names = commands(program);
   ASSERT_GT(names.size(), 20U);
@@ -41,7 +41,7 @@ TEST(Help, EveryCommandHasAnExampleOfItsOwn) {
   }
 }
 
-TEST(Help, CommandsStandInGroups) {
+TEST(Help, ListsCommandsInGroups) {
   const Program program;
   const std::string help = program.run({"--help"}).out;
   EXPECT_LT(help.find("Compare attention:"), help.find("  run "));
@@ -49,14 +49,12 @@ TEST(Help, CommandsStandInGroups) {
   EXPECT_EQ(program.run({"help"}).out, help);
 }
 
-TEST(Help, OfAnUnknownCommandNamesTheNearest) {
+TEST(Help, SuggestsTheNearestCommand) {
   const Program program;
-  const Outcome outcome = program.run({"help", "scroe"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("did you mean 'score'?"));
+  EXPECT_THAT(program.run({"help", "scroe"}), FailsWith("did you mean 'score'?"));
 }
 
-TEST(Help, FormerNamesAreTakenAndNotListed) {
+TEST(Help, AcceptsFormerNamesWithoutListingThem) {
   const Program program;
   EXPECT_THAT(program.run({"--help"}).out, Not(HasSubstr("foresee")));
   EXPECT_THAT(program.run({"foresee", "nowhere.json"}).err, HasSubstr("nowhere.json"));
@@ -64,7 +62,7 @@ TEST(Help, FormerNamesAreTakenAndNotListed) {
   EXPECT_THAT(program.run({"train", "--clip=nan"}).err, HasSubstr("--max-grad-norm"));
 }
 
-TEST(Completion, OfBash_CompletesCommandsAndOptions) {
+TEST(Completion, BashCompletesCommandsAndOptions) {
   const Program program;
   program.write("completion.bash", program.run({"completion", "bash"}).out);
   const auto completed = [&](const std::string& words, int current) {
@@ -83,15 +81,13 @@ TEST(Completion, OfBash_CompletesCommandsAndOptions) {
   EXPECT_EQ(completed("attnscope run fil", 2), "");  // the shell completes file names
 }
 
-TEST(Completion, OfAnotherShellIsRefused) {
+TEST(Completion, RefusesOtherShells) {
   const Program program;
-  const Outcome outcome = program.run({"completion", "fish"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("bash or zsh"));
+  EXPECT_THAT(program.run({"completion", "fish"}), FailsWith("bash or zsh"));
   EXPECT_THAT(program.run({"completion", "zsh"}).out, HasSubstr("#compdef attnscope"));
 }
 
-TEST(Manual, HasAPageOfEveryCommandWithItsOptions) {
+TEST(Manual, WritesAPageWithOptionsForEveryCommand) {
   const Program program;
   ASSERT_EQ(program.run({"manual", "man"}).exit_code, 0);
   for (const std::string& name : commands(program)) {

@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A database of its own with one run.
-class OwnWordsCommands : public ::testing::Test {
+class StoredRunCommands : public ::testing::Test {
  protected:
-  OwnWordsCommands() {
+  StoredRunCommands() {
     const std::string file = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
     EXPECT_EQ(in_database({"import", file}).exit_code, 0);
   }
@@ -42,7 +42,7 @@ class OwnWordsCommands : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(OwnWordsCommands, Describe_GivesNameTagsAndNote) {
+TEST_F(StoredRunCommands, DescribeSetsNameTagsAndNote) {
   ASSERT_EQ(in_database({"describe", "1", "--name", "first one", "--tag", "old", "--tag", "quiet",
                          "--note", "kept for tests"})
                 .exit_code,
@@ -61,11 +61,11 @@ TEST_F(OwnWordsCommands, Describe_GivesNameTagsAndNote) {
   EXPECT_THAT(shown, HasSubstr("quiet more"));
 }
 
-TEST_F(OwnWordsCommands, ColumnsThatNoRunFills_AreNotPrinted) {
+TEST_F(StoredRunCommands, OmitsColumnsThatAreEmptyInEveryRun) {
   EXPECT_THAT(in_database({"list", "runs"}).out, Not(HasSubstr("tags")));
 }
 
-TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
+TEST_F(StoredRunCommands, DescribeRefusesInvalidNamesTagsAndNotes) {
   refused({"describe", "1"}, 2, "--name");
   refused({"describe", "7", "--tag", "x"}, 3, "'7'");
   refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
@@ -76,34 +76,35 @@ TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
   refused({"describe", "1", "--note", std::string(10'001, 'x')}, 2, "at most 10000");
 }
 
-TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {
-  EXPECT_THAT(in_database({"trash", "1"}).err, HasSubstr("1 run put in the trash"));
+TEST_F(StoredRunCommands, MovesARunToTheTrashAndBack) {
+  EXPECT_THAT(in_database({"trash", "1"}).err, HasSubstr("1 run moved to the trash"));
   EXPECT_TRUE(runs().empty());
   EXPECT_EQ(runs(true).size(), 1U);
   refused({"table", "last"}, 3, "trash --restore");
   const Outcome by_number = in_database({"table", "1"});
   EXPECT_EQ(by_number.exit_code, 0);
   EXPECT_THAT(by_number.err, HasSubstr("run 1 is in the trash"));
-  refused({"trash", "1"}, 2, "lies already in the trash");
+  refused({"trash", "1"}, 2, "is already in the trash");
   EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
-  refused({"trash", "--restore", "1"}, 2, "does not lie in the trash");
+  refused({"trash", "--restore", "1"}, 2, "is not in the trash");
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_THAT(in_database({"list", "runs", "--trash"}).err, HasSubstr("The trash is empty."));
 }
 
-TEST_F(OwnWordsCommands, NothingIsRemovedForGoodUnlessItIsMeant) {
+TEST_F(StoredRunCommands, DeletesRunsOnlyFromTheTrashAndWithConfirmation) {
   refused({"trash", "--delete", "1", "--yes"}, 2, "not in the trash");
   ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
   refused({"trash", "--empty"}, 2, "--yes");
   refused({"trash", "--delete", "1"}, 2, "--yes");
   EXPECT_EQ(runs(true).size(), 1U);
-  EXPECT_THAT(in_database({"trash", "--empty", "--yes"}).err, HasSubstr("1 run removed for good"));
+  EXPECT_THAT(in_database({"trash", "--empty", "--yes"}).err,
+              HasSubstr("1 run deleted permanently"));
   EXPECT_TRUE(runs(true).empty());
   refused({"trash"}, 2, "--empty");
   refused({"trash", "1", "--empty"}, 2, "--empty");
 }
 
-TEST_F(OwnWordsCommands, WhatIsDeletedByName_IsGoneAlone) {
+TEST_F(StoredRunCommands, DeletesARunByNumber) {
   ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
   EXPECT_EQ(in_database({"trash", "--delete", "1", "--yes"}).exit_code, 0);
   EXPECT_TRUE(runs(true).empty());

@@ -1,9 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the built `attnscope` with arguments in a folder of its own and keeps what it said.
+// Runs the built `attnscope` with arguments in a temporary folder and returns its outcome.
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -12,9 +16,29 @@ namespace attnscope::testing {
 struct Outcome {
   int exit_code = -1;
   std::string out, err;
+  friend std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
+    return stream << "exit code " << outcome.exit_code << ", stderr: " << outcome.err;
+  }
 };
 
-/// A fresh folder with a database of its own; removed at the end.
+/// Exit code 2 and these words on stderr.
+MATCHER_P(FailsWith, words, "") {
+  return arg.exit_code == 2 && arg.err.find(words) != std::string::npos;
+}
+/// Also nothing on stdout and one line on stderr.
+MATCHER_P(Refuses, words, "") {
+  return arg.exit_code == 2 && arg.err.find(words) != std::string::npos && arg.out.empty() &&
+         std::ranges::count(arg.err, '\n') == 1;
+}
+
+/// `first` and `more`.
+[[nodiscard]] inline std::vector<std::string> joined(std::vector<std::string> first,
+                                                     const std::vector<std::string>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+/// A temporary folder with its own database; removed by the destructor.
 class Program {
  public:
   Program();
@@ -22,7 +46,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// `environment` adds NAME=VALUE settings.
+  /// `environment` adds NAME=VALUE variables.
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& environment = {}) const;
   [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }

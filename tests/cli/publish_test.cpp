@@ -54,7 +54,7 @@ void make_page(const Program& program, const std::string& outputs) {
   static_cast<void>(program.write("page/outputs", outputs));
 }
 
-TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
+TEST(Publish, WritesTheSameOutputsEachTime) {
   const Program program;
   make_page(program,
             "# FILE COMMAND ARGUMENTS\n\n"
@@ -73,7 +73,7 @@ TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
   EXPECT_EQ(files_of(program, "page"), first);
 }
 
-TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
+TEST(Publish, AGivenRunReplacesTheOldRun) {
   const Program program;
   make_page(program, "table.md table --format markdown\n");
   fs::copy_file(source / "tests/store/small_run.attn", program.path("elsewhere.attn"));
@@ -87,7 +87,7 @@ TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(program.read("page/run.attn.gz"), program.read("elsewhere.attn.gz"));
 }
 
-TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
+TEST(Publish, WrongUseKeepsTheOldFiles) {
   const Program program;
   make_page(program, "table.md draw\n");
   static_cast<void>(program.write("page/table.md", "the old one"));
@@ -111,7 +111,7 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   }
 }
 
-TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
+TEST(Publish, EveryPublishedFolderHasItsOutputs) {
   int folders = 0;
   for (const auto& folder : fs::directory_iterator(source / "results")) {
     if (!fs::exists(folder.path() / "run.attn.gz")) continue;

@@ -56,7 +56,7 @@ class SweepEffectiveness : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
+TEST_F(SweepEffectiveness, AnswersWithoutTheOriginalFiles) {
   const Outcome first = run({"run", "sweep.json", "--quiet"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   for (const char* file : {"qrels.txt", "full.trec", "sparse-4.trec"})
@@ -87,7 +87,7 @@ TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
               HasSubstr("nDCG@10 1.0"));
 }
 
-TEST_F(SweepEffectiveness, RunsMayBePacked) {
+TEST_F(SweepEffectiveness, ReadsCompressedRuns) {
   ASSERT_EQ(run({"run", "sweep.json", "--quiet"}).exit_code, 0);
   const json plain = answered();
   std::string sweep = program_.read("sweep.json");
@@ -107,7 +107,7 @@ TEST_F(SweepEffectiveness, RunsMayBePacked) {
               plain["contenders"][i]["measured"]["mean"]);
 }
 
-TEST_F(SweepEffectiveness, ABrokenFileIsRefusedBeforeAnythingIsMeasured) {
+TEST_F(SweepEffectiveness, RefusesInvalidFilesBeforeMeasuring) {
   program_.write("sparse-4.trec", "0 Q0 a 1 2 t\n1 Q0 a 1 nan t\n");
   const Outcome nan = run({"run", "sweep.json", "--quiet"});
   EXPECT_EQ(nan.exit_code, 2);
