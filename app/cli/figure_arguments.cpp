@@ -7,7 +7,6 @@
 
 #include "app/cli/command_line.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/drawing/offscreen_application.h"
 #include "app/drawing/printable.h"
 #endif
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "engine/report/number_text.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {

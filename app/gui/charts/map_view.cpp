@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {

@@ -18,8 +18,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/drawing/chart_theme.h"
-#include "app/drawing/map_axis.h"
+#include "app/drawing/chart_style.h"
+#include "app/drawing/map.h"
 #include "app/gui/session/latest_job.h"
 
 namespace attnscope::charts {

@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/session/text.h"
 
 namespace attnscope::gui {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "engine/inspect/dump.h"
 
 namespace attnscope::gui {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/session/text.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/models/cell_facts.h"
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"

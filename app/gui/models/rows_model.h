@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::gui {
 

@@ -9,7 +9,7 @@
 #include <QStyledItemDelegate>
 #include <algorithm>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"

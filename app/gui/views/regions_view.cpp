@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/regions_drawing.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/theme.h"

@@ -15,8 +15,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/drawing/contender_style.h"
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"

@@ -7,7 +7,7 @@
 #include <QStyledItemDelegate>
 #include <algorithm>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/views/theme.h"
 

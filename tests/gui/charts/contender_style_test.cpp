@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/drawing/contender_style.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
+
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {

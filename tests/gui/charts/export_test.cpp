@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/mask_drawing.h"
 #include "app/drawing/printable.h"
 #include "tests/gui/charts/exported_file.h"
@@ -535,7 +535,7 @@ TEST_F(PrintableTest, TexForWhatLatexCannotInclude_IsRefusedBeforeAnythingIsWrit
   const auto name =
       write_printable(printable(synthetic_figure()), folder.path("50%.pdf"), {.tex = true});
   ASSERT_FALSE(name);
-  EXPECT_THAT(name.error().message, HasSubstr("plain letters"));
+  EXPECT_THAT(name.error().message, HasSubstr("ASCII letters"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/drawing/mask_problem.h"
 
 namespace attnscope::charts {

@@ -17,7 +17,7 @@
 #include <limits>
 #include <set>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/figure_table.h"
 #include "tests/gui/charts/synthetic_figure.h"
 

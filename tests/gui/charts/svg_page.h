@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 
