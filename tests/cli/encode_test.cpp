@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encode` and `score --cache` as a person runs them, on small checkpoints with drawn weights.
+// `encode` and `score --cache` on small checkpoints with random weights.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,10 +26,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using tests::TinyCheckpoint;
 
-const char* const letters =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
-
 const char* const words = "@@UNKNOWN@@\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\n";
+
+/// Scores all queries against the whole cache.
+const std::vector<std::string> all_cached{"--cache", "cache", "--queries", "queries.tsv"};
 
 std::string text_of_document(int number) {
   std::string text;
@@ -157,7 +157,7 @@ TEST_F(Encode, EncodesABeirCorpusAndScoresItsJudgedQueries) {
 TEST_F(Encode, ScoresFromTheCacheEqualThoseOfTheTexts) {
   for (const char* checkpoint : {"dual", "colbert", "tkl"}) {
     encode_well(checkpoint, {"--restart"});
-    const auto all = scores(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
+    const auto all = scores(checkpoint, all_cached);
     ASSERT_EQ(all.size(), 80U);
     EXPECT_NE(all[0].score, all[1].score);
     expect_alike(all, direct(checkpoint, 40), 1e-6);
@@ -166,8 +166,7 @@ TEST_F(Encode, ScoresFromTheCacheEqualThoseOfTheTexts) {
 
 TEST_F(Encode, TruncatesDocumentsAsWithoutTheCache) {
   encode_well("colbert", {"--max-tokens", "6"});
-  expect_alike(scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"}),
-               direct("colbert", 40, {"--max-tokens", "6"}), 1e-6);
+  expect_alike(scores("colbert", all_cached), direct("colbert", 40, {"--max-tokens", "6"}), 1e-6);
 }
 
 TEST_F(Encode, SmallerFormatsReportTheirErrorAndScoreSimilarly) {
@@ -178,26 +177,20 @@ TEST_F(Encode, SmallerFormatsReportTheirErrorAndScoreSimilarly) {
     EXPECT_THAT(outcome.out, HasSubstr("cache: 40 documents, "));
     EXPECT_THAT(outcome.out,
                 HasSubstr(fmt::format("relative error of the vectors in {}: 0.", dtype)));
-    expect_alike(scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"}), expected,
-                 0.05);
+    expect_alike(scores("colbert", all_cached), expected, 0.05);
   }
 }
 
 TEST_F(Encode, ReportsTruncatedTexts) {
-  const Outcome encoded = encode("dual", {"--max-tokens", "4"});
-  EXPECT_EQ(encoded.exit_code, 0) << encoded.err;
-  EXPECT_THAT(encoded.err, HasSubstr("of 40 documents were cut to 4 tokens"));
+  EXPECT_THAT(encode("dual", {"--max-tokens", "4"}), Notes("of 40 documents were cut to 4 tokens"));
   program_.write("queries.tsv", "q1\ta b\nq2\tc d e f g h\n");
   program_.write("bm25.trec", "q1 Q0 d1 1 2 x\nq2 Q0 d2 1 2 x\n");
-  EXPECT_THAT(
-      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--max-query-tokens", "4"})
-          .err,
-      HasSubstr("1 of 2 queries was cut to 4 tokens"));
-  const Outcome ranked = program_.run({"rerank", "--checkpoint", "dual", "--run", "bm25.trec",
-                                       "--queries", "queries.tsv", "--cache", "cache", "-o",
-                                       "out.trec", "--max-query-tokens", "4"});
-  EXPECT_EQ(ranked.exit_code, 0) << ranked.err;
-  EXPECT_THAT(ranked.err, HasSubstr("1 of 2 queries was cut to 4 tokens"));
+  EXPECT_THAT(score("dual", joined(all_cached, {"--max-query-tokens", "4"})).err,
+              HasSubstr("1 of 2 queries was cut to 4 tokens"));
+  EXPECT_THAT(program_.run({"rerank", "--checkpoint", "dual", "--run", "bm25.trec", "--queries",
+                            "queries.tsv", "--cache", "cache", "-o", "out.trec",
+                            "--max-query-tokens", "4"}),
+              Notes("1 of 2 queries was cut to 4 tokens"));
 }
 
 TEST_F(Encode, ReportsTheLineOfADocumentWithoutAVector) {
@@ -218,8 +211,8 @@ TEST_F(Encode, ReportsTheLineOfADocumentWithoutAVector) {
 TEST_F(Encode, RefusesACachedIdWithABlankInATrecRun) {
   program_.write("docs.tsv", "d 1\ta b\n");
   encode_well("dual");
-  EXPECT_EQ(score("dual", {"--cache", "cache", "--queries", "queries.tsv"}).exit_code, 0);
-  EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--format", "trec"}),
+  EXPECT_EQ(score("dual", all_cached).exit_code, 0);
+  EXPECT_THAT(score("dual", joined(all_cached, {"--format", "trec"})),
               FailsWith("cache: a TREC run needs a document id without blanks, not 'd 1'"));
 }
 
@@ -260,8 +253,7 @@ TEST_F(Encode, ReportsIdsThatAreNotInTheCache) {
 
 TEST_F(Encode, WritesATrecRunOfAllDocuments) {
   encode_well("dual");
-  const Outcome outcome =
-      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--format", "trec"});
+  const Outcome outcome = score("dual", joined(all_cached, {"--format", "trec"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("q1 Q0 "));
   EXPECT_THAT(outcome.out, HasSubstr(" 40 "));
@@ -270,25 +262,21 @@ TEST_F(Encode, WritesATrecRunOfAllDocuments) {
 
 TEST_F(Encode, WritesTheBestDocumentsOfACache) {
   encode_well("colbert");
-  const std::vector<ScoredLine> all =
-      scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"});
-  const std::vector<ScoredLine> best =
-      scores("colbert", {"--cache", "cache", "--queries", "queries.tsv", "--top", "3"});
+  const std::vector<ScoredLine> all = scores("colbert", all_cached);
+  const std::vector<ScoredLine> best = scores("colbert", joined(all_cached, {"--top", "3"}));
   ASSERT_EQ(best.size(), 6U);
-  for (const ScoredLine& one : best) {
+  for (const ScoredLine& line : best) {
     const auto better = std::ranges::count_if(all, [&](const ScoredLine& other) {
-      return other.query == one.query && other.score > one.score;
+      return other.query == line.query && other.score > line.score;
     });
-    EXPECT_LT(better, 3) << one.query << " " << one.document;
+    EXPECT_LT(better, 3) << line.query << " " << line.document;
   }
 }
 
 TEST_F(Encode, ComparesPrecisionsWithACache) {
   encode_well("colbert");
-  const Outcome outcome = score("colbert", {"--cache", "cache", "--queries", "queries.tsv", "--top",
-                                            "2", "--precision", "bfloat16"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("bfloat16"));
+  EXPECT_THAT(score("colbert", joined(all_cached, {"--top", "2", "--precision", "bfloat16"})),
+              Notes("bfloat16"));
 }
 
 TEST_F(Encode, ReranksFromACacheAsFromTexts) {
@@ -316,8 +304,7 @@ TEST_F(Encode, ReranksFromACacheAsFromTexts) {
 
 TEST_F(Encode, RefusesTheCacheOfAnotherModel) {
   encode_well("dual");
-  const std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
-  const Outcome other = score("colbert", all);
+  const Outcome other = score("colbert", all_cached);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("cache: its documents were encoded by a model of the family "
                                    "'dual-bert', and this one is of 'colbert'; encode them again"));
@@ -325,15 +312,14 @@ TEST_F(Encode, RefusesTheCacheOfAnotherModel) {
   TinyCheckpoint trained = TinyCheckpoint::dual_bert();
   trained.tensors["bert_model.embeddings.word_embeddings.weight"].dtype = "F16";
   write_checkpoint("trained", trained);
-  EXPECT_THAT(score("trained", all).err, HasSubstr("encoded with other weights"));
+  EXPECT_THAT(score("trained", all_cached).err, HasSubstr("encoded with other weights"));
 }
 
 TEST_F(Encode, RefusesTruncatedCachesAndOtherFiles) {
   encode_well("dual");
   const std::string bytes = program_.read("cache");
   program_.write("cache", bytes.substr(0, bytes.size() - 7));
-  const std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
-  Outcome outcome = score("dual", all);
+  Outcome outcome = score("dual", all_cached);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("it is damaged or was cut short"));
   outcome = score("dual", {"--cache", "dual/model.safetensors", "--queries", "queries.tsv"});
@@ -351,8 +337,7 @@ TEST_F(Encode, RefusesCrossEncoders) {
                                       checkpoint)));
   }
   encode_well("dual");
-  EXPECT_THAT(score("bert", {"--cache", "cache", "--queries", "queries.tsv"}).err,
-              HasSubstr("so there is no cache for it"));
+  EXPECT_THAT(score("bert", all_cached).err, HasSubstr("so there is no cache for it"));
 }
 
 TEST_F(Encode, RefusesADuplicateQuery) {
@@ -386,7 +371,7 @@ TEST_F(Encode, NeverReplacesFilesOfTheCheckpoint) {
     EXPECT_THAT(program_.run({"encode", "--checkpoint", "dual", "--documents", "docs.tsv",
                               "--restart", "-o", name}),
                 FailsWith(fmt::format("{}: is what is read, and would be replaced", name)));
-    EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv", "-o", name}),
+    EXPECT_THAT(score("dual", joined(all_cached, {"-o", name})),
                 FailsWith("is what is read, and would be replaced"));
     EXPECT_EQ(program_.read(name), before);
   }
@@ -403,8 +388,8 @@ TEST_F(Encode, RefusesInvalidLinesAndDuplicateIdsBeforeEncoding) {
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
 }
 
-/// A worker that is gone behind so many lines of requests: a driver's greeting, the model, the
-/// cache's beginning, and documents.
+/// A worker that ends after so many lines of requests: the driver's greeting, the model, the start
+/// of the cache, and documents.
 std::string worker_for(int lines) {
   return fmt::format("sed -u {}q | {}", lines, ATTNSCOPE_WORKER_PROGRAM);
 }
@@ -422,16 +407,11 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   EXPECT_THAT(encode("dual"),
               FailsWith("kept in int8, and float32 is asked for; finish it as it was "
                         "begun, begin anew with --restart, or name another file"));
-  const Outcome rest = encode("dual", {"--dtype", "int8"});
-  EXPECT_EQ(rest.exit_code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("of 2500 documents are already encoded"));
+  EXPECT_THAT(encode("dual", {"--dtype", "int8"}), Notes("of 2500 documents are already encoded"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
   EXPECT_EQ(program_.read("cache").size(), whole.size());
-  const Outcome again = encode("dual", {"--dtype", "int8"});
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("cache already contains these documents"));
-  expect_alike(scores("dual", {"--cache", "cache", "--queries", "queries.tsv"}),
-               direct("dual", 2500), 0.05);
+  EXPECT_THAT(encode("dual", {"--dtype", "int8"}), Notes("cache already contains these documents"));
+  expect_alike(scores("dual", all_cached), direct("dual", 2500), 0.05);
 }
 
 TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
@@ -441,8 +421,7 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
   EXPECT_THAT(encode("dual"), FailsWith("other ones than these (2500 of 'docs.tsv', now 2400 of "
                                         "'docs.tsv')"));
   encode_well("dual", {"--restart"});
-  EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv"}).err,
-              Not(HasSubstr("attnscope")));
+  EXPECT_THAT(score("dual", all_cached).err, Not(HasSubstr("attnscope")));
 }
 
 TEST_F(Encode, RefusesToReplaceExistingFiles) {
@@ -489,7 +468,7 @@ TEST_F(Encode, RefusesACacheOfAnotherTokenizer) {
   program_.write("dual/vocab.txt", letters);
   encode_well("dual");
   program_.write("dual/vocab.txt", other);
-  EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv"}),
+  EXPECT_THAT(score("dual", all_cached),
               Refuses("cache: its documents were cut into tokens by another tokenizer "
                       "than the checkpoint has now; encode them again"));
 }
@@ -521,13 +500,12 @@ TEST_F(Encode, RefusesACacheWithAChangedByte) {
     ASSERT_NE(ids, std::string::npos);
     bytes[ids - 2] ^= 1;
     program_.write("cache", bytes);
-    EXPECT_THAT(score(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"}),
+    EXPECT_THAT(score(checkpoint, all_cached),
                 Refuses("the cache is damaged: its checksum differs"))
         << checkpoint;
   }
 }
 
-/// What beside weights decides of the vectors of words.
 TEST_F(Encode, RefusesFinishedAndUnfinishedCachesWithOtherHeads) {
   write_documents(2500);
   EXPECT_EQ(encode("tkl", {"--worker", worker_for(5)}).exit_code, 2);
@@ -541,7 +519,7 @@ TEST_F(Encode, RefusesFinishedAndUnfinishedCachesWithOtherHeads) {
   TinyCheckpoint::tkl().write(program_.path("tkl"));
   encode_well("tkl");
   other.write(program_.path("tkl"));
-  EXPECT_THAT(score("tkl", {"--cache", "cache", "--queries", "queries.tsv"}),
+  EXPECT_THAT(score("tkl", all_cached),
               Refuses("cache: its documents were encoded as 'chunks of 40 words, 2 "
                       "heads', and the model encodes them as"));
 }
@@ -553,11 +531,10 @@ TEST_F(Encode, RefusesACacheWithAnotherTokenLimit) {
               HasSubstr("cache.part: its documents were cut to 200 tokens, and 5 are asked for; "
                         "finish it as it was begun"));
   encode_well("tkl", {"--restart", "--max-tokens", "5"});
-  std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
-  const Outcome noted = score("tkl", all);
-  EXPECT_EQ(noted.exit_code, 0);
-  EXPECT_THAT(noted.err, HasSubstr("note: the documents of cache were cut to 5 tokens when they "
-                                   "were encoded"));
+  std::vector<std::string> all = all_cached;
+  EXPECT_THAT(score("tkl", all),
+              Notes("note: the documents of cache were cut to 5 tokens when they "
+                    "were encoded"));
   all.insert(all.end(), {"--max-tokens", "5"});
   EXPECT_EQ(score("tkl", all).err, "");
   all.back() = "6";
@@ -620,7 +597,7 @@ TEST_F(Encode, ReportsACacheThatIsTruncatedWhileItIsRead) {
       ATTNSCOPE_WORKER_PROGRAM);
   write_documents(2500);
   encode_well("dual", {"--restart"});
-  EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--worker", cutting}),
+  EXPECT_THAT(score("dual", joined(all_cached, {"--worker", cutting})),
               FailsWith("cache: was cut short to 4096 bytes while it was read; encode "
                         "its documents again (0 scores before it are written)"));
 }

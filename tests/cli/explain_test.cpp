@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a score of a checkpoint's logits, and where everything that decides it was read.
+// Labels and activations that turn logits into scores, and --explain.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -39,10 +39,7 @@ class Explain : public ::testing::Test {
   [[nodiscard]] std::vector<double> scores(const std::vector<std::string>& more) const {
     const Outcome outcome = score(more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> values;
-    std::istringstream lines(outcome.out);
-    for (double value = 0; lines >> value;) values.push_back(value);
-    return values;
+    return scores_in(outcome.out);
   }
 
   Program program_;

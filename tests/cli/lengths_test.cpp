@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lengths` as a person runs it, on a small checkpoint; what it counts is what `answer` takes.
+// `lengths` on a small checkpoint.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models by the program: measured in a real worker, then listed, answered and set beside the
-// paper's.
+// Whole models measured in a real worker: tables, answers and published numbers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,9 +40,7 @@ class MeasuredModels : public ::testing::Test {
     program_ = nullptr;
   }
   static json rows(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"table", "last", "--format", "json"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome outcome = program_->run(arguments);
+    const Outcome outcome = program_->run(joined({"table", "last", "--format", "json"}, more));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return json::parse(outcome.out);
   }

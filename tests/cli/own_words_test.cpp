@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// describe and trash: names, tags, notes and the way to the trash and back, on the command line.
+// describe and trash: names, tags and notes of runs, and the trash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A database of its own with one run.
+/// A database with one run.
 class StoredRunCommands : public ::testing::Test {
  protected:
   StoredRunCommands() {
@@ -24,8 +24,7 @@ class StoredRunCommands : public ::testing::Test {
     EXPECT_EQ(in_database({"import", file}).exit_code, 0);
   }
   [[nodiscard]] Outcome in_database(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--db", "runs.db"});
-    return program_.run(arguments);
+    return program_.run(joined(std::move(arguments), {"--db", "runs.db"}));
   }
   [[nodiscard]] json runs(bool trash = false) const {
     std::vector<std::string> arguments{"list", "runs", "--json"};
@@ -33,10 +32,7 @@ class StoredRunCommands : public ::testing::Test {
     return json::parse(in_database(arguments).out);
   }
   void refused(const std::vector<std::string>& arguments, int code, const std::string& word) const {
-    const Outcome outcome = in_database(arguments);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(word));
+    expect_refusal(in_database(arguments), code, {word});
   }
 
   Program program_;
@@ -81,9 +77,7 @@ TEST_F(StoredRunCommands, MovesARunToTheTrashAndBack) {
   EXPECT_TRUE(runs().empty());
   EXPECT_EQ(runs(true).size(), 1U);
   refused({"table", "last"}, 3, "trash --restore");
-  const Outcome by_number = in_database({"table", "1"});
-  EXPECT_EQ(by_number.exit_code, 0);
-  EXPECT_THAT(by_number.err, HasSubstr("run 1 is in the trash"));
+  EXPECT_THAT(in_database({"table", "1"}), Notes("run 1 is in the trash"));
   refused({"trash", "1"}, 2, "is already in the trash");
   EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
   refused({"trash", "--restore", "1"}, 2, "is not in the trash");

@@ -4,6 +4,7 @@
 // Runs the built `attnscope` with arguments in a temporary folder and returns its outcome.
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -31,6 +32,19 @@ MATCHER_P(Refuses, words, "") {
          std::ranges::count(arg.err, '\n') == 1;
 }
 
+/// One line on stderr that starts with the program's name and contains all words, and nothing on
+/// stdout.
+void expect_refusal(const Outcome& outcome, int exit_code, const std::vector<std::string>& words);
+
+/// Exit code 0 and these words on stdout.
+MATCHER_P(Prints, words, "") {
+  return arg.exit_code == 0 && arg.out.find(words) != std::string::npos;
+}
+/// Exit code 0 and these words on stderr.
+MATCHER_P(Notes, words, "") {
+  return arg.exit_code == 0 && arg.err.find(words) != std::string::npos;
+}
+
 /// `first` and `more`.
 [[nodiscard]] inline std::vector<std::string> joined(std::vector<std::string> first,
                                                      const std::vector<std::string>& more) {
@@ -56,6 +70,19 @@ class Program {
 
  private:
   std::filesystem::path folder_;
+};
+
+/// The last column of each line.
+[[nodiscard]] std::vector<double> scores_in(const std::string& text);
+
+/// The vocabulary of small checkpoints: special tokens and the letters a to p.
+inline constexpr const char* letters =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
+
+/// A test that runs the program.
+class ProgramTest : public ::testing::Test {
+ protected:
+  Program program;
 };
 
 }  // namespace attnscope::testing

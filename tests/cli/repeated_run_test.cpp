@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run --again and show, driven as a person drives them, with a measuring process that needs no
-// LibTorch.
+// run --again and show, with a measuring process that needs no LibTorch.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -82,9 +81,7 @@ TEST_F(RepeatedRun, RepeatsStoredPatternsWithoutTheirFiles) {
   const Outcome first = run({"run", "own.json", "--quiet"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   std::filesystem::remove(program_.path("mine.json"));
-  const Outcome again = run({"run", "--again", "last"});
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("of 1 shared cells"));
+  EXPECT_THAT(run({"run", "--again", "last"}), Prints("of 1 shared cells"));
 }
 
 TEST_F(RepeatedRun, OnlyMeasuresAPartAndReportsMissingCells) {
@@ -95,9 +92,8 @@ TEST_F(RepeatedRun, OnlyMeasuresAPartAndReportsMissingCells) {
 
 TEST_F(RepeatedRun, RepeatsARunOfAFileInTheDatabase) {
   ASSERT_EQ(run({"export", "last", "-o", "first.attn"}).exit_code, 0);
-  const Outcome again = run({"run", "--again", "first.attn:last", "--db", "other.db"});
-  ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("of 4 shared cells"));
+  EXPECT_THAT(run({"run", "--again", "first.attn:last", "--db", "other.db"}),
+              Prints("of 4 shared cells"));
   EXPECT_EQ(json::parse(run({"list", "runs", "--json", "--db", "other.db"}).out).size(), 1U);
 }
 
@@ -124,10 +120,7 @@ TEST_F(RepeatedRun, RefusesWrongUseWithoutMeasuring) {
         {{"run", "--resume", "1", "--again", "1"}, "leave out", 2},
         {{"run", "--again", "77"}, "77", 3},
         {{"run", "--again", "1", "--only", "sequence_tokens=65"}, "sequence_tokens: 64, 128", 2}}) {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(word));
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    expect_refusal(run(arguments), code, {word});
   }
   EXPECT_EQ(runs(), 1U);
 }

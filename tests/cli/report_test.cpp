@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report: a page of stored runs, whole or not at all; wrong use in one sentence.
+// report and export: complete files, never partly written or replaced by accident.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,23 +18,18 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// A database of its own with one run.
+/// A database with one run.
 class ReportCommand : public ::testing::Test {
  protected:
   const std::string file_ = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
 
   ReportCommand() { EXPECT_EQ(program_.run({"import", file_, "--db", "runs.db"}).exit_code, 0); }
-  [[nodiscard]] Outcome report(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), "report");
-    arguments.insert(arguments.end(), {"--db", "runs.db"});
-    return program_.run(arguments);
+  [[nodiscard]] Outcome report(const std::vector<std::string>& arguments) const {
+    return program_.run(joined(joined({"report"}, arguments), {"--db", "runs.db"}));
   }
   void refused(const std::vector<std::string>& arguments, int code,
                const std::string& words) const {
-    const Outcome outcome = report(arguments);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(words));
+    expect_refusal(report(arguments), code, {words});
     EXPECT_FALSE(std::filesystem::exists(program_.path("r.html")));
   }
 
@@ -61,7 +56,7 @@ TEST_F(ReportCommand, WritesAPage) {
 }
 
 TEST_F(ReportCommand, ReplacesOnlyExportsAndOnlyWithForce) {
-  const auto exported = [&](std::vector<std::string> more) {
+  const auto exported = [&](const std::vector<std::string>& more) {
     return program_.run(joined({"export", "last", "--db", "runs.db", "-o"}, more));
   };
   ASSERT_EQ(exported({"run.attn"}).exit_code, 0);
@@ -84,10 +79,9 @@ TEST_F(ReportCommand, ReplacesOnlyExportsAndOnlyWithForce) {
 }
 
 TEST_F(ReportCommand, AcceptsDisplayedNamesAndRepeatedOnly) {
-  const auto table = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "table");
-    arguments.insert(arguments.end(), {"--db", "runs.db", "--format", "json"});
-    return program_.run(arguments);
+  const auto table = [&](const std::vector<std::string>& arguments) {
+    return program_.run(
+        joined(joined({"table"}, arguments), {"--db", "runs.db", "--format", "json"}));
   };
   const auto rows = nlohmann::json::parse(table({"last"}).out);
   const std::string id = rows.at(0).at("contender"), name = rows.at(0).at("name");

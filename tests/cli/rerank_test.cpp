@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `rerank` as a person runs it, on a small checkpoint with drawn weights.
+// `rerank` on a small checkpoint with random weights.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -40,8 +40,7 @@ class Rerank : public ::testing::Test {
  protected:
   Rerank() {
     tests::TinyCheckpoint::bert().write(program_.path(""));
-    program_.write("vocab.txt",
-                   "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n");
+    program_.write("vocab.txt", letters);
     program_.write("queries.tsv", "q1\ta b c\nq2\td e\nq3\tf\n");
     std::string collection, run;
     for (int i = documents - 1; i >= 0; --i)
@@ -68,7 +67,7 @@ class Rerank : public ::testing::Test {
       scores[query + " " + document] = std::stod(score);
     return scores;
   }
-  /// What `score` says of these documents beside the query.
+  /// The scores of `score` for these documents with the query.
   [[nodiscard]] std::vector<double> scored(const std::string& query,
                                            const std::vector<std::string>& texts) const {
     std::string pairs;
@@ -76,9 +75,7 @@ class Rerank : public ::testing::Test {
     program_.write("pairs.tsv", pairs);
     const Outcome outcome = program_.run({"score", "--checkpoint", ".", "--pairs", "pairs.tsv"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> scores;
-    std::istringstream lines(outcome.out);
-    for (double score = 0; lines >> score;) scores.push_back(score);
+    std::vector<double> scores = scores_in(outcome.out);
     EXPECT_EQ(scores.size(), texts.size());
     scores.resize(texts.size());
     return scores;
@@ -116,16 +113,13 @@ TEST_F(Rerank, WritesTheRunToStandardOutput) {
 }
 
 TEST_F(Rerank, CountsTruncatedQueries) {
-  const Outcome outcome = rerank({"--max-query-tokens", "3"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 queries was cut to 3 tokens"));
+  EXPECT_THAT(rerank({"--max-query-tokens", "3"}), Notes("1 of 2 queries was cut to 3 tokens"));
 }
 
 TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
-  const Outcome outcome = rerank({"--tag", "mine"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("4 of 24 documents were cut; a pair has at most 64 tokens; "
-                                     "--max-p also scores the ends of documents"));
+  EXPECT_THAT(rerank({"--tag", "mine"}),
+              Notes("4 of 24 documents were cut; a pair has at most 64 tokens; "
+                    "--max-p also scores the ends of documents"));
   const auto scores = written();
   ASSERT_EQ(scores.size(), 2U * documents);
   std::vector<std::string> texts;
@@ -167,9 +161,8 @@ TEST_F(Rerank, MaxPIsTheMaximumOfAllPassages) {
 }
 
 TEST_F(Rerank, AsPublishedDropsTheEndOfTheLongestCandidate) {
-  const Outcome outcome = rerank({"--max-p", "--as-published", "--max-tokens", "40"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("--max-p without --as-published"));
+  EXPECT_THAT(rerank({"--max-p", "--as-published", "--max-tokens", "40"}),
+              Notes("--max-p without --as-published"));
   // Lengths with [SEP]: 35 for a document, stride 17, starts below 68 - 35: 0 and 17.
   const auto expected = scored("a b c", {part(11, 0, 34), part(11, 17, 51)});
   EXPECT_NEAR(written().at("q1 d11"), std::max(expected[0], expected[1]), 1e-5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `score` as a person runs it, on a small checkpoint with drawn weights.
+// `score`, `profile` and `latency` on a small checkpoint with random weights.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -34,15 +34,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using tests::TinyCheckpoint;
 
-const char* const vocabulary =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
-
 /// A folder with a checkpoint, and pairs of six queries in no order.
 class Score : public ::testing::Test {
  protected:
   Score() {
     TinyCheckpoint::bert().write(program_.path(""));
-    program_.write("vocab.txt", vocabulary);
+    program_.write("vocab.txt", letters);
     std::string tsv;
     for (int i = 0; i < 60; ++i) {
       const char query = static_cast<char>('a' + i * 7 % 6);
@@ -55,7 +52,6 @@ class Score : public ::testing::Test {
     program_.write("pairs.tsv", tsv);
   }
 
-  /// With these arguments behind those that are always there.
   [[nodiscard]] Outcome score(const std::vector<std::string>& more,
                               const std::string& pairs = "pairs.tsv") const {
     return program_.run(joined({"score", "--checkpoint", ".", "--pairs", pairs}, more));
@@ -63,12 +59,7 @@ class Score : public ::testing::Test {
   [[nodiscard]] std::vector<double> scores(const std::vector<std::string>& more) const {
     const Outcome outcome = score(more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> values;
-    std::istringstream lines(outcome.out);
-    for (std::string line; std::getline(lines, line);) {
-      values.push_back(std::stod(line.substr(line.rfind('\t') + 1)));
-    }
-    return values;
+    return scores_in(outcome.out);
   }
 
   Program program_;
@@ -154,10 +145,8 @@ TEST_F(Score, RefusesUnsupportedPrecisions) {
 }
 
 TEST_F(Score, CountsTruncatedDocuments) {
-  const Outcome outcome = score({"--max-tokens", "8"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err,
-              HasSubstr("note: 45 of 60 documents were cut; a pair has at most 8 tokens"));
+  EXPECT_THAT(score({"--max-tokens", "8"}),
+              Notes("note: 45 of 60 documents were cut; a pair has at most 8 tokens"));
   EXPECT_EQ(score({}).err, "") << "nothing is cut";
 }
 
@@ -183,9 +172,7 @@ TEST_F(Score, RefusesToExtendMissingPositions) {
 
 TEST_F(Score, ReadsAndWritesJsonLines) {
   program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
-  const Outcome outcome = score({"--format", "jsonl"}, "pairs.jsonl");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("{\"docno\":\"x\",\"score\":"));
+  EXPECT_THAT(score({"--format", "jsonl"}, "pairs.jsonl"), Prints("{\"docno\":\"x\",\"score\":"));
 }
 
 TEST_F(Score, RefusesEmptyInput) {
@@ -194,9 +181,7 @@ TEST_F(Score, RefusesEmptyInput) {
 
 TEST_F(Score, NotesAMissingLastLineEnd) {
   program_.write("pairs.tsv", "a\tb\nc\td");
-  const Outcome outcome = score({});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("pairs.tsv: its last line has no line end"));
+  EXPECT_THAT(score({}), Notes("pairs.tsv: its last line has no line end"));
 }
 
 TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
@@ -209,9 +194,8 @@ TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
 
 TEST_F(Score, CountsTruncatedQueries) {
   program_.write("pairs.tsv", "a\tb\na a a a a a\tb\n");
-  const Outcome outcome = score({"--max-tokens", "8"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 queries was cut; a pair has at most 8 tokens"));
+  EXPECT_THAT(score({"--max-tokens", "8"}),
+              Notes("1 of 2 queries was cut; a pair has at most 8 tokens"));
   EXPECT_THAT(score({"--max-tokens", "3"}),
               FailsWith("line 1: a limit of 3 tokens leaves no room for a pair"));
 }
@@ -380,9 +364,7 @@ TEST_F(Score, ReportsWhyAnImplementationRefusesThePattern) {
 TEST_F(Score, ProfileReportsTheTimeOfEachPart) {
   const std::vector<std::string> requested{"profile",   "--checkpoint", ".", "--pairs",
                                            "pairs.tsv", "--rounds",     "2"};
-  std::vector<std::string> as_json = requested;
-  as_json.insert(as_json.end(), {"--format", "json"});
-  const Outcome numbers = program_.run(as_json);
+  const Outcome numbers = program_.run(joined(requested, {"--format", "json"}));
   ASSERT_EQ(numbers.exit_code, 0) << numbers.err;
   const auto rows = nlohmann::json::parse(numbers.out);
   double sum = 0;
@@ -397,18 +379,14 @@ TEST_F(Score, ProfileReportsTheTimeOfEachPart) {
   EXPECT_THAT(program_.run(requested).out,
               AllOf(HasSubstr("60 pairs, "), HasSubstr("Medians of 2 passes")));
 
-  const auto refused = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = requested;
-    all.insert(all.end(), more.begin(), more.end());
-    const Outcome outcome = program_.run(all);
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    return outcome.err;
-  };
-  EXPECT_THAT(refused({"--device", "cuda"}), HasSubstr("profile measures on the CPU"));
+  EXPECT_THAT(program_.run(joined(requested, {"--device", "cuda"})),
+              FailsWith("profile measures on the CPU"));
 #ifndef ATTNSCOPE_HAS_GUI
-  EXPECT_THAT(refused({"-o", "parts.pdf"}), HasSubstr("has no Qt and cannot draw"));
+  EXPECT_THAT(program_.run(joined(requested, {"-o", "parts.pdf"})),
+              FailsWith("has no Qt and cannot draw"));
 #endif
-  EXPECT_THAT(refused({"--max-pairs", "0"}), HasSubstr("must be a number above 0"));
+  EXPECT_THAT(program_.run(joined(requested, {"--max-pairs", "0"})),
+              FailsWith("must be a number above 0"));
   program_.write("none.tsv", "");
   EXPECT_THAT(program_.run({"profile", "--checkpoint", ".", "--pairs", "none.tsv"}).err,
               HasSubstr("none.tsv: has no pairs"));
@@ -443,18 +421,14 @@ TEST_F(Score, LatencyAndProfileWaitForOtherMeasurements) {
   ASSERT_TRUE(other) << other.error().message;
   ASSERT_TRUE(other->has_come().value());
   const std::string disturbed = "another measurement ran at the same time: run 'other' (process 7 ";
-  const Outcome latency =
-      program_.run({"latency", "--checkpoint", ".", "--pairs", "pairs.tsv", "--top-k", "2",
-                    "--within", "1e9", "--queries", "2", "--now"});
-  EXPECT_EQ(latency.exit_code, 0) << latency.err;
-  EXPECT_THAT(latency.out, HasSubstr(disturbed));
+  EXPECT_THAT(program_.run({"latency", "--checkpoint", ".", "--pairs", "pairs.tsv", "--top-k", "2",
+                            "--within", "1e9", "--queries", "2", "--now"}),
+              Prints(disturbed));
   const std::vector<std::string> profile{
       "profile", "--checkpoint", ".", "--pairs", "pairs.tsv", "--rounds", "1", "--threads", "1"};
   std::vector<std::string> at_once = profile;
   at_once.emplace_back("--now");
-  const Outcome profiled = program_.run(at_once);
-  EXPECT_EQ(profiled.exit_code, 0) << profiled.err;
-  EXPECT_THAT(profiled.err, HasSubstr(disturbed));
+  EXPECT_THAT(program_.run(at_once), Notes(disturbed));
   EXPECT_EQ(score({}).exit_code, 0);
 
   std::jthread ends_the_other(
@@ -520,7 +494,7 @@ TEST_F(Score, SetEncodersScoreAllDocumentsOfAQueryTogether) {
   std::filesystem::copy(
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/set-encoder",
       program_.path("set"), std::filesystem::copy_options::recursive);
-  program_.write("set/vocab.txt", vocabulary);
+  program_.write("set/vocab.txt", letters);
   const std::string first = "a\tb c\na\td\na\te f g\n", second = "b\tb c\nb\td\n";
   program_.write("both.tsv", first + second);
   program_.write("second.tsv", second);

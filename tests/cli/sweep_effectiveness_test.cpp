@@ -63,11 +63,11 @@ TEST_F(SweepEffectiveness, AnswersWithoutTheOriginalFiles) {
     std::filesystem::remove(program_.path(file));
   const auto check = [&] {
     const json answer = answered();
-    for (const json& one : answer.at("contenders")) {
-      const json& measured = one.at("measured");
+    for (const json& contender : answer.at("contenders")) {
+      const json& measured = contender.at("measured");
       EXPECT_EQ(measured.at("queries"), 20);
       EXPECT_EQ(measured.at("margin"), 0.1);
-      if (one.at("contender") == "full/dense") {
+      if (contender.at("contender") == "full/dense") {
         EXPECT_EQ(measured.at("mean"), 1);
       } else {
         EXPECT_NEAR(measured.at("mean").get<double>(), (19 + 0.63093) / 20, 1e-4);

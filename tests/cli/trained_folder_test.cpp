@@ -1,5 +1,5 @@
-// The folder that `train` leaves is the model it trained: a step that changes no weight leaves a
-// folder with the scores of the checkpoint it began with.
+// The folder that `train` writes is the trained model: after a step that changes no weight, it has
+// the scores of the checkpoint that the training started from.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -49,11 +49,6 @@ class TrainedFolder : public ::testing::Test {
     program_.write("pairs.jsonl", pairs);
   }
 
-  [[nodiscard]] static std::vector<std::string> joined(std::vector<std::string> first,
-                                                       const std::vector<std::string>& more) {
-    first.insert(first.end(), more.begin(), more.end());
-    return first;
-  }
   /// One step that is too short to change a float.
   [[nodiscard]] Outcome train(const std::string& checkpoint,
                               const std::vector<std::string>& more = {}) const {
@@ -69,11 +64,7 @@ class TrainedFolder : public ::testing::Test {
                              "--format", "tsv", "--threads", "1"},
                             more));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> all;
-    std::istringstream lines(outcome.out);
-    for (std::string line; std::getline(lines, line);)
-      all.push_back(std::strtod(line.substr(line.rfind('\t') + 1).c_str(), nullptr));
-    return all;
+    return scores_in(outcome.out);
   }
   void expect_the_same(const std::vector<double>& was, const std::vector<double>& is) const {
     ASSERT_EQ(was.size(), 4U);
@@ -138,7 +129,7 @@ const Start starts[] = {{"bert-added-tokens"},
 
 INSTANTIATE_TEST_SUITE_P(Folders, TrainedFrom, ::testing::ValuesIn(starts), [](const auto& start) {
   std::string name = start.param.folder;
-  for (const std::string& one : start.param.arguments) name += one;
+  for (const std::string& argument : start.param.arguments) name += argument;
   std::ranges::replace_if(
       name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
@@ -151,7 +142,7 @@ TEST_F(TrainedFolder, StoresSettingsForOtherLibraries) {
   EXPECT_EQ(json_of("out/sentence_bert_config.json").at("max_seq_length"), 30);
   EXPECT_EQ(json_of("out/modules.json").at(0).at("path"), "");
   EXPECT_EQ(json_of("out/tokenizer_config.json").at("model_max_length"), 30);
-  // What another checkpoint has beside its weights does not stay there.
+  // Files of an earlier checkpoint are removed.
   ASSERT_EQ(
       train((root() / "bert-vocabulary").string(), {"--restart", "--max-tokens", "40"}).exit_code,
       0);
@@ -192,7 +183,7 @@ TEST_F(TrainedFolder, FlattensACrossEncoderWithModules) {
 
 TEST_F(TrainedFolder, RefusesAFolderThatDiffersFromTheTrainedModel) {
   fs::copy(root() / "bert-vocabulary", program_.path("start"));
-  // Files beside the weights become others as soon as these are to be written.
+  // The worker changes files of the folder when the weights are written.
   for (const auto& [change, complaint] : std::vector<std::pair<std::string, std::string>>{
            {"'s/^the$/ferry/;t;s/^ferry$/the/' out/vocab.txt",
             "have other tokens than in the training"},
