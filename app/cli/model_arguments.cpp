@@ -11,7 +11,7 @@
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/worker_requests.h"
-#include "base/read_files.h"
+#include "base/written_file.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/pattern/axes.h"
 

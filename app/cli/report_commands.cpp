@@ -384,7 +384,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   if (!filter) return session.fail(filter.error());
   const auto open = open_runs(session, arguments);
   if (!open) return;
-  if (Status allowed = may_be_written(arguments.file, {}, Streams::taken); !allowed)
+  if (Status allowed = may_be_written(arguments.file, {}, Streams::allowed); !allowed)
     return session.fail(allowed.error());
   if (std::error_code unknown; !arguments.force && !is_stream(arguments.file) &&
                                std::filesystem::exists(arguments.file, unknown)) {
@@ -409,7 +409,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   const auto histories = report::make_histories(tables);
   if (!histories) return session.fail(histories.error());
   if (Status written =
-          write_file(arguments.file, report::write_report(runs, *histories), Streams::taken);
+          write_file(arguments.file, report::write_report(runs, *histories), Streams::allowed);
       !written) {
     return session.fail(written.error());
   }

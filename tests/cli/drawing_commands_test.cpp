@@ -115,7 +115,7 @@ TEST_F(Plot, NeverReplacesItsDatabase) {
   for (std::vector<std::string> arguments :
        {std::vector<std::string>{"plot", "last", "--db", "runs.svg", "-o", "runs.svg"},
         {"plot", "last", "--db", "runs.csv", "-o", "runs.pdf", "--csv"}}) {
-    EXPECT_THAT(program.run(arguments), FailsWith("is what is read"));
+    EXPECT_THAT(program.run(arguments), FailsWith("is an input of this command"));
   }
   EXPECT_EQ(program.read("runs.svg"), before);
 }
@@ -303,7 +303,7 @@ TEST_F(Mask, NeverReplacesItsPattern) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"mask", "mine.json", "-o", "./mine.svg"},
         {"mask", "mine.json", "-o", "mine.pdf", "--csv"}}) {
-    EXPECT_THAT(program.run(arguments), FailsWith("is what is read"));
+    EXPECT_THAT(program.run(arguments), FailsWith("is an input of this command"));
   }
   EXPECT_EQ(program.read("mine.json"), pattern);
   EXPECT_TRUE(std::filesystem::equivalent(program.path("mine.json"), program.path("mine.svg")));

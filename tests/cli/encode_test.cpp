@@ -145,11 +145,11 @@ TEST_F(Encode, EncodesABeirCorpusAndScoresItsJudgedQueries) {
   EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
   for (const std::string out : {"set/queries.jsonl", "set/qrels/test.tsv", "beir"}) {
     EXPECT_THAT(scored({"--cache", "beir", "--beir", "set", "-o", out}).err,
-                HasSubstr(out + ": is what is read"));
+                HasSubstr(out + ": is an input of this command"));
   }
   EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
   EXPECT_THAT(encoded({"--beir", "set", "--restart"}, "set/corpus.jsonl").err,
-              HasSubstr("set/corpus.jsonl: is what is read"));
+              HasSubstr("set/corpus.jsonl: is an input of this command"));
   EXPECT_THAT(scored({"--beir", "set"}).err, HasSubstr("--beir has no pairs; add --cache"));
   EXPECT_THAT(encoded({}, "none").err, HasSubstr("--documents or --beir is required"));
 }
@@ -357,7 +357,7 @@ TEST_F(Encode, RefusesContradictoryOptions) {
   EXPECT_THAT(encode("dual", {"--dtype", "bfloat16"}).err, HasSubstr("not in bfloat16"));
   const Outcome input = program_.run(
       {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "./docs.tsv"});
-  EXPECT_THAT(input.err, HasSubstr("is what is read"));
+  EXPECT_THAT(input.err, HasSubstr("is an input of this command"));
   EXPECT_THAT(program_.run({"encode", "--checkpoint", "dual", "--documents", "-", "-o", "cache"}),
               FailsWith("documents are read twice"));
 }
@@ -368,11 +368,12 @@ TEST_F(Encode, NeverReplacesFilesOfTheCheckpoint) {
   for (const char* name :
        {"dual/model.safetensors", "dual/config.json", "dual/vocab.txt", "linked"}) {
     const std::string before = program_.read(name);
-    EXPECT_THAT(program_.run({"encode", "--checkpoint", "dual", "--documents", "docs.tsv",
-                              "--restart", "-o", name}),
-                FailsWith(fmt::format("{}: is what is read, and would be replaced", name)));
+    EXPECT_THAT(
+        program_.run(
+            {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "--restart", "-o", name}),
+        FailsWith(fmt::format("{}: is an input of this command and would be overwritten", name)));
     EXPECT_THAT(score("dual", joined(all_cached, {"-o", name})),
-                FailsWith("is what is read, and would be replaced"));
+                FailsWith("is an input of this command and would be overwritten"));
     EXPECT_EQ(program_.read(name), before);
   }
 }

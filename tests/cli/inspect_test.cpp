@@ -58,7 +58,7 @@ TEST_F(Inspect, NeverReplacesInputFiles) {
     const std::string before = program_.read(out);
     EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document-file",
                               "text.safetensors", "-o", out}),
-                FailsWith(out + ": is what is read"));
+                FailsWith(out + ": is an input of this command"));
     EXPECT_EQ(program_.read(out), before);
   }
 }

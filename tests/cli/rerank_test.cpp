@@ -194,7 +194,8 @@ TEST_F(Rerank, RefusesMissingTextsBeforeScoring) {
   refused("documents.tsv", "d0\ta\nd1\tb\n",
           "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are not)");
   refused("queries.tsv", "q2\ta\n", "its query 'q1' is not in queries.tsv (1 of 2 are not)");
-  refused("documents.tsv", "d0\ta\nd0\tb\n", "documents.tsv, line 2: the id 'd0' stands in line 1");
+  refused("documents.tsv", "d0\ta\nd0\tb\n",
+          "documents.tsv, line 2: the id 'd0' is already used in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
   refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
 }
@@ -331,7 +332,7 @@ TEST_F(Rerank, NeverReplacesInputFiles) {
     EXPECT_THAT(program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries",
                               "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
                               "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out}),
-                FailsWith(out + ": is what is read"))
+                FailsWith(out + ": is an input of this command"))
         << out;
     EXPECT_EQ(program_.read(out), before);
   }

@@ -260,7 +260,7 @@ TEST_F(Score, ReportsAFullDisk) {
 
 TEST_F(Score, NeverReplacesThePairs) {
   const std::string pairs = program_.read("pairs.tsv");
-  EXPECT_THAT(score({"-o", "./pairs.tsv"}), FailsWith("is what is read"));
+  EXPECT_THAT(score({"-o", "./pairs.tsv"}), FailsWith("is an input of this command"));
   EXPECT_EQ(program_.read("pairs.tsv"), pairs);
 }
 
@@ -283,7 +283,9 @@ TEST_F(Score, NeverReplacesInputFilesByAnyName) {
     const std::string before = program_.read(out);
     const Outcome outcome = score({"--precision", "int8", option, value, "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << option << " " << out;
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read, and would be replaced")) << option;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(out + ": is an input of this command and would be overwritten"))
+        << option;
     EXPECT_EQ(program_.read(out), before) << option << " " << out;
   }
   const auto redirected = [&](const std::string& arguments) {
@@ -296,7 +298,7 @@ TEST_F(Score, NeverReplacesInputFilesByAnyName) {
     return program_.read("stderr");
   };
   EXPECT_THAT(redirected("--pairs - -o pairs.tsv <pairs.tsv"),
-              HasSubstr("pairs.tsv: is what is read"));
+              HasSubstr("pairs.tsv: is an input of this command"));
   EXPECT_THAT(redirected("--pairs pairs.tsv >>pairs.tsv"), HasSubstr("standard output writes"));
 }
 
@@ -343,7 +345,7 @@ TEST_F(Score, RefusesWeightsThatAreNotFinite) {
                      8, value);
     EXPECT_THAT(score({}),
                 Refuses("the tensor 'embeddings.word_embeddings.weight' of the checkpoint has "
-                        "values that are infinite or no numbers; its weights are damaged"));
+                        "values that are infinite or NaN; the weights are damaged"));
   }
 }
 

@@ -349,7 +349,7 @@ TEST_F(Train, NeverReplacesInputFilesInTheFolder) {
     const auto all = joined(
         {"train", "--checkpoint", "start", "--ranknet", "--steps", "1", "-o", "out"}, arguments);
     for (const auto& how : {all, joined(all, {"--restart"})}) {
-      EXPECT_THAT(program_.run(how), FailsWith(file + ": is what is read")) << file;
+      EXPECT_THAT(program_.run(how), FailsWith(file + ": is an input of this command")) << file;
       EXPECT_EQ(program_.read(file), before) << file;
     }
   };

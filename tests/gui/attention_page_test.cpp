@@ -489,7 +489,7 @@ class AttentionPageTest : public QObject {
     dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
     dialog->write();
     dialog->findChild<QPushButton*>(QStringLiteral("replace_files"))->click();
-    QTRY_VERIFY2(dialog->message().contains(QStringLiteral("is what is read")),
+    QTRY_VERIFY2(dialog->message().contains(QStringLiteral("is an input of this command")),
                  qPrintable(dialog->message()));
     delete dialog;
   }
