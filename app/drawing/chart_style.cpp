@@ -1,14 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/drawing/contender_style.h"
+#include "app/drawing/chart_style.h"
 
+#include <QFontDatabase>
+#include <QFontMetricsF>
 #include <QPolygonF>
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
 
+// Outside any namespace, as Qt's macro requires; without it, the resources of a static library are
+// not found.
+static void register_font_resource() {
+  Q_INIT_RESOURCE(fonts);
+}
+
 namespace attnscope::charts {
+
+ChartTheme theme_of(const QPalette& palette) {
+  return palette.color(QPalette::Window).lightness() <
+                 palette.color(QPalette::WindowText).lightness()
+             ? ChartTheme::dark
+             : ChartTheme::light;
+}
+
+const ThemeColors& colors_of(ChartTheme theme) {
+  static const ThemeColors light{.background = QColor(0xff, 0xff, 0xff),
+                                 .text = QColor(0x1c, 0x1c, 0x1c),
+                                 .faint_text = QColor(0x66, 0x66, 0x66),
+                                 .axis = QColor(0x55, 0x55, 0x55),
+                                 .grid = QColor(0xdd, 0xdd, 0xdd),
+                                 .minor_grid = QColor(0xf0, 0xf0, 0xf0),
+                                 .rail = QColor(0xf6, 0xf3, 0xee),
+                                 .selected = QColor(0x00, 0x5f, 0xcc)};
+  static const ThemeColors dark{.background = QColor(0x1e, 0x1f, 0x22),
+                                .text = QColor(0xe8, 0xe8, 0xe8),
+                                .faint_text = QColor(0xa0, 0xa0, 0xa0),
+                                .axis = QColor(0xa8, 0xa8, 0xa8),
+                                .grid = QColor(0x3c, 0x3e, 0x43),
+                                .minor_grid = QColor(0x2a, 0x2c, 0x30),
+                                .rail = QColor(0x2c, 0x2a, 0x27),
+                                .selected = QColor(0x6c, 0xb2, 0xff)};
+  return theme == ChartTheme::light ? light : dark;
+}
+
 namespace {
 
 struct Slot {
@@ -59,16 +96,16 @@ constexpr std::array<std::pair<std::string_view, int>, 11> known{{
 
 // Keys that never share a chart with contenders: a re-ranker's stages, which are parts of one bar,
 // the best regions of documents, and token groups, in hues near those of the margins of maps.
-constexpr std::array<std::pair<std::string_view, int>, 10> apart{{{"cls", 0},
-                                                                  {"query", 4},
-                                                                  {"document", 3},
-                                                                  {"sentence", 8},
-                                                                  {"offline", 4},
-                                                                  {"load", 8},
-                                                                  {"online", 7},
-                                                                  {"region 1", 3},
-                                                                  {"region 2", 5},
-                                                                  {"region 3", 7}}};
+constexpr std::array<std::pair<std::string_view, int>, 10> separate_keys{{{"cls", 0},
+                                                                          {"query", 4},
+                                                                          {"document", 3},
+                                                                          {"sentence", 8},
+                                                                          {"offline", 4},
+                                                                          {"load", 8},
+                                                                          {"online", 7},
+                                                                          {"region 1", 3},
+                                                                          {"region 2", 5},
+                                                                          {"region 3", 7}}};
 
 int known_slot(std::string_view id) {
   const auto it = std::ranges::find(known, id, &std::pair<std::string_view, int>::first);
@@ -165,8 +202,8 @@ ContenderStyles::ContenderStyles(std::span<const std::string> ids) {
 }
 
 ContenderStyle ContenderStyles::style(std::string_view id) {
-  for (const auto& [one, slot] : apart) {
-    if (id == one) return style_of_slot(slot);
+  for (const auto& [key, slot] : separate_keys) {
+    if (id == key) return style_of_slot(slot);
   }
   auto it = slots_.find(id);
   if (it == slots_.end()) {
@@ -203,6 +240,93 @@ void ContenderStyles::bind(const std::string& id) {
                       return entry.second == wanted;
                     });
   slots_.emplace(id, free ? wanted : free_slot());
+}
+
+namespace {
+
+QString load(const QString& path) {
+  const int id = QFontDatabase::addApplicationFont(path);
+  const QStringList families = QFontDatabase::applicationFontFamilies(id);
+  assert(!families.isEmpty());
+  return families.isEmpty() ? QString() : families.first();
+}
+
+/// Length of the longest prefix of `word` that fits; at least 1.
+qsizetype letters_that_fit(const QFontMetricsF& metrics, const QString& word, double width) {
+  qsizetype count = 1;
+  while (count < word.size() && metrics.horizontalAdvance(word.left(count + 1)) <= width) ++count;
+  return count;
+}
+
+}  // namespace
+
+const QString& figure_font_family() {
+  static const QString family = [] {
+    register_font_resource();
+    load(QStringLiteral(":/fonts/OpenSans-Semibold.ttf"));
+    return load(QStringLiteral(":/fonts/OpenSans-Regular.ttf"));
+  }();
+  return family;
+}
+
+QFont figure_font(double pixel_size, bool bold) {
+  QFont font(figure_font_family());
+  font.setPixelSize(std::max(1, static_cast<int>(std::lround(pixel_size))));
+  font.setWeight(bold ? QFont::DemiBold : QFont::Normal);
+  font.setHintingPreference(QFont::PreferNoHinting);
+  font.setStyleStrategy(QFont::StyleStrategy(QFont::PreferAntialias | QFont::PreferOutline));
+  return font;
+}
+
+QString with_minus(QString text) {
+  for (qsizetype at = 0; at + 1 < text.size(); ++at) {
+    if (text[at] != QLatin1Char('-') || !text[at + 1].isDigit()) continue;
+    const QChar before = at == 0 ? QChar(u' ') : text[at - 1];
+    if (before.isSpace() || QStringLiteral("(/[").contains(before)) text[at] = QChar(u'−');
+  }
+  return text;
+}
+
+QStringList lines_of(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  QStringList lines;
+  for (const QString& paragraph : with_minus(text).split(QLatin1Char('\n'))) {
+    QString line;
+    for (QString word : paragraph.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+      const QString longer = line.isEmpty() ? word : line + QLatin1Char(' ') + word;
+      if (metrics.horizontalAdvance(longer) <= width) {
+        line = longer;
+        continue;
+      }
+      if (!line.isEmpty()) lines.append(line);
+      while (metrics.horizontalAdvance(word) > width && word.size() > 1) {
+        const qsizetype count = letters_that_fit(metrics, word, width);
+        lines.append(word.left(count));
+        word.remove(0, count);
+      }
+      line = word;
+    }
+    lines.append(line);
+  }
+  return lines;
+}
+
+QSizeF size_of_lines(const QFont& font, const QString& text, double width) {
+  const QFontMetricsF metrics(font);
+  const QStringList lines = lines_of(font, text, width);
+  double widest = 0;
+  for (const QString& line : lines) widest = std::max(widest, metrics.horizontalAdvance(line));
+  return {widest, metrics.lineSpacing() * static_cast<double>(lines.size())};
+}
+
+void draw_lines(QPainter& painter, const QFont& font, const QRectF& rect, const QString& text) {
+  const QFontMetricsF metrics(font);
+  painter.setFont(font);
+  double base = rect.top() + metrics.ascent();
+  for (const QString& line : lines_of(font, text, rect.width())) {
+    painter.drawText(QPointF(rect.left(), base), line);
+    base += metrics.lineSpacing();
+  }
 }
 
 }  // namespace attnscope::charts

@@ -1,16 +1,28 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
+// How charts, masks and maps look: the colours of a light and a dark window (exports are light),
+// the style of each contender, and the compiled-in font.
+//
 // One style (colour, dash, marker) per contender of a run, the same in every chart and export. In
 // ten slots, no two share a colour or a marker, so that a figure is readable in grey and for
 // colour-blind readers. Beyond ten, colours and markers are recombined and remain distinct.
 //
 //   ContenderStyles styles(ids_of_all_contenders_of_the_run);
 //   draw_sample(painter, styles.style("sparse/segment/4"), ChartTheme::light, left, em, Qt::white);
+//
+// Open Sans is compiled in: without it, a machine without fonts would draw boxes and embed no font
+// in a PDF. Text is broken only at spaces: Qt would also break words such as "head-major" and
+// "sdpa-mask" at their hyphens. Only a word wider than the page is broken.
 
 #include <QColor>
+#include <QFont>
+#include <QFontInfo>
 #include <QPainter>
+#include <QPalette>
 #include <QPen>
+#include <QString>
+#include <QStringList>
 #include <QVector>
 #include <map>
 #include <span>
@@ -18,9 +30,24 @@
 #include <string_view>
 #include <vector>
 
-#include "app/drawing/chart_theme.h"
-
 namespace attnscope::charts {
+
+enum class ChartTheme { light, dark };
+
+/// Qt 6.4 does not report a dark desktop, so the lightness of the window's palette decides.
+[[nodiscard]] ChartTheme theme_of(const QPalette& palette);
+
+struct ThemeColors {
+  QColor background;
+  QColor text;
+  QColor faint_text;  // notes, placeholders; contrast of at least 4.5:1 on the background
+  QColor axis;
+  QColor grid;
+  QColor minor_grid;
+  QColor rail;      // background of the rail that shows `oom` and failures
+  QColor selected;  // the ring around the point under the cursor, focus frames
+};
+[[nodiscard]] const ThemeColors& colors_of(ChartTheme theme);
 
 enum class Marker {
   circle,
@@ -77,5 +104,28 @@ class ContenderStyles {
   [[nodiscard]] int free_slot() const;
   void bind(const std::string& id);
 };
+
+inline constexpr double small_text = 0.85;  // of em: captions, notes, labels next to the plot
+
+/// The compiled-in family, loaded on the first call. Requires a QGuiApplication.
+[[nodiscard]] const QString& figure_font_family();
+
+/// `pixel_size` is in the painter's units. Unhinted, so that widths scale from screen to paper.
+[[nodiscard]] QFont figure_font(double pixel_size, bool bold = false);
+
+/// Pixel size of a font.
+[[nodiscard]] inline double em_of(const QFont& font) {
+  return QFontInfo(font).pixelSize();
+}
+
+/// Replaces the hyphen before a number by a minus sign: "(−48 %)"; dates and names are unchanged.
+[[nodiscard]] QString with_minus(QString text);
+
+/// Lines of at most `width`, with minus signs.
+[[nodiscard]] QStringList lines_of(const QFont& font, const QString& text, double width);
+/// The size of those lines.
+[[nodiscard]] QSizeF size_of_lines(const QFont& font, const QString& text, double width);
+/// Draws in the painter's colour from the rectangle's top, wrapped at the rectangle's width.
+void draw_lines(QPainter& painter, const QFont& font, const QRectF& rect, const QString& text);
 
 }  // namespace attnscope::charts
