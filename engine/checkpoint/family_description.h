@@ -27,7 +27,7 @@
 #include "engine/checkpoint/head_config.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/window.h"
-#include "kernels/plan/products.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 

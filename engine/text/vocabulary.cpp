@@ -18,7 +18,7 @@ struct ByteAlphabet {
 };
 
 const ByteAlphabet& byte_alphabet() {
-  static const ByteAlphabet alphabet = [] {
+  static const ByteAlphabet characters = [] {
     ByteAlphabet made;
     made.byte_of_character.fill(-1);
     std::size_t next = 0x100;
@@ -30,7 +30,7 @@ const ByteAlphabet& byte_alphabet() {
     }
     return made;
   }();
-  return alphabet;
+  return characters;
 }
 
 std::string_view trimmed(std::string_view line) {

@@ -45,7 +45,7 @@ class TurnsTest : public ProgramFixture {
   [[nodiscard]] std::string errors_of(const std::string& name) const {
     return (folder_ / name).string();
   }
-  [[nodiscard]] std::string present_field(const std::string& name) const {
+  [[nodiscard]] std::string stated(const std::string& name) const {
     std::stringstream text;
     text << std::ifstream(errors_of(name)).rdbuf();
     return text.str();
@@ -81,7 +81,7 @@ TEST_F(TurnsTest, SecondRun_WaitsForTheFirstAndSaysForWhom) {
   const std::string whom = fmt::format("run 'faults' (process {} ", first.pid());
   EXPECT_THAT(last_text(second),
               AllOf(HasSubstr("waiting for " + whom), HasSubstr("since "), HasSubstr("to finish")));
-  EXPECT_THAT(present_field("second"), AllOf(HasSubstr(whom), HasSubstr("--now")));
+  EXPECT_THAT(stated("second"), AllOf(HasSubstr(whom), HasSubstr("--now")));
   const auto store = Store::open(folder_ / "second.db", Store::Mode::read_only);
   const auto progress = store->progress(store->find_run("last")->id);
   ASSERT_TRUE(progress && *progress);
@@ -159,7 +159,7 @@ TEST_F(TurnsTest, InterruptWhileItWaits_CancelsTheRunAndNothingElse) {
   EXPECT_EQ(second.wait(), 130);
   EXPECT_EQ(last_in("second.db").status, RunStatus::cancelled);
   EXPECT_EQ(last_in("second.db").heats_done, 0);
-  EXPECT_THAT(present_field("second"), HasSubstr("measures the rest"));
+  EXPECT_THAT(stated("second"), HasSubstr("measures the rest"));
   let_go();
   expect_done(first);
 }
@@ -199,7 +199,7 @@ TEST_F(TurnsTest, Now_MeasuresAtTheSameTimeAndMarksBoth) {
   };
   EXPECT_THAT(disturbances_in("second.db"), ElementsAre(named(first)));
   EXPECT_THAT(disturbances_in("first.db"), ElementsAre(named(second), IsEmpty()));
-  EXPECT_THAT(present_field("first"),
+  EXPECT_THAT(stated("first"),
               HasSubstr("another measurement ran while 64 tokens were measured"));
 }
 
@@ -210,7 +210,7 @@ TEST_F(TurnsTest, NoLock_IsAWarningAndNoReasonNotToMeasure) {
   std::filesystem::create_symlink(target, folder_ / "attnscope-cpu.lock");
   LiveProgram run(second_run(), errors_of("run"));
   expect_done(run);
-  EXPECT_THAT(present_field("run"), AllOf(HasSubstr("cannot wait for other measurements"),
+  EXPECT_THAT(stated("run"), AllOf(HasSubstr("cannot wait for other measurements"),
                                           HasSubstr("attnscope-cpu.lock is a symbolic link")));
   std::stringstream text;
   text << std::ifstream(target).rdbuf();
