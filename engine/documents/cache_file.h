@@ -55,7 +55,7 @@ struct CacheMaker {
 
 /// The reason in both error messages about a different tokenizer.
 inline constexpr const char* of_another_tokenizer =
-    "cut into tokens by another tokenizer than the checkpoint has now";
+    "tokenized by another tokenizer than the checkpoint has now";
 
 /// The loss of a smaller format: the relative error (Euclidean) of rows, maximum and mean.
 struct CacheRowError {

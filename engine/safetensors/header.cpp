@@ -55,7 +55,7 @@ Status read_shape(const json& value, const Place& place, std::vector<std::int64_
   for (const json& element : value) {
     const auto size = size_from(element);
     if (!size) {
-      return fail_at(place, "'shape' holds {}, which is no size from 0 to 2^63-1", shown(element));
+      return fail_at(place, "'shape' has {}, which is not a size from 0 to 2^63-1", shown(element));
     }
     shape.push_back(*size);
   }
@@ -70,13 +70,13 @@ Status read_offsets(const json& value, const Place& place, std::int64_t data_byt
   const auto begin = size_from(value[0]);
   const auto end = size_from(value[1]);
   if (!begin || !end || *begin > *end) {
-    return fail_at(place, "'data_offsets' {} and {} are no ascending pair of byte offsets",
+    return fail_at(place, "'data_offsets' {} and {} are not an ascending pair of byte offsets",
                    shown(value[0]), shown(value[1]));
   }
   if (*end > data_bytes) {
     return fail_at(place,
-                   "its bytes {} to {} lie outside the file, which holds {} bytes of data: it is "
-                   "damaged or was cut short",
+                   "its bytes {} to {} are outside the file, which has {} bytes of data: it is "
+                   "damaged or truncated",
                    *begin, *end, data_bytes);
   }
   entry.begin = *begin;
@@ -117,7 +117,7 @@ Status check_byte_count(const Place& place, const HeaderEntry& entry) {
     }
   }
   if (bits % 8 != 0 || bits / 8 != entry.end - entry.begin) {
-    return fail_at(place, "shape {} of {} needs {} bytes, and 'data_offsets' gives {}",
+    return fail_at(place, "shape {} of {} needs {} bytes, but 'data_offsets' gives {}",
                    shape_in_words(entry.shape), entry.dtype, static_cast<double>(bits) / 8,
                    entry.end - entry.begin);
   }
@@ -167,7 +167,7 @@ Status check_coverage(const std::vector<HeaderEntry>& entries, std::int64_t data
   const auto uncovered = [&](std::int64_t begin, std::int64_t end) {
     return fail(
         "{}: the bytes {} to {} of its data belong to no tensor, so the file is damaged; copy it "
-        "anew",
+        "again",
         file, begin, end);
   };
   std::vector<const HeaderEntry*> in_order;
@@ -247,12 +247,12 @@ Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int
   const auto after = static_cast<std::uint64_t>(file_bytes) - bytes.size();
   if (length > after) {
     return fail(
-        "{}: says its header has {} bytes, and only {} follow: no safetensors file, or cut short",
+        "{}: states a header of {} bytes, but only {} follow: it is not a safetensors file, or is "
+        "truncated",
         file, length, after);
   }
   if (length > static_cast<std::uint64_t>(longest)) {
-    return fail("{}: says its header has {} bytes; at most {} are read here", file, length,
-                longest);
+    return fail("{}: states a header of {} bytes; at most {} are supported", file, length, longest);
   }
   return static_cast<std::int64_t>(length);
 }
@@ -264,7 +264,7 @@ Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std:
     header = read_entries(root.value(), data_bytes, file);
   });
   if (read) return header;
-  return fail("{}; this is no safetensors file, or it is damaged", read.error().message);
+  return fail("{}; this is not a safetensors file, or it is damaged", read.error().message);
 }
 
 }  // namespace attnscope

@@ -45,11 +45,11 @@ Result<std::string> header_of(const std::filesystem::path& path, std::span<const
   for (const auto& [name, view] : tensors) {
     HeaderEntry entry{.name = std::string(name), .dtype = view.dtype, .shape = view.shape};
     if (bytes_of(entry) != static_cast<std::int64_t>(view.bytes.size())) {
-      return fail("{}: tensor '{}' of {} and shape [{}] was given {} bytes", path.string(), name,
+      return fail("{}: tensor '{}' of {} and shape [{}] has {} bytes", path.string(), name,
                   view.dtype, fmt::join(view.shape, ", "), view.bytes.size());
     }
     if (std::ranges::find(entries, name, &HeaderEntry::name) != entries.end()) {
-      return fail("{}: tensor '{}' was given twice", path.string(), name);
+      return fail("{}: tensor '{}' is given twice", path.string(), name);
     }
     entries.push_back(std::move(entry));
   }
@@ -77,7 +77,7 @@ Status SafetensorsFile::Mapping::read_header() {
   const std::span<const std::byte> bytes = mapped.bytes();
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size < length_bytes) {
-    return fail("{}: holds {} bytes, too few for a safetensors file", file, size);
+    return fail("{}: has {} bytes, too few for a safetensors file", file, size);
   }
   const auto length = header_length(bytes.first<length_bytes>(), size, longest_header, file);
   if (!length) return tl::unexpected(length.error());
@@ -133,10 +133,9 @@ Result<TensorView> SafetensorsFile::tensor(std::string_view name) const {
   }
   constexpr std::size_t longest_list = 300;
   if (mapping_->entries.empty()) {
-    return fail("{}: has no tensor '{}': it holds no tensors at all", mapping_->file,
-                in_a_sentence(name));
+    return fail("{}: has no tensor '{}': it has no tensors", mapping_->file, in_a_sentence(name));
   }
-  return fail("{}: has no tensor '{}'; it holds {}", mapping_->file, in_a_sentence(name),
+  return fail("{}: has no tensor '{}'; it has {}", mapping_->file, in_a_sentence(name),
               in_a_sentence(fmt::format("{}", fmt::join(names(), ", ")), longest_list));
 }
 
@@ -155,8 +154,8 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
   // The mapping is page-aligned, so this checks the alignment of the float data.
   if (reinterpret_cast<std::uintptr_t>(found->bytes.data()) % alignof(float) != 0) {
     return fail(
-        "{}: tensor '{}' does not start at a multiple of {} bytes; write the file anew with "
-        "a padded header",
+        "{}: tensor '{}' does not start at a multiple of {} bytes; write the file again with a "
+        "padded header",
         mapping_->file, in_a_sentence(name), alignof(float));
   }
   return std::span(reinterpret_cast<const float*>(found->bytes.data()),
@@ -185,12 +184,12 @@ Status SafetensorsFile::check_sum() const {
   if (!stated) return tl::unexpected(stated.error());
   if (!stated->starts_with(checksum_version)) {
     return fail(
-        "{}: was written by another version of attnscope, whose checksums are others; it cannot be "
-        "checked here",
+        "{}: was written by another version of attnscope, whose checksums differ, so it cannot be "
+        "verified",
         mapping_->file);
   }
   if (*stated == checksum_of(tensors(), mapping_->metadata)) return {};
-  return fail("{}: is damaged: its contents have another checksum than it states", mapping_->file);
+  return fail("{}: is damaged: its contents do not match its checksum", mapping_->file);
 }
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const NamedView> tensors,

@@ -243,16 +243,16 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
   other.maker.weights = 8;
   EXPECT_THAT(refused(other), HasSubstr("docs.cache.part: its documents were encoded with other "
                                         "weights"));
-  EXPECT_THAT(refused(other), HasSubstr("begin anew with --restart, or name another file"));
+  EXPECT_THAT(refused(other), HasSubstr("start again with --restart, or name another file"));
   EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-              HasSubstr("kept in float32, and int8 is asked for"));
+              HasSubstr("stored in float32, but int8 is requested"));
   other = contents_of(5);
   other.source.most_tokens = 64;
-  EXPECT_THAT(refused(other), HasSubstr("cut to 180 tokens, and 64 are asked for"));
+  EXPECT_THAT(refused(other), HasSubstr("truncated to 180 tokens, but 64 are requested"));
   other = contents_of(6);
   other.source.fingerprint = 6;
   other.source.file = "more.tsv";
-  EXPECT_THAT(refused(other), HasSubstr("other ones than these (5 of 'docs.tsv', now 6 of "
+  EXPECT_THAT(refused(other), HasSubstr("other documents than these (5 of 'docs.tsv', now 6 of "
                                         "'more.tsv')"));
   EXPECT_EQ(begin(contents_of(5))->encoded(), 2);
   EXPECT_EQ(begin(other, /*restart=*/true)->encoded(), 0);
@@ -262,8 +262,9 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
 TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_EvenWhenBegunAnew) {
   write_bytes(part, "notes");
   for (const bool restart : {false, true}) {
-    EXPECT_THAT(refused(contents_of(5), restart),
-                HasSubstr("docs.cache.part: is no unfinished cache of documents; move it away"));
+    EXPECT_THAT(
+        refused(contents_of(5), restart),
+        HasSubstr("docs.cache.part: is not an unfinished cache of documents; move it away"));
     EXPECT_EQ(bytes_of(part), "notes");
   }
   write_bytes(part, "");
@@ -286,7 +287,7 @@ TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
   ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
   expect_refused("is a link, a directory, a pipe or a device");
   std::filesystem::create_hard_link(notes, part);
-  expect_refused("is another file's name, too");
+  expect_refused("is also the name of another file");
   EXPECT_EQ(bytes_of(notes), "somebody's notes");
 }
 
@@ -297,19 +298,20 @@ TEST_F(CacheWriter, ADamagedOneIsRefused) {
   }
   const std::string bytes = bytes_of(part);
   write_bytes(part, bytes.substr(0, bytes.size() - 1));
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; begin anew"));
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; start again"));
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
   std::string spoilt = bytes;
   const auto parts = cache_file::parts(contents_of(5));
   spoilt[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
   write_bytes(part, spoilt);
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; begin anew with --restart"));
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; start again with --restart"));
   spoilt = bytes;
   spoilt[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
   write_bytes(part, spoilt);
-  EXPECT_THAT(refused(contents_of(5)),
-              HasSubstr("127 of its 5 documents are encoded; is the file damaged? Begin anew with "
-                        "--restart"));
+  EXPECT_THAT(
+      refused(contents_of(5)),
+      HasSubstr(
+          "127 of its 5 documents are encoded; is the file damaged? Start again with --restart"));
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
 }
 
@@ -327,7 +329,7 @@ TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
       spoilt[static_cast<std::size_t>(at)] ^= 1;
       write_bytes(part, spoilt);
       EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-                  HasSubstr("docs.cache.part: is damaged; begin anew with --restart"));
+                  HasSubstr("docs.cache.part: is damaged; start again with --restart"));
     }
   }
   write_bytes(part, bytes);
@@ -381,10 +383,9 @@ TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
 TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
   write_bytes(target, "somebody's notes");
   for (const bool restart : {false, true}) {
-    EXPECT_THAT(
-        refused(contents_of(5), restart),
-        HasSubstr("docs.cache: is there already and is no cache of documents; move it away, "
-                  "or name another file"));
+    EXPECT_THAT(refused(contents_of(5), restart),
+                HasSubstr("docs.cache: exists and is not a cache of documents; move it away, or "
+                          "name another file"));
     EXPECT_EQ(bytes_of(target), "somebody's notes");
   }
   std::filesystem::remove(target);
@@ -395,8 +396,9 @@ TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
   }
   CacheContents other = contents_of(5);
   other.source.tokenizer = 1;
-  EXPECT_THAT(refused(other), HasSubstr("is there already and is a cache whose documents were cut "
-                                        "into tokens by another tokenizer"));
+  EXPECT_THAT(
+      refused(other),
+      HasSubstr("exists and is a cache whose documents were tokenized by another tokenizer"));
   EXPECT_TRUE(begin(contents_of(5))->is_finished());
 }
 
@@ -404,7 +406,8 @@ TEST_F(CacheWriter, WhatCameToBeThereMeanwhileIsNotReplaced) {
   auto writer = begin(contents_of(5));
   append(*writer, 5, 5);
   write_bytes(target, "somebody's notes");
-  EXPECT_THAT(writer->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
+  EXPECT_THAT(writer->finish().error().message,
+              HasSubstr("was created by another program in the meantime"));
   EXPECT_EQ(bytes_of(target), "somebody's notes");
   std::filesystem::remove(target);
   EXPECT_TRUE(writer->finish());
@@ -428,11 +431,11 @@ TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
   auto writer = begin(contents_of(5));
   append(*writer, 3, 3);
   EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6), 0).error().message,
-              HasSubstr("more documents or longer ones came than were counted"));
+              HasSubstr("there are more or longer documents than were counted"));
   EXPECT_THAT(
       writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}, 0).error().message,
-      HasSubstr("more documents"));
-  EXPECT_THAT(writer->finish().error().message, HasSubstr("3 documents with 6 rows came, and 5"));
+      HasSubstr("more or longer documents"));
+  EXPECT_THAT(writer->finish().error().message, HasSubstr("has 3 documents with 6 rows, but 5"));
   EXPECT_EQ(writer->encoded(), 3);
   append(*writer, 5, 1);
   EXPECT_TRUE(writer->finish());
@@ -459,7 +462,7 @@ TEST_F(CacheWriter, WhatDoesNotFitOntoTheDiskIsToldAtOnce) {
   huge.rows = std::int64_t{1} << 55;
   const std::string message = refused(huge);
   EXPECT_THAT(message, HasSubstr("bytes cannot be written"));
-  EXPECT_THAT(message, HasSubstr("make room, or name a file elsewhere"));
+  EXPECT_THAT(message, HasSubstr("free disk space, or name a file elsewhere"));
   EXPECT_FALSE(std::filesystem::exists(part));
 }
 
@@ -500,8 +503,8 @@ TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
     ++refusals;
     EXPECT_EQ(writer->encoded(), first);
     ASSERT_THAT(kept.error().message,
-                HasSubstr(fmt::format("make room and give the same command again, which goes on "
-                                      "behind the {} documents that are encoded",
+                HasSubstr(fmt::format("free disk space and repeat the command, which continues "
+                                      "after the {} encoded documents",
                                       first)));
   }
   EXPECT_GT(refusals, 100);
@@ -515,7 +518,7 @@ TEST_F(CacheWriter, RowsAreNotKeptInALargerFormat) {
   contents.maker.dtype = DType::bfloat16;
   EXPECT_THAT(refused(contents), HasSubstr("not in float32"));
   contents.format = VectorFormat::float16;
-  EXPECT_THAT(refused(contents), HasSubstr("do not become smaller in float16"));
+  EXPECT_THAT(refused(contents), HasSubstr("do not take less space in float16"));
 }
 
 TEST_F(CacheWriter, ATruncatedCacheIsRefused) {

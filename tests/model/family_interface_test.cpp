@@ -141,7 +141,7 @@ TEST_F(DocumentCacheFile, RefusesAnotherFamilyWeightsOrDtype) {
 
 TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"4\"", "\"attnscope_documents\":\"3\""),
-              HasSubstr("was written by another version of attnscope, whose checksums are others "
+              HasSubstr("was written by another version of attnscope, whose checksums differ "
                         "('attnscope_documents' is '3', not 4); encode the documents again"));
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"3\"", "\"attnscope_documents\":\"4\""),
               testing::IsEmpty());

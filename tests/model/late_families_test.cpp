@@ -467,7 +467,7 @@ TEST_P(SmallerCaches, ScoresStayCloseAndErrorsAreReported) {
     for (std::size_t i = 0; i < scores.size(); ++i)
       EXPECT_NEAR(scores[i], expected[i], 4 * most * std::max(1.0F, std::abs(expected[i]))) << i;
     EXPECT_NE(scores, expected);
-    EXPECT_THAT(message_of(mapped->narrowed(format)), HasSubstr("do not become smaller"));
+    EXPECT_THAT(message_of(mapped->narrowed(format)), HasSubstr("do not take less space"));
   }
 }
 
@@ -483,7 +483,7 @@ TEST_F(LateErrors, RefusesATruncatedCache) {
                 HasSubstr("documents"));
   }
   EXPECT_THAT(message_of(whole.narrowed(VectorFormat::bfloat16)),
-              HasSubstr("in float16 or int8, not in bfloat16"));
+              HasSubstr("in float16 or int8 to save space, not in bfloat16"));
 }
 
 TEST_F(LateErrors, RefusesValuesTooLargeForFloat16) {

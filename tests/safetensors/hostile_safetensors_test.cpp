@@ -56,7 +56,7 @@ TEST(HostileSafetensors, ADeviceIsNoFile) {
 }
 
 TEST(HostileSafetensors, AnEmptyFileIsTooShort) {
-  EXPECT_THAT(message_for(""), says("holds 0 bytes"));
+  EXPECT_THAT(message_for(""), says("has 0 bytes"));
 }
 
 TEST(HostileSafetensors, AFileShorterThanItsLengthFieldIsTooShort) {
@@ -66,19 +66,19 @@ TEST(HostileSafetensors, AFileShorterThanItsLengthFieldIsTooShort) {
 TEST(HostileSafetensors, AHeaderLongerThanTheFileIsRefused) {
   std::string text = safetensors_text("{}", 0);
   text[0] = 100;
-  EXPECT_THAT(message_for(text), says("says its header has 100 bytes, and only 2 follow"));
+  EXPECT_THAT(message_for(text), says("states a header of 100 bytes, but only 2 follow"));
 }
 
 TEST(HostileSafetensors, AHeaderLengthOfTwoToThe63IsRefused) {
   std::string text = safetensors_text("{}", 0);
   text[7] = static_cast<char>(0x80);
   text[0] = 0;
-  EXPECT_THAT(message_for(text), says("says its header has 9223372036854775808 bytes"));
+  EXPECT_THAT(message_for(text), says("states a header of 9223372036854775808 bytes"));
 }
 
 TEST(HostileSafetensors, AHeaderLengthOfAllOnesIsRefused) {
   EXPECT_THAT(message_for(std::string(8, '\xff') + "{}"),
-              says("says its header has 18446744073709551615 bytes"));
+              says("states a header of 18446744073709551615 bytes"));
 }
 
 TEST(HostileSafetensors, AHeaderThatIsNotJsonIsRefused) {
@@ -140,7 +140,7 @@ TEST(HostileSafetensors, ADtypeThatIsNoNameIsRefused) {
 
 TEST(HostileSafetensors, HalfAByteIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1),
-              says("shape [3] of F4 needs 1.5 bytes, and 'data_offsets' gives 1"));
+              says("shape [3] of F4 needs 1.5 bytes, but 'data_offsets' gives 1"));
 }
 
 TEST(HostileSafetensors, MetadataThatIsNoTextIsRefused) {
@@ -152,17 +152,17 @@ TEST(HostileSafetensors, MetadataThatIsNoTextIsRefused) {
 
 TEST(HostileSafetensors, ANegativeSizeIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[2,-3],"data_offsets":[0,24]})"),
-              says("tensor 'a': 'shape' holds -3"));
+              says("tensor 'a': 'shape' has -3"));
 }
 
 TEST(HostileSafetensors, ASizeThatIsNoIntegerIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"),
-              says("'shape' holds 1.5"));
+              says("'shape' has 1.5"));
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":"1","data_offsets":[0,4]})"),
               says("'shape' is not a list"));
   EXPECT_THAT(
       message_for_entry(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})"),
-      says("'shape' holds 18446744073709551615"));
+      says("'shape' has 18446744073709551615"));
 }
 
 TEST(HostileSafetensors, AShapeWhoseProductOverflowsIsRefused) {
@@ -179,12 +179,12 @@ TEST(HostileSafetensors, AZeroBeforeHugeSizesIsNoOverflow) {
 
 TEST(HostileSafetensors, OffsetsBeyondTheDataAreRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[4],"data_offsets":[56,72]})"),
-              says("tensor 'a': its bytes 56 to 72 lie outside the file, which holds 64 bytes"));
+              says("tensor 'a': its bytes 56 to 72 are outside the file, which has 64 bytes"));
 }
 
 TEST(HostileSafetensors, OffsetsThatRunBackwardsOrAreNoPairAreRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[8,4]})"),
-              says("'data_offsets' 8 and 4 are no ascending pair"));
+              says("'data_offsets' 8 and 4 are not an ascending pair"));
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"),
               says("'data_offsets' -4 and 0"));
   EXPECT_THAT(message_for_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"),
@@ -193,7 +193,7 @@ TEST(HostileSafetensors, OffsetsThatRunBackwardsOrAreNoPairAreRefused) {
 
 TEST(HostileSafetensors, AByteCountThatDoesNotMatchTheShapeIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":"F16","shape":[2,3],"data_offsets":[0,24]})"),
-              says("tensor 'a': shape [2, 3] of F16 needs 12 bytes, and 'data_offsets' gives 24"));
+              says("tensor 'a': shape [2, 3] of F16 needs 12 bytes, but 'data_offsets' gives 24"));
 }
 
 TEST(HostileSafetensors, TensorsThatOverlapAreRefused) {

@@ -147,7 +147,7 @@ TEST(Safetensors, AMissingTensorIsAnsweredWithThoseThatAreThere) {
                                            NamedTensor{"v", {2}, values}};
   ASSERT_TRUE(write_safetensors(folder / "t", tensors));
   const auto file = SafetensorsFile::open(folder / "t");
-  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it holds k, v"));
+  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it has k, v"));
 }
 
 TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
@@ -204,7 +204,7 @@ TEST(Safetensors, ValuesThatDoNotFillTheirShapeAreNotWritten) {
   const ScratchFolder folder;
   const Status written = write_safetensors(folder / "t", wrong);
   ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().message, HasSubstr("shape [3] was given 8 bytes"));
+  EXPECT_THAT(written.error().message, HasSubstr("shape [3] has 8 bytes"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

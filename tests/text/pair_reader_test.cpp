@@ -260,11 +260,11 @@ TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
 TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
   EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
               HasSubstr("a.tsv: these columns are ignored: 'label'"));
-  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("not read: 'n'"));
+  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("ignored: 'n'"));
   // pandas writes an index without a name.
-  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("not read: ''"));
+  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("ignored: ''"));
   EXPECT_THAT(noted("qid\tdocno\tquery\ttext\tsource\n1\ta\thow\ttall\tx\n").notes,
-              HasSubstr("not read: 'source'"));
+              HasSubstr("ignored: 'source'"));
 }
 
 TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
@@ -285,7 +285,7 @@ TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
       noted("query\tremark\ttext\nhow\tx\ttall\n", PairParts::both, PairFormat::tsv_names);
   ASSERT_EQ(names.pairs.size(), 1U) << names.error;
   EXPECT_EQ(names.pairs[0].document, "tall");
-  EXPECT_THAT(names.notes, HasSubstr("not read: 'remark'"));
+  EXPECT_THAT(names.notes, HasSubstr("ignored: 'remark'"));
 }
 
 TEST(PairReader, QuotesOfCsvAreRefused) {
@@ -431,10 +431,9 @@ TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
 }
 
 TEST(PairReader, PartsThatAreMissingAreNamed) {
-  EXPECT_THAT(
-      error_of("a.tsv", "very tall\n", PairParts::document),
-      HasSubstr(
-          "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY with tabs"));
+  EXPECT_THAT(error_of("a.tsv", "very tall\n", PairParts::document),
+              HasSubstr("line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, "
+                        "BODY, separated by tabs"));
   EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
               HasSubstr("line 1: has no document id"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),

@@ -76,7 +76,7 @@ TEST_F(Collection, APackedFileIsOneToo) {
   auto again = open_kept("c.tsv.gz");
   EXPECT_TRUE(again->was_kept());
   EXPECT_EQ(text_of(*again, "7"), "seven");
-  EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("break off"));
+  EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("truncated"));
 }
 
 TEST_F(Collection, AFileThatIsReplacedMeanwhileIsRefused_AndNoIndexIsKept) {

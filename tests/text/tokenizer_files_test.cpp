@@ -355,7 +355,7 @@ TEST(TokenizerFiles, ATemplateOfAnotherKindIsDeclined) {
   EXPECT_EQ(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(1)), "opened");
   EXPECT_THAT(with_pair(s(0) + "," + b + "," + s(0) + "," + a + "," + s(1)),
               HasSubstr("'post_processor.pair' is not '[CLS] query [SEP] document [SEP]'"));
-  EXPECT_THAT(with_pair(a + "," + b), HasSubstr("'post_processor.pair' is no"));
+  EXPECT_THAT(with_pair(a + "," + b), HasSubstr("'post_processor.pair' is not"));
   EXPECT_THAT(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(2)),
               HasSubstr("'post_processor.pair' has other token types"));
   EXPECT_THAT(with_pair(part("SpecialToken", "T", 0)), HasSubstr("needs the field 'T'"));
@@ -365,8 +365,7 @@ TEST(TokenizerFiles, AFolderWithoutEitherSaysWhatBelongsThere) {
   const ScratchFolder folder;
   const auto opened = SubwordTokenizer::open(folder.path());
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message,
-              HasSubstr("and no vocab.txt or vocab.json"));
+  EXPECT_THAT(opened.error().message, HasSubstr("and no vocab.txt or vocab.json"));
 }
 
 TEST(TokenizerFiles, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
