@@ -26,7 +26,7 @@ Checkpoint opened(const TinyCheckpoint& tiny) {
   return std::move(*checkpoint);
 }
 
-TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
+TEST(Checkpoint, ReadsBertForSequenceClassification) {
   const Checkpoint checkpoint = opened(TinyCheckpoint::bert());
   EXPECT_EQ(checkpoint.config.shape, (ModelShape{.layers = 2,
                                                  .hidden = 8,
@@ -48,7 +48,7 @@ TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
   EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
-TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
+TEST(Checkpoint, ReadsBertModelWithoutAClassifier) {
   TinyCheckpoint tiny = TinyCheckpoint::bert().with_prefix("bert.", "");
   tiny.config["architectures"] = R"(["BertModel"])";
   tiny.tensors.erase("classifier.weight");
@@ -60,7 +60,7 @@ TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
   EXPECT_THAT(checkpoint.left_out, ElementsAre("embeddings.position_ids"));
 }
 
-TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
+TEST(Checkpoint, ReadsPatternAndWindowOfASparseCrossEncoder) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["architectures"] = R"(["SparseCrossEncoderModelForSequenceClassification"])";
   tiny.config["attention_window_size"] = "4";
@@ -75,7 +75,7 @@ TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
   EXPECT_EQ(checkpoint.left_out.size(), 2U);
 }
 
-TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
+TEST(Checkpoint, ASparseCrossEncoderWithoutAWindowHasAnInfiniteOne) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["attention_window_size"] = "null";
   tiny.config["query_cls_attention"] = "false";
@@ -83,7 +83,7 @@ TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
   EXPECT_EQ(opened(tiny).config.window, Window::infinite());
 }
 
-TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
+TEST(Checkpoint, AWindowAloneKeepsTheQuerysFullAttention) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["attention_window_size"] = "0";
   const Checkpoint checkpoint = opened(tiny);
@@ -91,7 +91,7 @@ TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
   EXPECT_EQ(checkpoint.config.window, Window::of(0));
 }
 
-TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
+TEST(Checkpoint, ReadsALongformersProjectionsAndPositions) {
   TinyCheckpoint tiny = TinyCheckpoint::longformer();
   tiny.tensors["longformer.embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
@@ -105,7 +105,7 @@ TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
   EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
-TEST(Checkpoint, WhatConfigJsonLeavesOutIsAsTransformersHasIt) {
+TEST(Checkpoint, MissingFieldsHaveTheDefaultsOfTransformers) {
   TinyCheckpoint bert = TinyCheckpoint::bert();
   bert.config.erase("type_vocab_size");
   EXPECT_EQ(opened(bert).config.shape.types, 2);
@@ -114,7 +114,7 @@ TEST(Checkpoint, WhatConfigJsonLeavesOutIsAsTransformersHasIt) {
   EXPECT_EQ(opened(longformer).config.window, Window::of(256));
 }
 
-TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
+TEST(Checkpoint, IgnoresPreTrainingHeads) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["cls.predictions.bias"] = {{20}};
   const Checkpoint checkpoint = opened(tiny);
@@ -122,7 +122,7 @@ TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
   EXPECT_EQ(checkpoint.note(), "");
 }
 
-TEST(Checkpoint, TensorsThatTheModelDoesNotUseAreLeftOutWithANote) {
+TEST(Checkpoint, NotesUnusedTensors) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["bert.adapter.weight"] = {{8, 8}};
   tiny.tensors["quantized"] = {{2}, "U16"};
@@ -136,7 +136,7 @@ TEST(Checkpoint, TensorsThatTheModelDoesNotUseAreLeftOutWithANote) {
             "'quantized', 'x?' and 99999 more");
 }
 
-TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
+TEST(Checkpoint, ReadsGammaAndBetaOfOlderFiles) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors.erase("bert.embeddings.LayerNorm.weight");
   tiny.tensors.erase("bert.embeddings.LayerNorm.bias");
@@ -145,13 +145,13 @@ TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
   EXPECT_THAT(opened(tiny).tensors.at("embeddings.LayerNorm.weight").shape, ElementsAre(8));
 }
 
-TEST(Checkpoint, HalfPrecisionIsReadAsItIs) {
+TEST(Checkpoint, ReadsBfloat16) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   for (auto& [name, tensor] : tiny.tensors) tensor.dtype = "BF16";
   EXPECT_EQ(opened(tiny).tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
 }
 
-TEST(Checkpoint, DoublesAreReadAsTheyAre) {
+TEST(Checkpoint, ReadsFloat64) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.bias"].dtype = "F64";
   EXPECT_EQ(opened(tiny).tensors.at("classifier.bias").dtype, "F64");
@@ -159,7 +159,7 @@ TEST(Checkpoint, DoublesAreReadAsTheyAre) {
 
 /// A tensor may lie in another shard than the index says: all shards are read, as Hugging Face
 /// does.
-TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
+TEST(Checkpoint, FindsShardsByTheirIndex) {
   for (const bool states_another : {false, true}) {
     const ScratchFolder folder;
     TinyCheckpoint first = TinyCheckpoint::bert();

@@ -24,20 +24,20 @@ std::string bert_with(const std::string& more) {
          more + "}";
 }
 
-TEST(ConfigFields, TheDocumentationsTableIsThatOfTheCode) {
+TEST(ConfigFields, DocumentationHasTheTableOfTheCode) {
   std::ifstream file(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "docs/checkpoints.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   EXPECT_THAT(page, HasSubstr(checkpoint_fields_table()));
 }
 
-TEST(ConfigFields, AFieldThatNoClassReadsIsNamed) {
+TEST(ConfigFields, NamesUnknownFields) {
   const auto named = read_model_config(bert_with(R"(, "spectral_norm": true)"), "config.json");
   ASSERT_TRUE(named) << named.error().message;
   EXPECT_THAT(named->unknown_fields, ElementsAre("spectral_norm"));
   EXPECT_THAT(read_model_config(bert_with(""), "config.json")->unknown_fields, IsEmpty());
 }
 
-TEST(ConfigFields, WhatChangesHowAModelIsLoadedIsRefused) {
+TEST(ConfigFields, RefusesFieldsThatChangeLoading) {
   const auto error = [](const std::string& more) {
     const auto read = read_model_config(bert_with(more), "config.json");
     return read ? std::string("read") : read.error().message;

@@ -36,33 +36,33 @@ std::string with_config(const std::string& field, const std::string& value,
   return message_for(tiny);
 }
 
-TEST(HostileCheckpoint, AMissingTensorIsNamed) {
+TEST(HostileCheckpoint, NamesAMissingTensor) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors.erase("bert.encoder.layer.1.output.dense.bias");
   EXPECT_THAT(message_for(tiny), HasSubstr("missing: 'bert.encoder.layer.1.output.dense.bias'"));
 }
 
-TEST(HostileCheckpoint, ManyMissingTensorsAreAFewNamesAndACount) {
+TEST(HostileCheckpoint, ShortensAListOfMissingTensors) {
   EXPECT_THAT(with_config("num_hidden_layers", "3"),
               AllOf(HasSubstr("'bert.encoder.layer.2.attention.self.query.weight'"),
                     HasSubstr(" and 13 more")));
 }
 
-TEST(HostileCheckpoint, AnotherShapeIsNamedWithBoth) {
+TEST(HostileCheckpoint, NamesBothShapesIfTheyDiffer) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["num_labels"] = "1";
   tiny.tensors["classifier.weight"] = {{2, 8}};
   EXPECT_THAT(message_for(tiny), HasSubstr("'classifier.weight' [2, 8], not [1, 8]"));
 }
 
-TEST(HostileCheckpoint, AnotherTypeIsNamed) {
+TEST(HostileCheckpoint, NamesATensorOfAnotherType) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.bias"].dtype = "I64";
   EXPECT_THAT(message_for(tiny),
               HasSubstr("convert to contiguous F32, F16, BF16 or F64: 'classifier.bias' I64"));
 }
 
-TEST(HostileCheckpoint, EveryKindOfFaultIsSaidAtOnce) {
+TEST(HostileCheckpoint, ReportsAllKindsOfErrorsTogether) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["num_labels"] = "1";
   tiny.tensors.erase("classifier.bias");
@@ -71,7 +71,7 @@ TEST(HostileCheckpoint, EveryKindOfFaultIsSaidAtOnce) {
                                        HasSubstr("'classifier.weight' [2, 8], not [1, 8]")));
 }
 
-TEST(HostileCheckpoint, WhatBertDoesNotComputeIsDeclined) {
+TEST(HostileCheckpoint, RefusesOtherComputationsThanBerts) {
   EXPECT_THAT(with_config("hidden_act", "\"relu\""), HasSubstr("'hidden_act' is 'relu'"));
   EXPECT_THAT(with_config("position_embedding_type", "\"relative_key\""),
               HasSubstr("only absolute position embeddings"));
@@ -87,7 +87,7 @@ TEST(HostileCheckpoint, WhatBertDoesNotComputeIsDeclined) {
               HasSubstr("'BertForQuestionAnswering'"));
 }
 
-TEST(HostileCheckpoint, SizesThatContradictEachOtherAreDeclined) {
+TEST(HostileCheckpoint, RefusesContradictorySizes) {
   EXPECT_THAT(with_config("num_attention_heads", "3"),
               HasSubstr("'hidden_size' of 8, which its 3 heads do not divide"));
   EXPECT_THAT(with_config("hidden_size", "0"), HasSubstr("'hidden_size' must be a whole number"));
@@ -95,14 +95,14 @@ TEST(HostileCheckpoint, SizesThatContradictEachOtherAreDeclined) {
   EXPECT_THAT(with_config("layer_norm_eps", "\"small\""), HasSubstr("'layer_norm_eps' must be"));
 }
 
-TEST(HostileCheckpoint, OtherGroupsThanTheQuerysAreDeclined) {
+TEST(HostileCheckpoint, RefusesUnsupportedGroupsOfAttention) {
   EXPECT_THAT(with_config("doc_query_attention", "false"),
               HasSubstr("disables attention between groups other than"));
   EXPECT_THAT(with_config("query_cls_attention", "false"),
               HasSubstr("disables attention between groups other than"));
 }
 
-TEST(HostileCheckpoint, ALongformersWindowsAreOneALayer) {
+TEST(HostileCheckpoint, RequiresOneWindowPerLayerOfALongformer) {
   const TinyCheckpoint tiny = TinyCheckpoint::longformer();
   EXPECT_THAT(with_config("attention_window", "[8, 16, 8]", tiny), HasSubstr("has 3 windows"));
   EXPECT_THAT(with_config("attention_window", "7", tiny), HasSubstr("is odd"));
@@ -110,7 +110,7 @@ TEST(HostileCheckpoint, ALongformersWindowsAreOneALayer) {
   EXPECT_THAT(with_config("pad_token_id", "63", tiny), HasSubstr("leaves no position"));
 }
 
-TEST(HostileCheckpoint, AFolderThatIsNoneIsNamed) {
+TEST(HostileCheckpoint, NamesTheMissingFilesOfAFolder) {
   const ScratchFolder folder;
   EXPECT_THAT(message_in(folder), HasSubstr("there is no model's configuration"));
   write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
@@ -119,7 +119,7 @@ TEST(HostileCheckpoint, AFolderThatIsNoneIsNamed) {
       HasSubstr("there is none of model.safetensors, model.safetensors.index.json, pytorch_"));
 }
 
-TEST(HostileCheckpoint, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
+TEST(HostileCheckpoint, RefusesABrokenLink) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"}) {
     const ScratchFolder folder;
@@ -131,7 +131,7 @@ TEST(HostileCheckpoint, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
   }
 }
 
-TEST(HostileCheckpoint, AnIndexMayNotLeadOutOfTheFolder) {
+TEST(HostileCheckpoint, RefusesAnIndexThatLeavesTheFolder) {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
   for (const std::string name : {"../x.safetensors", "/etc/passwd", "..", ""}) {
@@ -143,7 +143,7 @@ TEST(HostileCheckpoint, AnIndexMayNotLeadOutOfTheFolder) {
   EXPECT_THAT(message_in(folder), HasSubstr("it has no 'weight_map'"));
 }
 
-TEST(HostileCheckpoint, AShardThatIsNotThereIsNamed) {
+TEST(HostileCheckpoint, NamesAMissingShard) {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
   write_bytes(folder / "model.safetensors.index.json",
@@ -153,7 +153,7 @@ TEST(HostileCheckpoint, AShardThatIsNotThereIsNamed) {
                         "folder; copy it there"));
 }
 
-TEST(HostileCheckpoint, ATensorInTwoShardsIsNamed) {
+TEST(HostileCheckpoint, NamesATensorInTwoShards) {
   const ScratchFolder folder;
   const TinyCheckpoint tiny = TinyCheckpoint::bert();
   write_bytes(folder / "config.json", tiny.config_json());
@@ -164,7 +164,7 @@ TEST(HostileCheckpoint, ATensorInTwoShardsIsNamed) {
   EXPECT_THAT(message_in(folder), AllOf(HasSubstr("b.safetensors"), HasSubstr("is given twice")));
 }
 
-TEST(HostileCheckpoint, WeightsCutShortEndInASentence) {
+TEST(HostileCheckpoint, RefusesTruncatedWeights) {
   const ScratchFolder folder;
   const TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.write(folder.path());

@@ -102,7 +102,7 @@ std::string message_for_bytes(std::string_view bytes) {
   return file ? "opened" : file.error().message;
 }
 
-TEST(TorchFile, WhatPyTorchWroteIsRead) {
+TEST(TorchFile, ReadsAFileOfPyTorch) {
   const auto file = TorchFile::open(written_by_torch);
   ASSERT_TRUE(file.has_value()) << file.error().message;
   std::map<std::string_view, TensorView> all;
@@ -131,7 +131,7 @@ TEST(TorchFile, WhatPyTorchWroteIsRead) {
   EXPECT_TRUE(all.at("transposed").bytes.empty());
 }
 
-TEST(TorchFile, EveryTruncationOfAGoodFileIsRefused) {
+TEST(TorchFile, RefusesEveryTruncation) {
   std::ifstream in(written_by_torch, std::ios::binary);
   const std::string good{std::istreambuf_iterator<char>(in), {}};
   ASSERT_EQ(message_for_bytes(good), "opened");
@@ -140,7 +140,7 @@ TEST(TorchFile, EveryTruncationOfAGoodFileIsRefused) {
 }
 
 /// model.safetensors counts where both are there; a tensor that is needed must be contiguous.
-TEST(TorchFile, ACheckpointsWeightsAreFound) {
+TEST(TorchFile, ReadsWeightsOfACheckpoint) {
   const ScratchFolder folder;
   const TinyCheckpoint tiny = TinyCheckpoint::bert();
   std::string entries;
@@ -169,7 +169,7 @@ TEST(TorchFile, ACheckpointsWeightsAreFound) {
   EXPECT_TRUE(Checkpoint::open(folder.path()).has_value());
 }
 
-TEST(TorchFile, OtherFormatsAreRefusedByNameWithTheWayToConvertThem) {
+TEST(TorchFile, RefusesOtherFormatsWithTheConversionCommand) {
   EXPECT_THAT(
       message_for_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc", 6)),
       AllOf(HasSubstr("pytorch_model.bin: it was written by PyTorch before 1.6"),
@@ -190,7 +190,7 @@ TEST(TorchFile, OtherFormatsAreRefusedByNameWithTheWayToConvertThem) {
               HasSubstr("'n/data.pkl' is given twice or lies elsewhere"));
 }
 
-TEST(TorchFile, WhatIsMoreThanWeightsIsNamed) {
+TEST(TorchFile, RefusesMoreThanWeights) {
   EXPECT_THAT(message_for_pickle(pickle_of(text("state_dict") + "}")),
               HasSubstr("its 'state_dict' is a dictionary, so it holds more"));
   EXPECT_THAT(message_for_pickle(pickle_of(text("epoch") + "K\x03")),
@@ -198,7 +198,7 @@ TEST(TorchFile, WhatIsMoreThanWeightsIsNamed) {
   EXPECT_THAT(message_for_pickle("\x80\x02]."), HasSubstr("it holds no dictionary of tensors"));
 }
 
-TEST(TorchFile, NamesAndInstructionsThatWeightsDoNotNeedAreRefused) {
+TEST(TorchFile, RefusesOtherNamesAndInstructions) {
   EXPECT_THAT(message_for_pickle("\x80\x02"
                                  "cos\nsystem\n(" +
                                  text("true") + "tR."),
@@ -218,7 +218,7 @@ TEST(TorchFile, NamesAndInstructionsThatWeightsDoNotNeedAreRefused) {
   EXPECT_THAT(message_for_pickle("\x80\x04}."), HasSubstr("has the protocol 4"));
 }
 
-TEST(TorchFile, TensorsOutsideTheirRecordsAreRefused) {
+TEST(TorchFile, RefusesTensorsOutsideTheirRecords) {
   EXPECT_EQ(message_for(Tensor{}), "opened");
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   for (const Tensor& outside :
@@ -238,7 +238,7 @@ TEST(TorchFile, TensorsOutsideTheirRecordsAreRefused) {
   EXPECT_EQ(message_for(Tensor{.sizes = {1, 2}, .strides = {77, 1}}), "opened");
 }
 
-TEST(TorchFile, HugeCountsDepthAndCyclesEndInASentence) {
+TEST(TorchFile, RefusesHugeCountsDepthAndCycles) {
   // A text, a number and a stack far beyond what is there.
   EXPECT_THAT(message_for_pickle("\x80\x02X\xff\xff\xff\xff"
                                  "a."),

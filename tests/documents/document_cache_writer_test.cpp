@@ -135,7 +135,7 @@ void expect_rows(const DocumentCache& cache, const DocumentCache& expected) {
     EXPECT_EQ(rows.scales[row], others.scales[row]);
 }
 
-TEST_F(CacheWriter, WritesTheRowsThatACacheInMemoryHas_InEveryFormat) {
+TEST_F(CacheWriter, WritesTheRowsOfACacheInMemoryInEveryFormat) {
   for (const VectorFormat format :
        {VectorFormat::float32, VectorFormat::float16, VectorFormat::int8}) {
     write(contents_of(10, format), 4);
@@ -156,7 +156,7 @@ TEST_F(CacheWriter, WritesTheRowsThatACacheInMemoryHas_InEveryFormat) {
   }
 }
 
-TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
+TEST_F(CacheWriter, TheFileDoesNotDependOnTheBatches) {
   write(contents_of(10, VectorFormat::int8), 10);
   const auto error = DocumentCache::open(target)->error();
   const std::string once = bytes_of(target);
@@ -170,14 +170,14 @@ TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
   EXPECT_EQ(bytes_of(target).substr(after), once.substr(after));
 }
 
-TEST_F(CacheWriter, ItsDataBeginWhereTheStateStaysInOnePage) {
+TEST_F(CacheWriter, DataBeginsAtAMultipleOf64Bytes) {
   write(contents_of(4), 2);
   EXPECT_EQ(cache_file::header(contents_of(4)).size() % 64, 0U);
   EXPECT_EQ(static_cast<std::int64_t>(bytes_of(target).size()),
             cache_file::parts(contents_of(4)).end);
 }
 
-TEST_F(CacheWriter, WhatWasBegunIsGoneOnWith) {
+TEST_F(CacheWriter, ContinuesAnUnfinishedCache) {
   write(contents_of(10), 3);
   const std::string whole = bytes_of(target);
   std::filesystem::remove(target);
@@ -197,7 +197,7 @@ TEST_F(CacheWriter, WhatWasBegunIsGoneOnWith) {
   EXPECT_EQ(bytes_of(target), whole);
 }
 
-TEST_F(CacheWriter, AKillLosesNoDocumentThatWasCounted) {
+TEST_F(CacheWriter, AKillLosesNoCountedDocument) {
   std::vector<int> pipe_ends(2);
   ASSERT_EQ(::pipe(pipe_ends.data()), 0);
   const pid_t child = ::fork();
@@ -224,7 +224,7 @@ TEST_F(CacheWriter, AKillLosesNoDocumentThatWasCounted) {
   expect_rows(*DocumentCache::open(target), *encoded(0, 50).narrowed(VectorFormat::int8));
 }
 
-TEST_F(CacheWriter, AKillBeforeTheFirstDocumentLeavesNothingToRefuse) {
+TEST_F(CacheWriter, StartsAfterAKillBeforeTheFirstDocument) {
   for (const std::size_t size :
        {std::size_t{0}, static_cast<std::size_t>(cache_file::parts(contents_of(5)).end)}) {
     write_bytes(part, std::string(size, '\0'));
@@ -234,7 +234,7 @@ TEST_F(CacheWriter, AKillBeforeTheFirstDocumentLeavesNothingToRefuse) {
   }
 }
 
-TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
+TEST_F(CacheWriter, RefusesAnUnfinishedCacheWithOtherContents) {
   {
     auto left = begin(contents_of(5));
     append(*left, 2, 2);
@@ -259,7 +259,7 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
   EXPECT_EQ(begin(other)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_EvenWhenBegunAnew) {
+TEST_F(CacheWriter, NeverReplacesAForeignPartFile) {
   write_bytes(part, "notes");
   for (const bool restart : {false, true}) {
     EXPECT_THAT(
@@ -271,7 +271,7 @@ TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_EvenWhenBegunAnew) {
   EXPECT_EQ(begin(contents_of(5), true)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
+TEST_F(CacheWriter, NeverWritesThroughALinkOrFolder) {
   const std::filesystem::path notes = folder / "notes";
   const auto expect_refused = [&](const char* reason) {
     for (const bool restart : {false, true})
@@ -291,7 +291,7 @@ TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
   EXPECT_EQ(bytes_of(notes), "somebody's notes");
 }
 
-TEST_F(CacheWriter, ADamagedOneIsRefused) {
+TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
   {
     auto left = begin(contents_of(5));
     append(*left, 4, 2);
@@ -315,7 +315,7 @@ TEST_F(CacheWriter, ADamagedOneIsRefused) {
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
+TEST_F(CacheWriter, DetectsEveryDamagedByteOfAnUnfinishedCache) {
   {
     auto left = begin(contents_of(5, VectorFormat::int8));
     append(*left, 4, 2);
@@ -336,7 +336,7 @@ TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
   EXPECT_EQ(begin(contents_of(5, VectorFormat::int8))->encoded(), 4);
 }
 
-TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
+TEST_F(CacheWriter, DetectsEveryDamagedByteOfAFinishedCache) {
   write(contents_of(5, VectorFormat::int8), 2);
   const std::string bytes = bytes_of(target);
   EXPECT_TRUE(DocumentCache::open(target, maker())->check_sum());
@@ -354,7 +354,7 @@ TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
   }
 }
 
-TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
+TEST_F(CacheWriter, ContinuesWithARenamedDocumentsFile) {
   {
     auto left = begin(contents_of(5));
     append(*left, 4, 2);
@@ -370,7 +370,7 @@ TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
   EXPECT_TRUE(begin(renamed)->is_finished());
 }
 
-TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
+TEST_F(CacheWriter, RefusesDocumentsThatChangedWhileTheyWereRead) {
   auto writer = begin(contents_of(5));
   append(*writer, 4, 4);
   ASSERT_TRUE(writer->append(encoded(4, 5), ids(4, 5), 6));
@@ -380,7 +380,7 @@ TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 
-TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
+TEST_F(CacheWriter, ReplacesACacheOnlyWithRestartAndAForeignFileNever) {
   write_bytes(target, "somebody's notes");
   for (const bool restart : {false, true}) {
     EXPECT_THAT(refused(contents_of(5), restart),
@@ -402,7 +402,7 @@ TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
   EXPECT_TRUE(begin(contents_of(5))->is_finished());
 }
 
-TEST_F(CacheWriter, WhatCameToBeThereMeanwhileIsNotReplaced) {
+TEST_F(CacheWriter, NeverReplacesAFileCreatedInTheMeantime) {
   auto writer = begin(contents_of(5));
   append(*writer, 5, 5);
   write_bytes(target, "somebody's notes");
@@ -413,7 +413,7 @@ TEST_F(CacheWriter, WhatCameToBeThereMeanwhileIsNotReplaced) {
   EXPECT_TRUE(writer->finish());
 }
 
-TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
+TEST_F(CacheWriter, AnExistingCacheWithTheseContentsIsFinished) {
   write(contents_of(5), 2);
   const std::string bytes = bytes_of(target);
   auto again = begin(contents_of(5));
@@ -427,7 +427,7 @@ TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
   EXPECT_EQ(bytes_of(target), bytes);
 }
 
-TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
+TEST_F(CacheWriter, RefusesMoreDocumentsThanWereCounted) {
   auto writer = begin(contents_of(5));
   append(*writer, 3, 3);
   EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6), 0).error().message,
@@ -441,14 +441,14 @@ TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
   EXPECT_TRUE(writer->finish());
 }
 
-TEST_F(CacheWriter, DocumentsOfSomebodyElseAreNotTaken) {
+TEST_F(CacheWriter, RefusesDocumentsOfAnotherModel) {
   auto writer = begin(contents_of(5));
   const DocumentCache other({.family = "dual-bert", .weights = 7}, width, {0}, {});
   EXPECT_THAT(writer->append(other, {}, 0).error().message,
               HasSubstr("by a model of the family 'dual-bert'"));
 }
 
-TEST_F(CacheWriter, TwoDoNotWriteTheSameFile) {
+TEST_F(CacheWriter, RefusesASecondWriter) {
   std::optional<Result<DocumentCacheWriter>> first = begin(contents_of(5));
   ASSERT_TRUE(*first);
   // Somebody else's descriptor has a lock of its own, in this process, too.
@@ -457,7 +457,7 @@ TEST_F(CacheWriter, TwoDoNotWriteTheSameFile) {
   EXPECT_EQ(refused(contents_of(5)), "begun");
 }
 
-TEST_F(CacheWriter, WhatDoesNotFitOntoTheDiskIsToldAtOnce) {
+TEST_F(CacheWriter, ReportsMissingDiskSpaceAtTheStart) {
   CacheContents huge = contents_of(5);
   huge.rows = std::int64_t{1} << 55;
   const std::string message = refused(huge);
@@ -485,7 +485,7 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
+TEST_F(CacheWriter, AFullDiskAtAnyWriteLosesNothing) {
   write(contents_of(10, VectorFormat::int8), 2);
   const std::string whole = bytes_of(target);
   std::filesystem::remove(target);
@@ -513,7 +513,7 @@ TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
   EXPECT_EQ(bytes_of(target), whole);
 }
 
-TEST_F(CacheWriter, RowsAreNotKeptInALargerFormat) {
+TEST_F(CacheWriter, RefusesALargerFormat) {
   CacheContents contents = contents_of(5);
   contents.maker.dtype = DType::bfloat16;
   EXPECT_THAT(refused(contents), HasSubstr("not in float32"));
@@ -521,7 +521,7 @@ TEST_F(CacheWriter, RowsAreNotKeptInALargerFormat) {
   EXPECT_THAT(refused(contents), HasSubstr("do not take less space in float16"));
 }
 
-TEST_F(CacheWriter, ATruncatedCacheIsRefused) {
+TEST_F(CacheWriter, RefusesATruncatedCache) {
   write(contents_of(5, VectorFormat::int8), 5);
   const std::string bytes = bytes_of(target);
   for (const std::size_t size : {bytes.size() - 1, bytes.size() / 2, std::size_t{100}}) {
@@ -530,7 +530,7 @@ TEST_F(CacheWriter, ATruncatedCacheIsRefused) {
   }
 }
 
-TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
+TEST_F(CacheWriter, RefusesContradictoryIdOffsets) {
   write(contents_of(5), 5);
   std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
@@ -540,7 +540,7 @@ TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
               HasSubstr("id_offsets do not ascend from 0 to its"));
 }
 
-TEST_F(CacheWriter, IdsThatAreNoNamesAreRefused) {
+TEST_F(CacheWriter, RefusesInvalidIds) {
   write(contents_of(5), 5);
   const std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
@@ -560,7 +560,7 @@ TEST_F(CacheWriter, IdsThatAreNoNamesAreRefused) {
               HasSubstr("the id of its document 1 is empty"));
 }
 
-TEST_F(CacheWriter, DocumentsAreFoundByTheirIds) {
+TEST_F(CacheWriter, FindsDocumentsByTheirIds) {
   write(contents_of(40), 11);
   const auto cache = DocumentCache::open(target);
   const DocumentNumbers numbers(*cache);

@@ -147,7 +147,7 @@ void for_each_source(std::initializer_list<const char*> rooms, Visit visit) {
   }
 }
 
-TEST(Doors, AreOpenedOnlyTheRightWay) {
+TEST(Doors, IncludesFollowTheLayers) {
   int sources = 0;
   for_each_source({"base", "kernels", "engine", "app", "tests"}, [&](const std::string& file,
                                                                      const std::string& text) {
@@ -186,7 +186,7 @@ std::vector<std::string> in_circles(const Modules& modules) {
   return found;
 }
 
-TEST(Modules, AreInNoCircle) {
+TEST(Modules, HaveNoCycles) {
   Modules modules;
   for_each_source({"base", "kernels", "engine", "app"},
                   [&](const std::string& file, const std::string& text) {
@@ -201,13 +201,13 @@ TEST(Modules, AreInNoCircle) {
   EXPECT_THAT(in_circles(modules), testing::IsEmpty());
 }
 
-TEST(Modules, ACircleIsNoticed) {
+TEST(Modules, DetectsACycle) {
   EXPECT_THAT(in_circles({{"a", {"b"}}, {"b", {"c"}}, {"c", {"b", "d"}}, {"d", {}}}),
               testing::ElementsAre("b", "c"));
   EXPECT_THAT(in_circles({{"a", {"b", "c"}}, {"b", {"c"}}, {"c", {}}}), testing::IsEmpty());
 }
 
-TEST(Doors, ACrossingIsNoticed) {
+TEST(Doors, DetectsAForbiddenInclude) {
   EXPECT_NE(closed_door("engine/report/table.cpp", "QString"), "");
   EXPECT_NE(closed_door("app/worker/main.cpp", "QtCore/QObject"), "");
   EXPECT_NE(closed_door("engine/sweep/driver.cpp", "sqlite3.h"), "");

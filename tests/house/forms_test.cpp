@@ -21,7 +21,7 @@ std::string content_of(const fs::path& file) {
   return text.str();
 }
 
-TEST(Forms, AreDesignerFilesThatLeaveDistancesToTheStyle) {
+TEST(Forms, AreDesignerFilesWithoutFixedDistances) {
   // Its rows are the axes of the run that is shown.
   const std::set<std::string> made_at_run_time{"run_view.cpp"};
   std::string sources;

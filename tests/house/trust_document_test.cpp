@@ -52,7 +52,7 @@ std::optional<std::pair<std::string, std::string>> test_named(std::string_view c
   return std::pair(std::string(suite), std::string(test));
 }
 
-TEST(TrustDocument, EveryTestItNames_Exists) {
+TEST(TrustDocument, NamesExistingTests) {
   const std::string document = text_of(fs::path(ATTNSCOPE_SOURCE_DIR) / "docs" / "trust.md");
   const std::string tests = all_tests();
   int named = 0;

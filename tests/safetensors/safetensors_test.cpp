@@ -29,7 +29,7 @@ std::vector<float> counting(std::size_t count) {
   return values;
 }
 
-TEST(Safetensors, WhatIsWrittenIsReadBack) {
+TEST(Safetensors, ReadsBackWhatWasWritten) {
   const ScratchFolder folder;
   const std::vector<float> q = counting(24);
   const std::vector<float> lse = counting(6);
@@ -47,7 +47,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_THAT(file->tensor("lse")->shape, ElementsAre(3, 2));
 }
 
-TEST(Safetensors, AChecksumOfAnotherVersionIsNeitherTakenNorCalledDamage) {
+TEST(Safetensors, DistinguishesAnotherChecksumVersionFromDamage) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(4);
   const NamedView view{"q", {"F32", {4}, std::as_bytes(std::span(values))}};
@@ -64,7 +64,7 @@ TEST(Safetensors, AChecksumOfAnotherVersionIsNeitherTakenNorCalledDamage) {
   EXPECT_THAT(checked(other).error().message, HasSubstr("is damaged"));
 }
 
-TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
+TEST(Safetensors, AcceptsEmptyTensorsAndFilesWithoutTensors) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_safetensors(folder / "none", {}));
   EXPECT_TRUE(SafetensorsFile::open(folder / "none")->names().empty());
@@ -76,7 +76,7 @@ TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
   EXPECT_TRUE(file->tensor("q")->bytes.empty());
 }
 
-TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
+TEST(Safetensors, MetadataIsNotATensor) {
   const ScratchFolder folder;
   write_bytes(folder / "m",
               safetensors_text(R"({"__metadata__":{"format":"pt"},)"
@@ -87,7 +87,7 @@ TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
   EXPECT_THAT(file->names(), ElementsAre("a"));
 }
 
-TEST(Safetensors, MetadataTextsAreRead) {
+TEST(Safetensors, ReadsMetadata) {
   const ScratchFolder folder;
   write_bytes(folder / "m", safetensors_text(R"({"__metadata__":{"window":"16"}})", 0));
   const auto file = SafetensorsFile::open(folder / "m");
@@ -96,7 +96,7 @@ TEST(Safetensors, MetadataTextsAreRead) {
   EXPECT_THAT(file->metadata("size").error().message, HasSubstr("has no metadata 'size'"));
 }
 
-TEST(Safetensors, MetadataMayBeNull) {
+TEST(Safetensors, AcceptsNullMetadata) {
   const ScratchFolder folder;
   write_bytes(folder / "m", safetensors_text(R"({"__metadata__":null})", 0));
   const auto file = SafetensorsFile::open(folder / "m");
@@ -104,7 +104,7 @@ TEST(Safetensors, MetadataMayBeNull) {
   EXPECT_THAT(file->metadata("window").error().message, HasSubstr("has no metadata 'window'"));
 }
 
-TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
+TEST(Safetensors, RefusesFloatsOfAnotherDtype) {
   const ScratchFolder folder;
   write_bytes(folder / "h",
               safetensors_text(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})", 8));
@@ -116,7 +116,7 @@ TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
 }
 
 /// Every dtype of the reference reader, and one that a later version may have.
-TEST(Safetensors, EveryDtypeIsViewed) {
+TEST(Safetensors, ReadsEveryDtype) {
   struct Dtype {
     std::string name;
     int elements, bytes;
@@ -140,7 +140,7 @@ TEST(Safetensors, EveryDtypeIsViewed) {
   }
 }
 
-TEST(Safetensors, AMissingTensorIsAnsweredWithThoseThatAreThere) {
+TEST(Safetensors, ListsTensorsIfOneIsMissing) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 2> tensors{NamedTensor{"k", {2}, values},
@@ -150,7 +150,7 @@ TEST(Safetensors, AMissingTensorIsAnsweredWithThoseThatAreThere) {
   EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it has k, v"));
 }
 
-TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
+TEST(Safetensors, NamesBothShapesIfTheyDiffer) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(24);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {6, 4}, values}};
@@ -161,7 +161,7 @@ TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
               HasSubstr("'q' has shape [6, 4]; [any, 2, 4] is needed"));
 }
 
-TEST(Safetensors, FloatsAtAnOddAddressAreRefused) {
+TEST(Safetensors, RefusesUnalignedFloats) {
   const ScratchFolder folder;
   const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   write_bytes(folder / "odd",
@@ -173,7 +173,7 @@ TEST(Safetensors, FloatsAtAnOddAddressAreRefused) {
               HasSubstr("'a' does not start at a multiple of 4"));
 }
 
-TEST(Safetensors, WritingReplacesTheOldFileAndLeavesNothingElse) {
+TEST(Safetensors, WritingReplacesTheOldFile) {
   const ScratchFolder folder;
   write_bytes(folder / "t", "old");
   const std::vector<float> values = counting(2);
@@ -184,7 +184,7 @@ TEST(Safetensors, WritingReplacesTheOldFileAndLeavesNothingElse) {
   EXPECT_EQ(files, 1);
 }
 
-TEST(Safetensors, AFolderThatCannotBeWrittenIsNamed) {
+TEST(Safetensors, NamesAFolderThatCannotBeWritten) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
@@ -198,7 +198,7 @@ TEST(Safetensors, AFolderThatCannotBeWrittenIsNamed) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(Safetensors, ValuesThatDoNotFillTheirShapeAreNotWritten) {
+TEST(Safetensors, RefusesValuesThatDoNotFillTheirShape) {
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 1> wrong{NamedTensor{"q", {3}, values}};
   const ScratchFolder folder;
@@ -208,7 +208,7 @@ TEST(Safetensors, ValuesThatDoNotFillTheirShapeAreNotWritten) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
+TEST(Safetensors, AFailedWriteKeepsTheOldFile) {
   const ScratchFolder folder;
   write_bytes(folder / "t", "old");
   const std::vector<float> values = counting(4096);
@@ -229,7 +229,7 @@ TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
+TEST(Safetensors, WritesMetadataAndFloat16) {
   const ScratchFolder folder;
   const std::vector<float> values{1.0F, -2.5F, 65504.0F, 1e30F};
   const std::vector<NamedTensor> tensors{{"x", {2, 2}, values}};
@@ -246,7 +246,7 @@ TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
   EXPECT_EQ(halves, (std::array<std::uint16_t, 4>{0x3C00, 0xC100, 0x7BFF, 0x7C00}));
 }
 
-TEST(HalfPrecision, RoundsToTheNearest_TiesToEven) {
+TEST(HalfPrecision, RoundsToNearestEven) {
   EXPECT_EQ(float16_from_float(1.0F + 0x1p-11F), 0x3C00);  // half way
   EXPECT_EQ(float16_from_float(1.0F + 0x3p-11F), 0x3C02);
   EXPECT_EQ(float16_from_float(65520.0F), 0x7C00);

@@ -40,7 +40,7 @@ std::string words_around(std::uint32_t first, std::uint32_t count) {
   return words;
 }
 
-TEST(BertWords, EveryCodePointFallsIntoWordsAsWithHuggingFace) {
+TEST(BertWords, SplitsEveryCodePointAsHuggingFace) {
   std::ifstream file(tests::golden("code_points.txt"));
   std::uint32_t first = 0, sum = 0, blocks = 0;
   while (file >> std::hex >> first >> sum) {
@@ -50,24 +50,24 @@ TEST(BertWords, EveryCodePointFallsIntoWordsAsWithHuggingFace) {
   EXPECT_EQ(blocks, 0x110U);
 }
 
-TEST(BertWords, PunctuationAndSpacesEndWords) {
+TEST(BertWords, SplitsAtPunctuationAndSpaces) {
   EXPECT_EQ(words_of_bert("  Don't\tstop,now! "), "don ' t stop , now !");
   EXPECT_EQ(words_of_bert(""), "");
   EXPECT_EQ(words_of_bert(" \n"), "");
 }
 
-TEST(BertWords, AccentsGo_LettersThatAreNoDecompositionStay) {
+TEST(BertWords, StripsAccentsButKeepsOtherLetters) {
   EXPECT_EQ(words_of_bert("Élève Łódź Ørsted"), "eleve łodz ørsted");
 }
 
-TEST(BertWords, EveryRuleCanBeSwitchedOff) {
+TEST(BertWords, EveryRuleCanBeDisabled) {
   EXPECT_EQ(words_of_bert("É", {.strip_accents = false}), "é");
   EXPECT_EQ(words_of_bert("É", {.lowercase = false}), "E");
   EXPECT_EQ(words_of_bert("a中b", {.handle_chinese_chars = false}), "a中b");
   EXPECT_EQ(words_of_bert("a\u00adb", {.clean_text = false}), "a\u00adb");
 }
 
-TEST(BertWords, BytesThatAreNoUtf8Go) {
+TEST(BertWords, RemovesInvalidUtf8) {
   EXPECT_EQ(words_of_bert("a\xff\xc3(b\xf0\x9f"), "a ( b");
   EXPECT_EQ(words_of_bert("a\xed\xa0\x80z"), "az");
 }

@@ -45,7 +45,7 @@ std::string error_of(const char* name, std::string_view bytes, PairParts parts =
   return read(name, bytes, parts).error;
 }
 
-TEST(PairReader, TwoColumnsAreQueryAndDocument) {
+TEST(PairReader, ReadsTwoColumnsAsQueryAndDocument) {
   const Read all = read("a.tsv", "how tall\tvery tall\nwho\t\n");
   EXPECT_EQ(all.error, "");
   ASSERT_EQ(all.pairs.size(), 2U);
@@ -56,7 +56,7 @@ TEST(PairReader, TwoColumnsAreQueryAndDocument) {
   EXPECT_EQ(all.pairs[1].line, 2);
 }
 
-TEST(PairReader, FourColumnsAreThoseOfMsMarco) {
+TEST(PairReader, ReadsTheFourColumnsOfMsMarco) {
   const Read all = read("a.tsv", "7\td9\thow tall\tvery tall");
   ASSERT_EQ(all.pairs.size(), 1U);
   EXPECT_EQ(all.pairs[0].query_id, "7");
@@ -64,7 +64,7 @@ TEST(PairReader, FourColumnsAreThoseOfMsMarco) {
   EXPECT_EQ(all.pairs[0].query, "how tall");
 }
 
-TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
+TEST(PairReader, SkipsAByteOrderMarkAndWindowsLineEnds) {
   const Read all = read("a.tsv",
                         "\xef\xbb\xbf"
                         "a\td\r\nq\te\r\n");
@@ -73,7 +73,7 @@ TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
   EXPECT_EQ(all.pairs[1].document, "e");
 }
 
-TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
+TEST(PairReader, ReadsCompressedFilesByTheNameBeforeGz) {
   EXPECT_EQ(read("a.tsv.gz", tests::packed("a\td\nq\te\n")).pairs.size(), 2U);
   EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
   EXPECT_EQ(read("a.gz", tests::packed("a\td\n")).pairs.size(), 1U);
@@ -82,7 +82,7 @@ TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data are truncated"));
 }
 
-TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
+TEST(PairReader, ReadsCommonFieldNamesOfJsonLines) {
   const Read all =
       read("a.jsonl", R"({"qid": 3, "docno": "d1", "query": "q", "text": "t", "rank": 1})"
                       "\n"
@@ -96,14 +96,14 @@ TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
   EXPECT_EQ(all.pairs[1].query, "q\t2");
 }
 
-TEST(PairReader, EmptyLinesAtTheEndAreNoPairs_BetweenPairsAnError) {
+TEST(PairReader, RefusesEmptyLinesBetweenPairs) {
   EXPECT_EQ(read("a.tsv", "a\td\n\n\n").pairs.size(), 1U);
   const Read between = read("a.tsv", "a\td\n\nq\te\n");
   EXPECT_EQ(between.pairs.size(), 1U);
   EXPECT_THAT(between.error, HasSubstr("a.tsv, line 2: is empty"));
 }
 
-TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
+TEST(PairReader, NamesAnInvalidLineAfterThePairsBeforeIt) {
   const Read all = read("a.tsv", "a\td\nq\td\nalone\n");
   EXPECT_EQ(all.pairs.size(), 2U);
   EXPECT_THAT(all.error, HasSubstr("a.tsv, line 3: has 1 columns, and the first line has 2"));
@@ -115,12 +115,12 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
               HasSubstr("a query id that is neither"));
 }
 
-TEST(PairReader, BytesThatAreNoUtf8AreNamedWithTheirPlace) {
+TEST(PairReader, NamesTheByteOfInvalidUtf8) {
   EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is not UTF-8 from byte 4 on"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is not UTF-8"));
 }
 
-TEST(PairReader, IdsWithControlCharactersAreRefused) {
+TEST(PairReader, RefusesIdsWithControlCharacters) {
   for (const char* id : {R"(d\t1)", R"(d\n1)", R"(\u0000)", R"(d\u001b[1m)"}) {
     const std::string document = fmt::format(R"({{"docno": "{}", "text": "t"}})", id);
     EXPECT_THAT(error_of("a.jsonl", document, PairParts::document),
@@ -131,19 +131,19 @@ TEST(PairReader, IdsWithControlCharactersAreRefused) {
   }
 }
 
-TEST(PairReader, AnEmptyLineIsToldByWhatLinesAre) {
+TEST(PairReader, NamesTheExpectedRecordOfAnEmptyLine) {
   EXPECT_THAT(error_of("a.tsv", "d\tt\n\ne\tt\n", PairParts::document),
               HasSubstr("a.tsv, line 2: is empty; each line must be a document"));
   EXPECT_THAT(error_of("a.tsv", "q\tt\n\nr\tt\n", PairParts::query),
               HasSubstr("line 2: is empty; each line must be a query"));
 }
 
-TEST(PairReader, ALineWithoutEndIsNotHeldInMemory) {
+TEST(PairReader, RefusesALineWithoutEnd) {
   EXPECT_THAT(error_of("a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a')),
               HasSubstr("line 1: is longer than 33554432 bytes"));
 }
 
-TEST(PairReader, LongLinesCrossTheBlocksTheyAreReadIn) {
+TEST(PairReader, ReadsLinesLongerThanABlock) {
   const std::string document(200'000, 'x');
   const Read all = read("a.tsv", "q\t" + document + "\nr\t" + document + "y\n");
   ASSERT_EQ(all.pairs.size(), 2U);
@@ -151,7 +151,7 @@ TEST(PairReader, LongLinesCrossTheBlocksTheyAreReadIn) {
   EXPECT_EQ(all.pairs[1].document, document + "y");
 }
 
-TEST(PairReader, AnUnknownNameLeavesTheFormatToTheFirstLine) {
+TEST(PairReader, DetectsTheFormatByTheFirstLine) {
   EXPECT_EQ(read("top1000.dev", "7\td\tq\tt\n").pairs.size(), 1U);
   EXPECT_EQ(read("pairs", R"({"query": "q", "text": "t"})").pairs.size(), 1U);
   EXPECT_EQ(read("pairs", "[\n {\"query\": \"q\", \"text\": \"t\"}\n]\n").pairs.size(), 1U);
@@ -161,7 +161,7 @@ TEST(PairReader, AnUnknownNameLeavesTheFormatToTheFirstLine) {
   EXPECT_FALSE(parse_pair_format("csv").has_value());
 }
 
-TEST(PairReader, AnArrayIsReadElementByElement) {
+TEST(PairReader, ReadsAJsonArray) {
   const std::string text(100'000, 'x');
   const std::string array =
       "\xef\xbb\xbf[ {\"qid\": 1, \"query\": \"q]\", \"docno\": \"a\",\n  \"text\": \"" + text +
@@ -186,7 +186,7 @@ TEST(PairReader, AnArrayIsReadElementByElement) {
   EXPECT_THAT(error_of("a.json", R"([{"query": "q", "text": 5}])"), HasSubstr("element 1: has no"));
 }
 
-TEST(PairReader, AFirstLineMayNameTheColumns) {
+TEST(PairReader, ReadsAHeaderLine) {
   const Read pairs =
       read("a.tsv", "Query-ID\tquery\tscore\tcorpus-id\ttitle\ttext\n1\tq\t2\td\tT\tt\n");
   EXPECT_EQ(pairs.error, "");
@@ -233,7 +233,7 @@ Noted noted(std::string_view bytes, PairParts parts = PairParts::both,
   return all;
 }
 
-TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
+TEST(PairReader, ReadsCommonColumnNames) {
   for (const char* names :
        {"query\tdoc", "question\tanswer", "sentence1\tsentence2", "q\td", "QUERY\tText"}) {
     const Noted all = noted(fmt::format("{}\nhow tall\tvery tall\n", names));
@@ -257,7 +257,7 @@ TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
   EXPECT_EQ(documents.pairs[0].document_id, "7");
 }
 
-TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
+TEST(PairReader, NotesIgnoredColumns) {
   EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
               HasSubstr("a.tsv: these columns are ignored: 'label'"));
   EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("ignored: 'n'"));
@@ -267,7 +267,7 @@ TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
               HasSubstr("ignored: 'source'"));
 }
 
-TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
+TEST(PairReader, RefusesAnAmbiguousFirstLine) {
   EXPECT_THAT(
       noted("query\tremark\nhow\ttall\n").error,
       HasSubstr(
@@ -288,7 +288,7 @@ TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
   EXPECT_THAT(names.notes, HasSubstr("ignored: 'remark'"));
 }
 
-TEST(PairReader, QuotesOfCsvAreRefused) {
+TEST(PairReader, RefusesQuotesOfCsv) {
   for (const char* text :
        {"\"qid\"\t\"docno\"\t\"query\"\t\"text\"\n\"1\"\t\"a\"\t\"q\"\t\"t\"\n",
         "1\ta\thow\t\"He said \"\"noon\"\"\"\n", "\"how tall\"\t\"very tall\"\n"}) {
@@ -307,13 +307,13 @@ TEST(PairReader, QuotesOfCsvAreRefused) {
   EXPECT_EQ(phrase.pairs[0].query, "\"to be\"");
 }
 
-TEST(PairReader, AnEmptyQueryIsNoted) {
+TEST(PairReader, NotesAnEmptyQuery) {
   const Noted all = noted("\ttall\nhow\ttall\n");
   EXPECT_EQ(all.pairs.size(), 2U) << all.error;
   EXPECT_THAT(all.notes, HasSubstr("a.tsv: 1 record has an empty query"));
 }
 
-TEST(PairReader, AKeyThatIsGivenTwiceWithOtherValuesIsRefused) {
+TEST(PairReader, RefusesAKeyWithTwoValues) {
   EXPECT_THAT(
       error_of("a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", PairParts::document),
       HasSubstr("a.jsonl, line 1: has 'text' twice, with different values"));
@@ -325,7 +325,7 @@ TEST(PairReader, AKeyThatIsGivenTwiceWithOtherValuesIsRefused) {
               HasSubstr("has 'qid' and '_id', which differ"));
 }
 
-TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
+TEST(PairReader, NamesColumnAndReasonOfInvalidJson) {
   const auto error = [](const char* text) { return error_of("a.jsonl", text); };
   EXPECT_THAT(error(R"({"query": "q", "text": NaN})"),
               HasSubstr("line 1: is not a JSON object: column 24: invalid literal"));
@@ -340,14 +340,14 @@ TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
               HasSubstr("is nested deeper than 64 levels"));
 }
 
-TEST(PairReader, JsonUnderANameOfTsvIsPointedOut) {
+TEST(PairReader, RefusesJsonInAFileNamedTsv) {
   for (const char* text : {R"({"query": "q", "text": "t"})", "[\n{\"query\": 1}]"}) {
     EXPECT_THAT(error_of("a.txt", text),
                 HasSubstr("a.txt, line 1 is JSON, but the file's name indicates TSV"));
   }
 }
 
-TEST(PairReader, OtherCompressionsAreNamed) {
+TEST(PairReader, NamesOtherCompressions) {
   using namespace std::string_literals;
   for (const auto& [bytes, name] :
        {std::pair("\xfd\x37zXZ\0..."s, "xz"), std::pair("\x28\xb5\x2f\xfd..."s, "zstd"),
@@ -357,7 +357,7 @@ TEST(PairReader, OtherCompressionsAreNamed) {
   }
 }
 
-TEST(PairReader, ATitleStandsBeforeTheText) {
+TEST(PairReader, PutsTheTitleBeforeTheText) {
   for (const auto parts : {PairParts::both, PairParts::document}) {
     const auto text_of = [&](const char* fields) {
       const Read all =
@@ -379,7 +379,7 @@ TEST(PairReader, ATitleStandsBeforeTheText) {
   }
 }
 
-TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
+TEST(PairReader, ReadsIdsOfMsMarcoAndBeir) {
   // A passage names the document that it is part of, too.
   const Read passage =
       read("a.jsonl", R"({"pid": "p", "passage": "t", "docid": "d"})", PairParts::document);
@@ -398,7 +398,7 @@ TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
               HasSubstr("line 1: has 4 columns, but the second is not a URL"));
 }
 
-TEST(PairReader, AMissingFileAndAFolderAreNamed) {
+TEST(PairReader, RefusesMissingFilesAndFolders) {
   const ScratchFolder folder;
   const auto missing = PairReader::open(folder / "no.tsv", std::nullopt);
   ASSERT_FALSE(missing.has_value());
@@ -408,7 +408,7 @@ TEST(PairReader, AMissingFileAndAFolderAreNamed) {
   EXPECT_THAT(directory.error().message, HasSubstr("is a directory"));
 }
 
-TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
+TEST(PairReader, ReadsPartsOfAPair) {
   const Read documents = read("a.tsv", "d9\tvery tall\nd8\t\n", PairParts::document);
   ASSERT_EQ(documents.pairs.size(), 2U) << documents.error;
   EXPECT_EQ(documents.pairs[0].document_id, "d9");
@@ -430,7 +430,7 @@ TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
   EXPECT_EQ(json.pairs[0].document_id, "9");
 }
 
-TEST(PairReader, PartsThatAreMissingAreNamed) {
+TEST(PairReader, NamesMissingParts) {
   EXPECT_THAT(error_of("a.tsv", "very tall\n", PairParts::document),
               HasSubstr("line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, "
                         "BODY, separated by tabs"));
@@ -444,7 +444,7 @@ TEST(PairReader, PartsThatAreMissingAreNamed) {
               HasSubstr("has no text 'document'"));
 }
 
-TEST(PairReader, ProgressGoesFromNothingToAll) {
+TEST(PairReader, ReportsProgress) {
   const ScratchFolder folder;
   write_bytes(folder / "a.tsv", "a\td\nq\te\n");
   auto reader = PairReader::open(folder / "a.tsv", std::nullopt);

@@ -41,7 +41,7 @@ class GoldenTokenizers : public testing::TestWithParam<const char*> {
   std::optional<SubwordTokenizer> tokenizer_;
 };
 
-TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
+TEST_P(GoldenTokenizers, TextsMatchHuggingFaceIds) {
   const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
   const std::vector<std::string> wanted = sums("text");
   ASSERT_EQ(wanted.size(), lines.size());
@@ -52,7 +52,7 @@ TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
   }
 }
 
-TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
+TEST_P(GoldenTokenizers, PairsMatchHuggingFace) {
   const std::vector<json> lines = tests::golden_values("pairs.jsonl");
   const std::vector<std::string> wanted = sums("pair");
   ASSERT_EQ(wanted.size(), lines.size());
@@ -67,7 +67,7 @@ TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
   }
 }
 
-TEST_P(GoldenTokenizers, EveryCodePointHasTheIdsOfHuggingFace) {
+TEST_P(GoldenTokenizers, CodePointsMatchHuggingFaceIds) {
   std::uint32_t first = 0;
   for (const std::string& wanted : sums("code-points")) {
     EXPECT_EQ(sum_of(*tokenizer_->tokenize(tests::around_code_points(first))), wanted)
@@ -123,7 +123,7 @@ std::vector<std::string> golden_texts() {
   return texts;
 }
 
-TEST(GoldenParts, EveryNormalizerAndPreTokenizerMakesWhatHuggingFacesMakes) {
+TEST(GoldenParts, NormalizersAndPreTokenizersMatchHuggingFace) {
   const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
   int parts = 0;
   for (const json& line : tests::golden_values("tokenizers/parts.jsonl")) {
@@ -141,7 +141,7 @@ bool all_below(std::string_view utf8, char32_t end) {
   return true;
 }
 
-TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
+TEST(GoldenExpressions, RegularExpressionsSplitAsHuggingFace) {
   const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
   int expressions = 0;
   for (const json& line : tests::golden_values("tokenizers/expressions.jsonl")) {
@@ -169,7 +169,7 @@ TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
   EXPECT_GT(expressions, 100);
 }
 
-TEST(GoldenFiles, AreReadOrRefusedAsByHuggingFace) {
+TEST(GoldenFiles, AreReadOrRefusedAsHuggingFaceDoes) {
   const std::vector<json> texts = tests::golden_values("tokenizers/file_texts.jsonl");
   int files = 0;
   for (const json& line : tests::golden_values("tokenizers/files.jsonl.gz")) {

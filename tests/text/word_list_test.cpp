@@ -17,7 +17,7 @@ std::string split(std::string_view text) {
 }
 
 // As BlingFire, by which the authors of TKL cut their texts, cuts these.
-TEST(WordsOfText, AreThoseThatWordListsHave) {
+TEST(WordsOfText, SplitsAsWordListsDo) {
   EXPECT_EQ(split("This is the Bling-Fire tokenizer, don't you think so?"),
             "this is the bling - fire tokenizer , do n't you think so ?");
   EXPECT_EQ(split("It's U.S.A. 3.14 and 1,000 $5"), "it 's u.s.a . 3.14 and 1,000 $ 5")
@@ -34,7 +34,7 @@ TEST(WordsOfText, AreThoseThatWordListsHave) {
 
 constexpr std::string_view list = "@@UNKNOWN@@\nhow\ntall\nis\nit\n?\n";
 
-TEST(WordList, GivesIdsFromOneOnAndOneToUnknownWords) {
+TEST(WordList, AssignsIdsFromOneAndOneToUnknownWords) {
   const auto words = WordList::parse(list, "tokens.txt");
   ASSERT_TRUE(words) << words.error().message;
   EXPECT_EQ(words->size(), 7);
@@ -47,7 +47,7 @@ TEST(WordList, GivesIdsFromOneOnAndOneToUnknownWords) {
   EXPECT_EQ(words->token(7), "");
 }
 
-TEST(WordList, CutsEachTextByItsOwnLimit) {
+TEST(WordList, TruncatesEachTextToItsOwnLimit) {
   const auto words = WordList::parse(list, "tokens.txt");
   const auto pair = words->encode("how tall is it", "how tall",
                                   {.most_query_tokens = 2, .most_document_tokens = 2});
@@ -60,7 +60,7 @@ TEST(WordList, CutsEachTextByItsOwnLimit) {
   EXPECT_THAT(words->encode("how", "", {})->document, ElementsAre());
 }
 
-TEST(WordList, SaysWhatIsWrongWithAFile) {
+TEST(WordList, NamesTheErrorOfAFile) {
   const auto message = [](std::string_view text) {
     const auto words = WordList::parse(text, "tokens.txt");
     return words ? std::string("read") : words.error().message;
@@ -89,7 +89,7 @@ TEST(WordList, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(words->encode(" ", "how", {}).error().message, HasSubstr("the query has no words"));
 }
 
-TEST(WordList, IsKnownByItsWords) {
+TEST(WordList, FingerprintDependsOnTheWords) {
   const auto one = WordList::parse(list, ""), same = WordList::parse(list, "");
   const auto other = WordList::parse("@@UNKNOWN@@\nhow\ntall\nis\nit\n!\n", "");
   EXPECT_EQ(one->fingerprint(), same->fingerprint());

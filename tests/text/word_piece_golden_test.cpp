@@ -18,7 +18,7 @@ const SubwordTokenizer& pieces() {
   return made;
 }
 
-TEST(GoldenTexts, EveryTextHasTheIdsOfHuggingFace) {
+TEST(GoldenTexts, MatchHuggingFaceIds) {
   const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
   EXPECT_GE(lines.size(), 2000U);
   for (const json& line : lines) {
@@ -27,7 +27,7 @@ TEST(GoldenTexts, EveryTextHasTheIdsOfHuggingFace) {
   }
 }
 
-TEST(GoldenPairs, TheLongerTextIsCutFirst_AsByHuggingFace) {
+TEST(GoldenPairs, TruncateTheLongerTextFirstAsHuggingFace) {
   int documents = 0, queries = 0;
   for (const json& line : tests::golden_values("pairs.jsonl")) {
     const auto pair =

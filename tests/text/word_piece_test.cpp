@@ -24,24 +24,24 @@ std::string vocabulary_error(std::string_view text) {
   return parsed ? "parsed" : parsed.error().message;
 }
 
-TEST(WordPiece, TheLongestPiecesAreTakenFromTheLeft) {
+TEST(WordPiece, TakesTheLongestPiecesFromTheLeft) {
   EXPECT_THAT(*small().tokenize("How unaffable"), ElementsAre(4, 7, 8, 9));
 }
 
-TEST(WordPiece, AWordWithALetterInNoPieceIsUnknownAsAWhole) {
+TEST(WordPiece, AWordWithAnUnknownLetterIsUnknown) {
   EXPECT_THAT(*small().tokenize("unaffably tall"), ElementsAre(1, 5));
 }
 
-TEST(WordPiece, ASpecialTokenWrittenOutIsThatToken) {
+TEST(WordPiece, ASpecialTokenInATextIsThatToken) {
   EXPECT_THAT(*small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11));
   EXPECT_THAT(*small().tokenize("a [sep]"), ElementsAre(10, 1, 1, 1));
 }
 
-TEST(WordPiece, NoTextHasNoPieces) {
+TEST(WordPiece, AnEmptyTextHasNoPieces) {
   EXPECT_THAT(*small().tokenize(""), IsEmpty());
 }
 
-TEST(WordPiece, KnowsItsPiecesByTheirIds) {
+TEST(WordPiece, FindsPiecesByTheirIds) {
   const SubwordTokenizer pieces = small();
   EXPECT_EQ(pieces.token(8), "##aff");
   EXPECT_EQ(pieces.token(-1), "");
@@ -51,7 +51,7 @@ TEST(WordPiece, KnowsItsPiecesByTheirIds) {
   EXPECT_EQ(pieces.sep(), 3);
 }
 
-TEST(WordPiece, EachPartOfAPairEndsInItsSep) {
+TEST(WordPiece, EachPartOfAPairEndsWithItsSep) {
   const auto pair = small().encode("how tall", "a b", {});
   ASSERT_TRUE(pair.has_value());
   EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
@@ -60,7 +60,7 @@ TEST(WordPiece, EachPartOfAPairEndsInItsSep) {
   EXPECT_FALSE(pair->query_cut);
 }
 
-TEST(WordPiece, TheDocumentsEndIsCutOff) {
+TEST(WordPiece, TruncatesTheDocument) {
   const auto pair = small().encode("how tall", "a b a b", {.most_tokens = 7});
   ASSERT_TRUE(pair.has_value());
   EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
@@ -68,7 +68,7 @@ TEST(WordPiece, TheDocumentsEndIsCutOff) {
   EXPECT_TRUE(pair->document_cut);
 }
 
-TEST(WordPiece, AQueryIsCutByItsOwnLimitAlone) {
+TEST(WordPiece, TruncatesTheQueryToItsOwnLimit) {
   const auto pair = small().encode("how tall is", "a", {.most_query_tokens = 3});
   ASSERT_TRUE(pair.has_value());
   EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
@@ -79,7 +79,7 @@ TEST(WordPiece, AQueryIsCutByItsOwnLimitAlone) {
   EXPECT_FALSE(fits->query_cut);
 }
 
-TEST(WordPiece, ALimitThatLeavesNoRoomIsAnError) {
+TEST(WordPiece, RefusesALimitWithoutRoomForTexts) {
   EXPECT_THAT(small().encode("how tall", "a", {.most_tokens = 3}).error().message,
               HasSubstr("a limit of 3 tokens leaves no room for a pair"));
   const auto pair = small().encode("how tall", "a", {.most_tokens = 5});
@@ -88,7 +88,7 @@ TEST(WordPiece, ALimitThatLeavesNoRoomIsAnError) {
   EXPECT_THAT(pair->document, ElementsAre(10, 3));
 }
 
-TEST(WordPiece, ADocumentThatIsReadApartIsCutByItsOwnLimit_HoweverLongTheQuery) {
+TEST(WordPiece, TruncatesASeparateDocumentToItsOwnLimit) {
   const PairLimits apart{.most_tokens = 5, .most_document_tokens = 4};
   for (const char* query : {"how", "how tall"}) {
     const auto pair = small().encode(query, "a b a b", apart);
@@ -102,11 +102,11 @@ TEST(WordPiece, ADocumentThatIsReadApartIsCutByItsOwnLimit_HoweverLongTheQuery) 
               HasSubstr("the query has 5 tokens with its [SEP], and the model reads at most 4"));
 }
 
-TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
+TEST(WordPiece, ReadsAVocabularyWithWindowsLineEnds) {
   EXPECT_EQ(vocabulary_error("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
 }
 
-TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
+TEST(WordPiece, RefusesAVocabularyWithoutASpecialToken) {
   EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n"),
               HasSubstr("vocab.txt: '[SEP]' is not among its 2 pieces"));
   EXPECT_THAT(vocabulary_error("[CLS]\n[SEP]\n"),
@@ -114,7 +114,7 @@ TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
   EXPECT_THAT(vocabulary_error(""), HasSubstr("'[UNK]' is not among its 0 pieces"));
 }
 
-TEST(WordPiece, OfAPieceGivenTwiceTheLastLineCounts) {
+TEST(WordPiece, TheLastLineOfADuplicatePieceCounts) {
   const auto pieces = read_vocabulary("[UNK]\n[CLS]\n[SEP]\na\n\nb\na\n", "v.txt");
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_EQ(pieces->id("a"), 6);
@@ -123,7 +123,7 @@ TEST(WordPiece, OfAPieceGivenTwiceTheLastLineCounts) {
   EXPECT_EQ(pieces->size(), 7);
 }
 
-TEST(WordPiece, WhiteSpaceAfterAPieceIsCut_NotBeforeIt) {
+TEST(WordPiece, StripsWhiteSpaceAfterAPieceOnly) {
   const auto pieces = read_vocabulary(
       "\uFEFF[PAD]\n[UNK]\n[CLS]\n[SEP] \t\u00A0\u2028\r\n \u00A0a\nb\u0085", "v.txt");
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
