@@ -122,12 +122,10 @@ Result<const FamilyDescription*> family_of_model_type(std::string_view model_typ
   for (const Reason& reason :
        {Reason{"mpnet", relative}, Reason{"deberta", relative}, Reason{"deberta-v2", relative}}) {
     if (reason.model_type != model_type) continue;
-    return fail(
-        "is '{}', {}, which no implementation here computes; models of the types {} are "
-        "read here",
-        model_type, reason.why, fmt::join(known, ", "));
+    return fail("is '{}', {}, which no implementation supports; the supported types are {}",
+                model_type, reason.why, fmt::join(known, ", "));
   }
-  return fail("is '{}'; models of the types {} are read here", in_a_sentence(model_type),
+  return fail("is '{}'; the supported types are {}", in_a_sentence(model_type),
               fmt::join(known, ", "));
 }
 
@@ -206,12 +204,12 @@ Result<ModelRow> OptionedDescription::row(std::string_view name,
                                           std::span<const std::string_view> options) const {
   const std::vector<NamedRow> rows = named_rows();
   const auto found = std::ranges::find(rows, name, &NamedRow::name);
-  if (found == rows.end()) return fail("is no row of the family {}", id());
+  if (found == rows.end()) return fail("is not a row of the family {}", id());
   std::map<std::string_view, std::string_view> chosen;  // by `about`
   for (const std::string_view word : options) {
     const auto option = find_option(word);
     if (!option) {
-      return fail("has the option '+{}', and the options of {} are {}", in_a_sentence(word), id(),
+      return fail("has the option '+{}', but the options of {} are {}", in_a_sentence(word), id(),
                   names_of_options());
     }
     const auto [other, is_new] = chosen.emplace(option->about, option->name);
@@ -268,7 +266,7 @@ Result<ModelOptions> OptionedDescription::options_for(const ModelConfig& config,
   const auto made = configured(config, requested);
   if (!made) return tl::unexpected(made.error());
   if (!same_tensors(tensors(config, nullptr).specs, tensors(*made, nullptr).specs)) {
-    return fail("the options {} are of models with other tensors than this checkpoint has",
+    return fail("the options {} require other tensors than this checkpoint has",
                 fmt::join(requested, ", "));
   }
   return requested;
@@ -279,7 +277,7 @@ Result<ModelConfig> OptionedDescription::configured(ModelConfig config,
   for (const std::string& word : options) {
     const auto option = find_option(word);
     if (!option || !option->pattern.empty()) {
-      return fail("there is no option '{}' of a model of the family {}{}", in_a_sentence(word),
+      return fail("there is no option '{}' for models of the family {}{}", in_a_sentence(word),
                   id(), own_options_in_words());
     }
     const Status applied = apply(word, config.shape, config.own);

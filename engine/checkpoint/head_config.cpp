@@ -61,8 +61,8 @@ Result<LabelChoice> parse_label(std::string_view text, std::int64_t labels) {
   }
   if (!label || !other) {
     return fail(
-        "'{}' is no label; a number (1), a difference (1-0) or a log-probability (log-softmax-1) "
-        "is",
+        "'{}' is not a label; give a number (1), a difference (1-0) or a log-probability "
+        "(log-softmax-1)",
         in_a_sentence(text));
   }
   if (*label >= labels || *other >= labels) {

@@ -101,8 +101,8 @@ std::vector<ListedModule> read_module_list(const JsonField& root) {
     if (!type.text().starts_with("sentence_transformers.") &&
         type.text() != "pylate.models.Dense.Dense") {
       type.wrong(
-          fmt::format("is '{}'; only modules of sentence-transformers and of PyLate are read, "
-                      "since no code of a checkpoint is run",
+          fmt::format("is '{}'; only modules of sentence-transformers and of PyLate are supported, "
+                      "since code in checkpoints is never run",
                       in_a_sentence(type.text())));
     }
     const std::string folder = path.text();
@@ -143,7 +143,7 @@ void ModuleChain::add_dense(const JsonField& config, const std::string& folder) 
     if (name.starts_with("torch.")) {
       const auto known = parse_activation(last_part(name));
       if (!known) {
-        field->wrong(fmt::format("is '{}', which is not computed here", in_a_sentence(name)));
+        field->wrong(fmt::format("is '{}', which is not supported", in_a_sentence(name)));
       }
       step.activation = *known;
     }
@@ -152,18 +152,18 @@ void ModuleChain::add_dense(const JsonField& config, const std::string& folder) 
   const std::string usual(usual_name());
   const std::string in = config.text_or("module_input_name", usual);
   if (in != usual) {
-    config["module_input_name"].wrong(fmt::format(
-        "is '{}'; only '{}' is read by the modules computed here", in_a_sentence(in), usual));
+    config["module_input_name"].wrong(
+        fmt::format("is '{}'; only '{}' is supported", in_a_sentence(in), usual));
   }
   const auto out = config.member("module_output_name");
   const bool makes_scores = !of_tokens && out && !out->is_null() && out->text() == "scores";
   if (out && !out->is_null() && !makes_scores && out->text() != usual) {
-    out->wrong(fmt::format("is '{}'; '{}'{} computed here", in_a_sentence(out->text()), usual,
+    out->wrong(fmt::format("is '{}'; '{}'{} supported", in_a_sentence(out->text()), usual,
                            of_tokens ? " is" : " and 'scores' are"));
   }
   if (step.in != width_ && (width_ > 0 || !of_tokens)) {
     config["in_features"].wrong(
-        fmt::format("is {}, and the module before it gives {} numbers", step.in, width_));
+        fmt::format("is {}, but the preceding module outputs {} numbers", step.in, width_));
   }
   if (makes_scores) {
     head_.stated_labels = step.out;
@@ -180,7 +180,7 @@ void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
   const std::int64_t width = config["dimension"].whole(1, most_width);
   if (width != width_) {
     config["dimension"].wrong(
-        fmt::format("is {}, and the module before it gives {} numbers", width, width_));
+        fmt::format("is {}, but the preceding module outputs {} numbers", width, width_));
   }
   constexpr double epsilon = 1e-5;  // default of torch.nn.LayerNorm
   steps_.push_back({.kind = HeadStep::Kind::norm,
@@ -200,7 +200,7 @@ void ModuleChain::add_normalize(const JsonField& config) {
   if (in_place && in == usual_name()) return normalize();
   if (in_place && in == (of_tokens ? "sentence_embedding" : "token_embeddings")) return;
   const JsonField field = in_place ? config["module_input_name"] : *out;
-  field.wrong(fmt::format("is '{}'; only '{}' is normalized here", in_a_sentence(field.text()),
+  field.wrong(fmt::format("is '{}'; only '{}' can be normalized", in_a_sentence(field.text()),
                           usual_name()));
 }
 
@@ -263,7 +263,7 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     has_weights = false;
   } else if (type == "MultiVectorMask" && of_tokens && has_mask_) {
     return fail(
-        "{}: lists MultiVectorMask twice, whose masks are not joined here; write one with all "
+        "{}: lists MultiVectorMask twice, which is not supported; write one with all "
         "'skiplist_words'",
         (folder / "modules.json").string());
   } else if (type == "MultiVectorMask" && of_tokens) {
@@ -271,7 +271,7 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     has_mask_ = true;
     taken = read_or_empty([&](const JsonField& config) { add_mask(config); });
   } else {
-    return fail("{}: lists the module '{}', which is not computed here{}; {} are",
+    return fail("{}: lists the module '{}', which is not supported{}; supported are {}",
                 (folder / "modules.json").string(), in_a_sentence(type),
                 of_tokens || has_pooling_ ? "" : " before a Pooling",
                 of_tokens ? "Dense, Normalize and MultiVectorMask"
@@ -285,7 +285,7 @@ Result<HeadConfig> ModuleChain::finish(std::string_view source) && {
   const bool of_tokens = input_ == ModuleInput::tokens;
   if (!of_tokens && scores_.empty()) {
     return fail(
-        "{}: the modules after the encoder make no scores; a Pooling and a Dense with "
+        "{}: the modules after the encoder compute no scores; add a Pooling and a Dense with "
         "\"module_output_name\": \"scores\" do",
         source);
   }
@@ -338,8 +338,8 @@ MultiVectorFiles read_multi_vector_encoder(const JsonField& config) {
     const auto field = config.member(name);
     if (!field) continue;
     field->wrong(
-        "is PyLate's, in a folder of a MultiVectorEncoder; load it with sentence-transformers and "
-        "save it again, which writes the settings where they are read");
+        "is a setting of PyLate in a folder of a MultiVectorEncoder; load the folder with "
+        "sentence-transformers and save it again, which moves the setting");
   }
   MultiVectorFiles files;
   files.texts.form = MultiVectorForm::sentence_transformers;
@@ -396,8 +396,8 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
     if (!root.is_object()) root.must_be("an object {...}");
     if (const auto wrapped = root.member("config")) {
       wrapped->wrong(
-          "holds the settings, which ColBERT's libraries do not read there; move its "
-          "fields to the top level");
+          "has the settings, but ColBERT's libraries do not read them there; move its fields to "
+          "the top level");
     }
     files->texts.query.marker = text_or(root, "query_token_id", "[unused0]");
     files->texts.document.marker = text_or(root, "doc_token_id", "[unused1]");

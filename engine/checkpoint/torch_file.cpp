@@ -54,7 +54,7 @@ std::string_view known_name(std::string_view name) {
     if (name == known) return known;
   const auto type = std::ranges::find(storage_types, name, &StorageType::name);
   if (type != storage_types.end()) return type->name;
-  refuse("its pickle names '{}', which is not read, because weights do not need it",
+  refuse("its pickle names '{}', which is refused, because weights do not need it",
          in_a_sentence(name));
 }
 
@@ -97,7 +97,7 @@ class Unpickler {
 
  private:
   std::string_view take(std::size_t size) {
-    if (size > left_.size()) refuse("its pickle was cut short or is damaged");
+    if (size > left_.size()) refuse("its pickle is truncated or damaged");
     const std::string_view taken = left_.substr(0, size);
     left_.remove_prefix(size);
     return taken;
@@ -133,7 +133,7 @@ class Unpickler {
   }
   [[nodiscard]] ValueNumber top() const {
     if (stack_.empty() || at(stack_.back()).kind == Kind::mark)
-      refuse("its pickle takes a value that is not there, so it is damaged");
+      refuse("its pickle takes a value from an empty stack, so it is damaged");
     return stack_.back();
   }
   ValueNumber pop() {
@@ -163,13 +163,13 @@ class Unpickler {
     all.insert(all.end(), items.begin(), items.end());
   }
   void keep(std::uint64_t place) {
-    if (place >= most_values) refuse("its pickle keeps more than {} values", most_values);
+    if (place >= most_values) refuse("its pickle stores more than {} values", most_values);
     if (place >= memo_.size()) memo_.resize(place + 1, most_values);
     memo_[place] = top();
   }
   void recall(std::uint64_t place) {
     if (place >= memo_.size() || memo_[place] == most_values)
-      refuse("its pickle recalls a value that it did not keep");
+      refuse("its pickle loads a value that it did not store");
     stack_.push_back(memo_[place]);
   }
   void name() {
@@ -209,7 +209,7 @@ void Unpickler::follow(std::uint64_t opcode) {
   switch (opcode) {
     case 0x80:  // PROTO
       if (const std::uint64_t version = unsigned_of(1); version != 2)
-        refuse("its pickle has the protocol {}, and torch.save writes 2", version);
+        refuse("its pickle has the protocol {}, but torch.save writes 2", version);
       return;
     case 'c':  // GLOBAL
       return name();
@@ -284,8 +284,8 @@ std::vector<std::int64_t> wholes(const Unpickler& pickle, ValueNumber tuple) {
 
 PickledTensor tensor_of(const Unpickler& pickle, std::string_view name, const Value& value) {
   if (value.kind != Kind::tensor) {
-    refuse("its '{}' is {}, so it holds more than a model's weights", in_a_sentence(name),
-           value.kind == Kind::map ? "a dictionary" : "no tensor");
+    refuse("its '{}' is {}, so it has more than a model's weights", in_a_sentence(name),
+           value.kind == Kind::map ? "a dictionary" : "not a tensor");
   }
   const Value& storage = pickle.expect(value.items[0], Kind::storage);
   const std::string_view type = pickle.expect(storage.items[1], Kind::name).text;
@@ -375,10 +375,8 @@ Result<Bytes> record_at(unzFile archive, Bytes file, const unz_file_info64& info
                         const std::string& name) {
   constexpr uLong encrypted = 1;
   if (info.compression_method != 0 || (info.flag & encrypted) != 0) {
-    return fail(
-        "its record '{}' is compressed or encrypted, as in a TorchScript archive and not in a file "
-        "of torch.save",
-        in_a_sentence(name));
+    return fail("its record '{}' is compressed or encrypted, which torch.save never does",
+                in_a_sentence(name));
   }
   int method = 0, level = 0;
   if (unzOpenCurrentFile2(archive, &method, &level, /*raw=*/1) != UNZ_OK)
@@ -386,7 +384,7 @@ Result<Bytes> record_at(unzFile archive, Bytes file, const unz_file_info64& info
   const ZPOS64_T begin = unzGetCurrentFileZStreamPos64(archive);
   unzCloseCurrentFile(archive);
   if (begin > file.size() || info.uncompressed_size > file.size() - begin)
-    return fail("its record '{}' lies outside the file, so it is damaged", in_a_sentence(name));
+    return fail("its record '{}' is outside the file, so it is damaged", in_a_sentence(name));
   return file.subspan(begin, info.uncompressed_size);
 }
 
@@ -401,7 +399,8 @@ Result<Records> records_of(Bytes file) {
   constexpr std::size_t end_bytes = 22;
   const bool has_end =
       file.size() > end_bytes && text_of(file.last(end_bytes)).starts_with("PK\5\6");
-  if (!archive || !has_end) return fail("it is no whole zip archive, as torch.save writes them");
+  if (!archive || !has_end)
+    return fail("it is not a complete zip archive as written by torch.save");
   Records records;
   std::string folder;
   for (int found = unzGoToFirstFile(archive.get()); found != UNZ_END_OF_LIST_OF_FILE;
@@ -419,7 +418,7 @@ Result<Records> records_of(Bytes file) {
     const Result<Bytes> record = record_at(archive.get(), file, info, name);
     if (!record) return tl::unexpected(record.error());
     if (!name.starts_with(folder) || !records.emplace(name.substr(folder.size()), *record).second)
-      return fail("its record '{}' is given twice or lies elsewhere", in_a_sentence(name));
+      return fail("its record '{}' is given twice or is in another folder", in_a_sentence(name));
   }
   return records;
 }
@@ -430,7 +429,7 @@ Result<std::vector<PickledTensor>> read_torch_pickle(std::span<const std::byte> 
   try {
     Unpickler unpickler({reinterpret_cast<const char*>(pickle.data()), pickle.size()});
     const Value& all = unpickler.run();
-    if (all.kind != Kind::map) refuse("it holds no dictionary of tensors");
+    if (all.kind != Kind::map) refuse("it has no dictionary of tensors");
     constexpr std::size_t most_tensors = most_values / 16;
     if (all.items.size() / 2 > most_tensors) refuse("it has more than {} tensors", most_tensors);
     std::vector<PickledTensor> tensors;
@@ -448,13 +447,13 @@ Result<TensorView> view_in(std::span<const std::byte> record, const PickledTenso
   std::int64_t bytes = 0, end = 0;
   if (tensor.count < 0 || __builtin_mul_overflow(tensor.count, tensor.element_bytes, &bytes) ||
       static_cast<std::uint64_t>(bytes) != record.size()) {
-    return fail("its record '{}' has {} bytes, and the pickle says {} elements of {} bytes",
+    return fail("its record '{}' has {} bytes, but the pickle states {} elements of {} bytes",
                 in_a_sentence(tensor.key), record.size(), tensor.count, tensor.element_bytes);
   }
   const std::optional<std::int64_t> extent = extent_of(tensor);
   if (!extent || tensor.offset < 0 || __builtin_add_overflow(tensor.offset, *extent, &end) ||
       end > tensor.count) {
-    return fail("the tensor '{}' lies outside its record '{}', so it is damaged",
+    return fail("the tensor '{}' is outside its record '{}', so it is damaged",
                 in_a_sentence(tensor.name), in_a_sentence(tensor.key));
   }
   if (*extent > 0 && !is_contiguous(tensor)) {
@@ -484,7 +483,7 @@ Result<TorchFile> TorchFile::open(const std::filesystem::path& path) {
   if (const Status read = file.read(); !read) {
     constexpr std::size_t longest_name = 300;
     const std::string& name = file.file_.name();
-    return fail("{}: {}; copy it anew if it is damaged, else convert it in Python: {}",
+    return fail("{}: {}; copy it again if it is damaged, otherwise convert it in Python: {}",
                 in_a_sentence(name, longest_name), read.error().message, torch_conversion(name));
   }
   return file;
@@ -493,13 +492,13 @@ Result<TorchFile> TorchFile::open(const std::filesystem::path& path) {
 Status TorchFile::read() {
   const std::string_view text = text_of(file_.bytes());
   if (text.starts_with("\x80\x02\x8a\x0a"))
-    return fail("it was written by PyTorch before 1.6, in a format that is not read");
+    return fail("it was written by PyTorch before 1.6, in a format that is not supported");
   const Result<Records> records = records_of(file_.bytes());
   if (!records) return tl::unexpected(records.error());
   if (records->contains("constants.pkl"))
-    return fail("it is a TorchScript archive, a program and not weights alone");
+    return fail("it is a TorchScript archive, a program rather than only weights");
   const auto pickle = records->find("data.pkl");
-  if (pickle == records->end()) return fail("it has no record 'data.pkl', as torch.save writes");
+  if (pickle == records->end()) return fail("it has no record 'data.pkl', which torch.save writes");
   const auto order = records->find("byteorder");
   if (order != records->end() && text_of(order->second) != "little")
     return fail("its numbers are in the byte order '{}'", in_a_sentence(text_of(order->second)));

@@ -108,7 +108,7 @@ TEST_F(HubCache, NamesTheCommandThatFetchesMissingWeights) {
   fill(cache, "models--org--name");
   const fs::path snapshot = cache / "models--org--name/snapshots" / second;
   EXPECT_THAT(WeightFiles::open(snapshot).error().message,
-              HasSubstr("fetch it whole: hf download org/name --revision " + second));
+              HasSubstr("fetch all of it: hf download org/name --revision " + second));
   EXPECT_THAT(WeightFiles::open(folder_.path()).error().message,
               HasSubstr("give a checkpoint's folder"));
 }

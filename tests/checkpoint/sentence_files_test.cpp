@@ -115,7 +115,8 @@ TEST(SentenceFiles, StatesWhyModulesAreIgnored) {
         ->unread_modules;
   };
   EXPECT_THAT(reason("{}"), HasSubstr("config_sentence_transformers.json has no 'model_type'"));
-  EXPECT_THAT(reason(R"({"model_type": "SparseEncoder"})"), HasSubstr("says 'SparseEncoder'"));
+  EXPECT_THAT(reason(R"({"model_type": "SparseEncoder"})"),
+              HasSubstr("has the model_type 'SparseEncoder'"));
   EXPECT_THAT(reason(""), HasSubstr("there is no config_sentence_transformers.json"));
 }
 

@@ -96,8 +96,8 @@ TEST(FamilyInterface, ConfigSelectsTheFamily) {
   EXPECT_THAT(config->family->tensors(*config, nullptr).specs.front().shape,
               testing::ElementsAre(7, 3));
   EXPECT_THAT(message_of(read_model_config(R"({"model_type": "deberta"})", "config.json")),
-              testing::AllOf(HasSubstr("models of the types bert, longformer, "),
-                             HasSubstr(", mean-embeddings are read here")));
+              testing::AllOf(HasSubstr("the supported types are bert, longformer, "),
+                             HasSubstr(", mean-embeddings")));
 }
 
 class DocumentCacheFile : public testing::Test {
