@@ -17,8 +17,10 @@
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using tests::safetensors_text;
 using tests::ScratchFolder;
 using tests::write_bytes;
@@ -244,6 +246,159 @@ TEST(Safetensors, WritesMetadataAndFloat16) {
   ASSERT_EQ(x.bytes.size(), sizeof(halves));
   std::memcpy(halves.data(), x.bytes.data(), sizeof(halves));
   EXPECT_EQ(halves, (std::array<std::uint16_t, 4>{0x3C00, 0xC100, 0x7BFF, 0x7C00}));
+}
+
+// Files that are not what they say: each is refused in one sentence that names the file and, if
+// there is one, the tensor.
+
+std::string message_for(std::string_view bytes) {
+  const ScratchFolder folder;
+  write_bytes(folder / "hostile.safetensors", bytes);
+  const auto file = SafetensorsFile::open(folder / "hostile.safetensors");
+  return file ? "opened" : file.error().message;
+}
+
+std::string with_entry(const std::string& entry, std::size_t data_bytes = 64) {
+  return safetensors_text("{\"a\":" + entry + "}", data_bytes);
+}
+
+/// A valid file without tensors whose header has this length.
+std::string with_length(std::uint64_t length) {
+  std::string text = safetensors_text("{}", 0);
+  std::memcpy(text.data(), &length, sizeof(length));
+  return text;
+}
+
+struct Hostile {
+  std::string bytes, message;
+};
+
+void expect_refused(const std::vector<Hostile>& files) {
+  for (const auto& [bytes, message] : files) {
+    EXPECT_THAT(message_for(bytes),
+                AllOf(HasSubstr("hostile.safetensors"), HasSubstr(message), Not(HasSubstr("\n"))))
+        << bytes.substr(0, 100);
+  }
+}
+
+TEST(HostileSafetensors, RefusesMissingFilesDirectoriesAndDevices) {
+  const ScratchFolder folder;
+  EXPECT_THAT(SafetensorsFile::open(folder / "absent").error().message,
+              HasSubstr("absent: cannot be opened: No such file or directory"));
+  EXPECT_THAT(SafetensorsFile::open(folder.path()).error().message, HasSubstr("is a directory"));
+  EXPECT_THAT(SafetensorsFile::open("/dev/null").error().message,
+              HasSubstr("/dev/null: is not a regular file"));
+}
+
+TEST(HostileSafetensors, RefusesInvalidHeaderLengths) {
+  expect_refused(
+      {{"", "has 0 bytes"},
+       {std::string("\x02\0\0", 3), "too few for a safetensors file"},
+       {with_length(100), "states a header of 100 bytes, but only 2 follow"},
+       {with_length(std::uint64_t{1} << 63U), "states a header of 9223372036854775808 bytes"},
+       {with_length(~std::uint64_t{0}), "states a header of 18446744073709551615 bytes"}});
+}
+
+TEST(HostileSafetensors, RefusesInvalidHeaders) {
+  const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  expect_refused(
+      {{safetensors_text("PK\x03\x04 zip", 0), "not valid JSON"},
+       {safetensors_text("{\"a\":", 0), "not valid JSON"},
+       {safetensors_text("{\"\xff\":1}", 0), "not valid JSON"},
+       {safetensors_text("", 0), "not valid JSON"},
+       {safetensors_text("[1,2]", 0), "its header is not a JSON object"},
+       {safetensors_text(nested, 0), "nested deeper than 64 levels"},
+       {with_entry(nested), "nested deeper than 64 levels"},
+       {safetensors_text("{" + entry + "," + entry + "}", 4), "field 'a' is given twice"},
+       {safetensors_text(R"({"__metadata__":"pt"})", 0), "'__metadata__' is not an object"},
+       {safetensors_text(R"({"__metadata__":{"size":3}})", 0),
+        "'size' of '__metadata__' is 3, not a text"},
+       {safetensors_text("{\"a\\n\\u001b[2J\":7}", 0), "tensor 'a??[2J':"}});
+}
+
+TEST(HostileSafetensors, ShortensALongName) {
+  const std::string message =
+      message_for(safetensors_text("{\"" + std::string(1'000'000, 'n') + "\":7}", 0));
+  EXPECT_THAT(message, HasSubstr("nnn...'"));
+  EXPECT_LT(message.size(), 400U);
+}
+
+TEST(HostileSafetensors, RefusesInvalidEntries) {
+  expect_refused(
+      {{with_entry("7"), "tensor 'a': its entry in the header is not an object"},
+       {with_entry(R"({"shape":[1],"data_offsets":[0,4]})"),
+        "tensor 'a': the header lacks its 'dtype'"},
+       {with_entry(R"({"dtype":"F32","data_offsets":[0,4]})"), "lacks its 'shape'"},
+       {with_entry(R"({"dtype":"F32","shape":[1]})"), "lacks its 'data_offsets'"},
+       {with_entry(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"),
+        "'dtype' is 32, not a name such as \"F32\""},
+       {with_entry(R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1),
+        "shape [3] of F4 needs 1.5 bytes, but 'data_offsets' gives 1"},
+       {with_entry(R"({"dtype":"F32","shape":[2,-3],"data_offsets":[0,24]})"),
+        "tensor 'a': 'shape' has -3"},
+       {with_entry(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"), "'shape' has 1.5"},
+       {with_entry(R"({"dtype":"F32","shape":"1","data_offsets":[0,4]})"), "'shape' is not a list"},
+       {with_entry(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})"),
+        "'shape' has 18446744073709551615"},
+       {with_entry(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"),
+        "tensor 'a': its shape [4294967296, 4294967296] has more than 2^63 bits"},
+       {with_entry(R"({"dtype":"F32","shape":[4],"data_offsets":[56,72]})"),
+        "tensor 'a': its bytes 56 to 72 are outside the file, which has 64 bytes"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[8,4]})"),
+        "'data_offsets' 8 and 4 are not an ascending pair"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"),
+        "'data_offsets' -4 and 0"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"),
+        "'data_offsets' is not a pair"},
+       {with_entry(R"({"dtype":"F16","shape":[2,3],"data_offsets":[0,24]})"),
+        "tensor 'a': shape [2, 3] of F16 needs 12 bytes, but 'data_offsets' gives 24"}});
+  for (const char* name :
+       {"", "F\\n3", "f32", "a name of a type", "F1234567890123456789012345678901"}) {
+    expect_refused(
+        {{with_entry(fmt::format(R"({{"dtype":"{}","shape":[1],"data_offsets":[0,4]}})", name)),
+          "not a name such as"}});
+  }
+}
+
+TEST(HostileSafetensors, AcceptsAnEmptyShapeWithHugeSizes) {
+  EXPECT_EQ(message_for(with_entry(
+                R"({"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]})", 0)),
+            "opened");
+}
+
+/// The reference reader refuses these as well.
+TEST(HostileSafetensors, RefusesOverlapsAndBytesOfNoTensor) {
+  const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  const std::string b = R"("b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]})";
+  const std::string c = R"("c":{"dtype":"U8","shape":[2],"data_offsets":[1,3]})";
+  const std::string empty = R"("e":{"dtype":"U8","shape":[0],"data_offsets":[1,1]})";
+  expect_refused(
+      {{safetensors_text("{" + a + "," + c + "}", 3), "tensors 'a' and 'c' overlap"},
+       {safetensors_text("{" + a + "}", 5), "the bytes 2 to 5 of its data belong to no tensor"},
+       {safetensors_text("{" + b + "," + a + "}", 6),
+        "the bytes 2 to 4 of its data belong to no tensor"},
+       {safetensors_text("{" + b + "}", 6), "the bytes 0 to 4 of its data belong to no tensor"},
+       {safetensors_text("{" + a + "," + empty + "}", 2), "tensors 'a' and 'e' overlap"}});
+}
+
+/// A parser that looks through all tensors for each of them takes minutes here.
+TEST(HostileSafetensors, ReadsAHundredThousandTensorsInLinearTime) {
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i) {
+    header += fmt::format(R"({}"t{}":{{"dtype":"F8_E4M3","shape":[1],"data_offsets":[{},{}]}})",
+                          i == 0 ? "" : ",", i, i, i + 1);
+  }
+  EXPECT_EQ(message_for(safetensors_text(header + "}", 100'000)), "opened");
+}
+
+TEST(HostileSafetensors, RefusesEveryTruncation) {
+  const std::string good =
+      safetensors_text(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  ASSERT_EQ(message_for(good), "opened");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_NE(message_for(good.substr(0, length)), "opened") << "first " << length << " bytes";
+  }
 }
 
 TEST(HalfPrecision, RoundsToNearestEven) {
