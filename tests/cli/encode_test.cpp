@@ -307,7 +307,7 @@ TEST_F(Encode, RefusesTheCacheOfAnotherModel) {
   const Outcome other = score("colbert", all_cached);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("cache: its documents were encoded by a model of the family "
-                                   "'dual-bert', and this one is of 'colbert'; encode them again"));
+                                   "'dual-bert', but this one is of 'colbert'; encode them again"));
   EXPECT_EQ(other.out, "");
   TinyCheckpoint trained = TinyCheckpoint::dual_bert();
   trained.tensors["bert_model.embeddings.word_embeddings.weight"].dtype = "F16";
@@ -523,7 +523,7 @@ TEST_F(Encode, RefusesFinishedAndUnfinishedCachesWithOtherHeads) {
   other.write(program_.path("tkl"));
   EXPECT_THAT(score("tkl", all_cached),
               Refuses("cache: its documents were encoded as 'chunks of 40 words, 2 "
-                      "heads', and the model encodes them as"));
+                      "heads', but the model encodes them as"));
 }
 
 TEST_F(Encode, RefusesACacheWithAnotherTokenLimit) {

@@ -129,14 +129,14 @@ class DocumentCacheFile : public testing::Test {
 TEST_F(DocumentCacheFile, RefusesAnotherFamilyWeightsOrDtype) {
   DocumentCache::Maker other = maker;
   other.family = "colbert";
-  EXPECT_THAT(refused_for(other), HasSubstr("by a model of the family 'mean-embeddings', and this "
+  EXPECT_THAT(refused_for(other), HasSubstr("by a model of the family 'mean-embeddings', but this "
                                             "one is of 'colbert'; encode them again"));
   other = maker;
   other.weights += 1;
   EXPECT_THAT(refused_for(other), HasSubstr("with other weights"));
   other = maker;
   other.dtype = DType::float16;
-  EXPECT_THAT(refused_for(other), HasSubstr("in float32, and the model computes in float16"));
+  EXPECT_THAT(refused_for(other), HasSubstr("in float32, but the model computes in float16"));
 }
 
 TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {

@@ -349,13 +349,13 @@ class LateErrors : public testing::Test {
 TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   const LateRowModel dual({.row = "dual-bert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
-              HasSubstr("by a model of the family 'dual-bert', and this one is of 'poly-encoder'"));
+              HasSubstr("by a model of the family 'dual-bert', but this one is of 'poly-encoder'"));
   EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, small_shape(), /*seed=*/8), dual),
               HasSubstr("with other weights"));
   const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
                               dual.weights());
   EXPECT_THAT(refused(windowed, dual),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', and the model encodes them as "
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
                         "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
   ModelConfig config = dual.weights()->config();
   config.shape.heads = 6;
@@ -371,7 +371,7 @@ TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
   const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
   EXPECT_THAT(refused(top_one, top_two),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', and the model "
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', but the model "
                         "encodes them as 'full, 3 heads, epsilon 1e-12; 2 of 3 layers'; encode "
                         "them again"));
   EXPECT_THAT(refused(LateRowModel({.row = "mixencoder-a+contexts-2"}),
@@ -416,7 +416,7 @@ TEST_F(LateErrors, ReportsInvalidOptions) {
   for (const auto& [row, message] : std::initializer_list<std::pair<const char*, const char*>>{
            {"mixencoder-a+contexts-2+contexts-3", "contradict each other"},
            {"dual-bert+contexts-2",
-            "has the option '+contexts-2', and the options of dual-bert are"},
+            "has the option '+contexts-2', but the options of dual-bert are"},
            {"mixencoder-a+without-h+without-e", "contradict each other"}}) {
     EXPECT_THAT(message_of(parse_model_row(row)), HasSubstr(message)) << row;
   }

@@ -66,7 +66,7 @@ TEST(WordList, NamesTheErrorOfAFile) {
     return words ? std::string("read") : words.error().message;
   };
   EXPECT_THAT(message(""), HasSubstr("tokens.txt: has no words"));
-  EXPECT_THAT(message("the\n"), HasSubstr("tokens.txt, line 1: is 'the', and the first word"));
+  EXPECT_THAT(message("the\n"), HasSubstr("tokens.txt, line 1: is 'the', but the first line"));
   EXPECT_THAT(message("@@UNKNOWN@@\na\nb\na\n"),
               HasSubstr("line 4: the word 'a' is given twice, first in line 2"));
   EXPECT_EQ(message("@@UNKNOWN@@\r\nwindows\r\n"), "read");
@@ -79,7 +79,7 @@ TEST(WordList, NamesTheErrorOfAFile) {
                 HasSubstr("line 3: has white space around its word"));
   }
   EXPECT_THAT(message("@@UNKNOWN@@\n,\nHow\nTALL\n"),
-              HasSubstr("line 3: is 'How', and no word of the list is in lower case"));
+              HasSubstr("line 3: is 'How', but texts are lower-cased"));
   // As lists of authors have them.
   EXPECT_EQ(message("@@UNKNOWN@@\nU.S.\na.m.\n. . .\n\xc2\xa0\n\xe4\xb8\xad\n@@END@@\n"), "read");
   EXPECT_EQ(message("@@UNKNOWN@@\n,\n\xe4\xb8\xad\n"), "read") << "without case";

@@ -99,7 +99,7 @@ TEST(WordPiece, TruncatesASeparateDocumentToItsOwnLimit) {
   }
   EXPECT_TRUE(small().encode("how tall is", "a", apart).has_value());
   EXPECT_THAT(small().encode("how tall is how", "a", apart).error().message,
-              HasSubstr("the query has 5 tokens with its [SEP], and the model reads at most 4"));
+              HasSubstr("the query has 5 tokens including [SEP], but the model reads at most 4"));
 }
 
 TEST(WordPiece, ReadsAVocabularyWithWindowsLineEnds) {
