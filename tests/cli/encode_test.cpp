@@ -405,9 +405,10 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));
-  EXPECT_THAT(encode("dual"),
-              FailsWith("kept in int8, and float32 is asked for; finish it with the same settings, "
-                        "start again with --restart, or name another file"));
+  EXPECT_THAT(
+      encode("dual"),
+      FailsWith("stored in int8, but float32 is requested; finish it with the same settings, "
+                "start again with --restart, or name another file"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8"}), Notes("of 2500 documents are already encoded"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
   EXPECT_EQ(program_.read("cache").size(), whole.size());
@@ -419,8 +420,9 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
   write_documents(2500);
   EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
   write_documents(2400);
-  EXPECT_THAT(encode("dual"), FailsWith("other ones than these (2500 of 'docs.tsv', now 2400 of "
-                                        "'docs.tsv')"));
+  EXPECT_THAT(encode("dual"),
+              FailsWith("other documents than these (2500 of 'docs.tsv', now 2400 of "
+                        "'docs.tsv')"));
   encode_well("dual", {"--restart"});
   EXPECT_THAT(score("dual", all_cached).err, Not(HasSubstr("attnscope")));
 }

@@ -361,7 +361,7 @@ TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   config.shape.heads = 6;
   const LateRowModel six({.row = "dual-bert"},
                          std::make_shared<const ModelWeights>(config, dual.weights()->tensors()));
-  EXPECT_THAT(refused(six, dual), HasSubstr("and the model encodes them as 'full, 6 heads, "));
+  EXPECT_THAT(refused(six, dual), HasSubstr("but the model encodes them as 'full, 6 heads, "));
   const LateRowModel colbert({.row = "colbert"});
   config = colbert.weights()->config();
   std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
