@@ -40,7 +40,7 @@ struct PickledTensor {
     std::span<const std::byte> pickle);
 
 /// The tensor's elements in its record. A tensor with non-contiguous elements has no bytes and a
-/// dtype that says so, which no reader accepts.
+/// dtype that states this, which no reader accepts.
 [[nodiscard]] Result<TensorView> view_in(std::span<const std::byte> record,
                                          const PickledTensor& tensor);
 
@@ -50,7 +50,7 @@ struct PickledTensor {
 
 class TorchFile {
  public:
-  /// Errors name the file and say how to convert an unsupported one.
+  /// Errors name the file and how to convert an unsupported one.
   [[nodiscard]] static Result<TorchFile> open(const std::filesystem::path& path);
 
   [[nodiscard]] std::vector<NamedView> tensors() const { return tensors_; }

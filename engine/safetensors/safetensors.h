@@ -78,7 +78,7 @@ struct SafetensorsOptions {
 };
 
 /// Writes bytes unchanged, readable only by the owner (they may contain text of documents) unless
-/// `readers` says otherwise; the file is written completely or not at all.
+/// `readers` specifies otherwise; the file is written completely or not at all.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedView> tensors,
                                        const std::map<std::string, std::string>& metadata,

@@ -275,7 +275,8 @@ class BytePairs final : public SubwordModel {
       if (symbols[pair.left] == gone || next[pair.left] >= end) continue;
       const std::size_t right = next[pair.left];
       const Merge* merge = merges_.find(symbols[pair.left], symbols[right]);
-      if (merge == nullptr || merge->rank != pair.rank) continue;  // of symbols that are no more
+      if (merge == nullptr || merge->rank != pair.rank)
+        continue;  // of symbols that were merged since
       symbols[pair.left] = pair.id;
       symbols[right] = gone;
       next[pair.left] = next[right];

@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t { bert, roberta, xlm_roberta, generic };
 struct KnownClass {
   std::string_view name;
   Kind kind;
-  bool gives_types = false;  // unless model_input_names says otherwise
+  bool gives_types = false;  // unless model_input_names specifies otherwise
 };
 constexpr std::array known_classes{
     KnownClass{"BertTokenizer", Kind::bert, true},

@@ -157,8 +157,8 @@ TEST(Checkpoint, ReadsFloat64) {
   EXPECT_EQ(opened(tiny).tensors.at("classifier.bias").dtype, "F64");
 }
 
-/// A tensor may lie in another shard than the index says: all shards are read, as Hugging Face
-/// does.
+/// A tensor may be in another shard than the index states: all shards are read, as by Hugging
+/// Face.
 TEST(Checkpoint, FindsShardsByTheirIndex) {
   for (const bool states_another : {false, true}) {
     const ScratchFolder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints that are not what they say: each ends in one sentence with the names.
+// Invalid checkpoints: each is refused in one sentence that names the files, fields or tensors.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

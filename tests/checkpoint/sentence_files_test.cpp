@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers' files say of a folder, without weights. Scores are
-// tests/golden/checkpoints_test.cpp.
+// What is read from sentence-transformers' files, without weights.
+// tests/golden/checkpoints_test.cpp compares scores.
 #include "engine/checkpoint/sentence_files.h"
 
 #include <fmt/format.h>

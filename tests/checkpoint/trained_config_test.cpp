@@ -44,7 +44,7 @@ TEST(TrainedConfig, ReplacesAnEarlierPattern) {
   const ModelConfig read = read_back(*sparse, {.pattern = "full"});
   EXPECT_EQ(read.pattern, "full");
   EXPECT_FALSE(read.window);
-  // A pattern of one's own is not named, so that nobody takes the model for another.
+  // A pattern from a file has no name, so that the model is not mistaken for another.
   const auto own = trained_config(*sparse, {.pattern = ""});
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("attnscope"));
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("query_cls_attention"));

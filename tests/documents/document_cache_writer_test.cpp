@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Caches written some documents at a time: whole, gone on with after a kill, refused to others.
+// Caches written in batches: completed at once, continued after a kill, or refused for other
+// contents.
 #include "engine/documents/document_cache_writer.h"
 
 #include <fmt/format.h>
@@ -66,7 +67,7 @@ std::vector<std::string> ids(std::int64_t begin, std::int64_t end) {
   return all;
 }
 
-/// Of so many of the documents.
+/// Of the first `documents` of `all`.
 std::uint64_t fingerprint(std::int64_t documents, std::int64_t all) {
   return documents == all ? 5 : static_cast<std::uint64_t>(1000 + documents);
 }
@@ -101,7 +102,7 @@ class CacheWriter : public testing::Test {
     const auto writer = begin(contents, restart);
     return writer ? "begun" : writer.error().message;
   }
-  /// Goes on to `end`, `at_once` documents at a time.
+  /// Continues to `end`, with `at_once` documents at a time.
   static void append(DocumentCacheWriter& writer, std::int64_t end, std::int64_t at_once) {
     while (writer.encoded() < end) {
       const std::int64_t first = writer.encoded(), last = std::min(end, first + at_once);
@@ -162,7 +163,7 @@ TEST_F(CacheWriter, TheFileDoesNotDependOnTheBatches) {
   const std::string once = bytes_of(target);
   std::filesystem::remove(target);
   write(contents_of(10, VectorFormat::int8), 1);
-  // But for the mean error, whose sum was made in another order.
+  // Except for the mean error, which was summed in another order.
   EXPECT_NEAR(DocumentCache::open(target)->error()->mean, error->mean, 1e-12);
   const std::size_t data = cache_file::header(contents_of(10, VectorFormat::int8)).size();
   const std::size_t errors = data + sizeof(cache_file::State::encoded);
@@ -279,7 +280,7 @@ TEST_F(CacheWriter, NeverWritesThroughALinkOrFolder) {
                   HasSubstr(std::string("docs.cache.part: ") + reason));
     std::filesystem::remove(part);
   };
-  write_bytes(notes, "somebody's notes");
+  write_bytes(notes, "other notes");
   std::filesystem::create_symlink(notes, part);
   expect_refused("is a link, a directory, a pipe or a device");
   std::filesystem::create_directory(part);
@@ -288,7 +289,7 @@ TEST_F(CacheWriter, NeverWritesThroughALinkOrFolder) {
   expect_refused("is a link, a directory, a pipe or a device");
   std::filesystem::create_hard_link(notes, part);
   expect_refused("is also the name of another file");
-  EXPECT_EQ(bytes_of(notes), "somebody's notes");
+  EXPECT_EQ(bytes_of(notes), "other notes");
 }
 
 TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
@@ -300,14 +301,14 @@ TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
   write_bytes(part, bytes.substr(0, bytes.size() - 1));
   EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; start again"));
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
-  std::string spoilt = bytes;
+  std::string damaged = bytes;
   const auto parts = cache_file::parts(contents_of(5));
-  spoilt[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
-  write_bytes(part, spoilt);
+  damaged[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
+  write_bytes(part, damaged);
   EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; start again with --restart"));
-  spoilt = bytes;
-  spoilt[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
-  write_bytes(part, spoilt);
+  damaged = bytes;
+  damaged[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
+  write_bytes(part, damaged);
   EXPECT_THAT(
       refused(contents_of(5)),
       HasSubstr(
@@ -325,9 +326,9 @@ TEST_F(CacheWriter, DetectsEveryDamagedByteOfAnUnfinishedCache) {
   for (const auto& [begins, size] :
        {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
     for (std::int64_t at = begins; at < begins + size / 2; ++at) {
-      std::string spoilt = bytes;
-      spoilt[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(part, spoilt);
+      std::string damaged = bytes;
+      damaged[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(part, damaged);
       EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
                   HasSubstr("docs.cache.part: is damaged; start again with --restart"));
     }
@@ -344,9 +345,9 @@ TEST_F(CacheWriter, DetectsEveryDamagedByteOfAFinishedCache) {
   for (const auto& [begins, size] :
        {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
     for (std::int64_t at = begins; at < begins + size; ++at) {
-      std::string spoilt = bytes;
-      spoilt[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(target, spoilt);
+      std::string damaged = bytes;
+      damaged[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(target, damaged);
       const auto cache = DocumentCache::open(target, maker());
       EXPECT_TRUE(!cache || !cache->check_sum()) << at;
       EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)), HasSubstr("is damaged")) << at;
@@ -381,12 +382,12 @@ TEST_F(CacheWriter, RefusesDocumentsThatChangedWhileTheyWereRead) {
 }
 
 TEST_F(CacheWriter, ReplacesACacheOnlyWithRestartAndAForeignFileNever) {
-  write_bytes(target, "somebody's notes");
+  write_bytes(target, "other notes");
   for (const bool restart : {false, true}) {
     EXPECT_THAT(refused(contents_of(5), restart),
                 HasSubstr("docs.cache: exists and is not a cache of documents; move it away, or "
                           "name another file"));
-    EXPECT_EQ(bytes_of(target), "somebody's notes");
+    EXPECT_EQ(bytes_of(target), "other notes");
   }
   std::filesystem::remove(target);
   {
@@ -405,10 +406,10 @@ TEST_F(CacheWriter, ReplacesACacheOnlyWithRestartAndAForeignFileNever) {
 TEST_F(CacheWriter, NeverReplacesAFileCreatedInTheMeantime) {
   auto writer = begin(contents_of(5));
   append(*writer, 5, 5);
-  write_bytes(target, "somebody's notes");
+  write_bytes(target, "other notes");
   EXPECT_THAT(writer->finish().error().message,
               HasSubstr("was created by another program in the meantime"));
-  EXPECT_EQ(bytes_of(target), "somebody's notes");
+  EXPECT_EQ(bytes_of(target), "other notes");
   std::filesystem::remove(target);
   EXPECT_TRUE(writer->finish());
 }
@@ -423,7 +424,7 @@ TEST_F(CacheWriter, AnExistingCacheWithTheseContentsIsFinished) {
   EXPECT_TRUE(again->finish());
   EXPECT_EQ(bytes_of(target), bytes);
   EXPECT_FALSE(begin(contents_of(5), /*restart=*/true)->is_finished());
-  // Until the new one is whole, the old one stays.
+  // The old file stays until the new one is complete.
   EXPECT_EQ(bytes_of(target), bytes);
 }
 
@@ -451,7 +452,7 @@ TEST_F(CacheWriter, RefusesDocumentsOfAnotherModel) {
 TEST_F(CacheWriter, RefusesASecondWriter) {
   std::optional<Result<DocumentCacheWriter>> first = begin(contents_of(5));
   ASSERT_TRUE(*first);
-  // Somebody else's descriptor has a lock of its own, in this process, too.
+  // Another descriptor has a separate lock, also in this process.
   EXPECT_THAT(refused(contents_of(5)), HasSubstr("is being written by another process"));
   first.reset();
   EXPECT_EQ(refused(contents_of(5)), "begun");
@@ -466,8 +467,8 @@ TEST_F(CacheWriter, ReportsMissingDiskSpaceAtTheStart) {
   EXPECT_FALSE(std::filesystem::exists(part));
 }
 
-/// As a full disk does, of a file system that could promise no room: no file of this process may be
-/// written behind `bytes` while this lives.
+/// Simulates a full disk on a file system that cannot allocate in advance: while this object
+/// exists, no file of this process can be written beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -545,9 +546,9 @@ TEST_F(CacheWriter, RefusesInvalidIds) {
   const std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
   const auto opened = [&](std::int64_t at, std::string_view replacement) {
-    std::string spoilt = bytes;
-    spoilt.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
-    write_bytes(target, spoilt);
+    std::string damaged = bytes;
+    damaged.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
+    write_bytes(target, damaged);
     const auto cache = DocumentCache::open(target);
     return cache ? "opened" : cache.error().message;
   };

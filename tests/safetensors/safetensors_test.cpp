@@ -215,7 +215,7 @@ TEST(Safetensors, AFailedWriteKeepsTheOldFile) {
   write_bytes(folder / "t", "old");
   const std::vector<float> values = counting(4096);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {4096}, values}};
-  // A limit on file sizes stands for a full disk.
+  // A limit on file sizes simulates a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -248,7 +248,7 @@ TEST(Safetensors, WritesMetadataAndFloat16) {
   EXPECT_EQ(halves, (std::array<std::uint16_t, 4>{0x3C00, 0xC100, 0x7BFF, 0x7C00}));
 }
 
-// Files that are not what they say: each is refused in one sentence that names the file and, if
+// Invalid files: each is refused in one sentence that names the file and, if
 // there is one, the tensor.
 
 std::string message_for(std::string_view bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words as BERT's basic tokenizer makes them, character by character.
+// Words as split by BERT's basic tokenizer, for every character.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// With a space between.
+/// Separated by spaces.
 std::string words_of_bert(std::string_view text, const TextRules& rules = {}) {
   std::string normal = as_utf8(text);
   EXPECT_TRUE(Normalizer::bert(rules).apply(normal).has_value());
@@ -25,7 +25,7 @@ std::string words_of_bert(std::string_view text, const TextRules& rules = {}) {
   return fmt::format("{}", fmt::join(words.words(), " "));
 }
 
-/// A line a word, an empty one behind every code point.
+/// One line per word, and an empty line after every code point.
 std::string words_around(std::uint32_t first, std::uint32_t count) {
   std::string words;
   for (std::uint32_t c = first; c < first + count; ++c) {

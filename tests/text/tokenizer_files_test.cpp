@@ -43,7 +43,7 @@ Result<SubwordTokenizer> open_json(const std::string& text) {
   return SubwordTokenizer::open(folder.path());
 }
 
-/// A folder with a tokenizer.json, and what the other files say.
+/// A folder with a tokenizer.json and a tokenizer_config.json.
 Result<SubwordTokenizer> open_with(const std::string& json, const std::string& config,
                                    const TokenizerExtras& extras = {}) {
   const ScratchFolder folder;
