@@ -25,8 +25,7 @@ using nlohmann::json;
 /// PyLate's files have no model_type before sentence-transformers 5. `has_module`: modules.json
 /// lists a PyLate module.
 bool is_pylate(const JsonField& config, bool has_module) {
-  const auto type = config.member("model_type");
-  if (type && !type->is_null()) return type->text() == "ColBERT";
+  if (const auto type = config.present("model_type")) return type->text() == "ColBERT";
   return has_module || config.member("query_prefix").has_value() ||
          config.member("document_prefix").has_value();
 }
@@ -36,7 +35,7 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
                     SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
   return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
-    const auto stated = present_field(root, "model_type");
+    const auto stated = root.present("model_type");
     const std::string type = stated ? stated->text() : "";
     if (is_pylate(root, has_pylate_module)) {
       multi_vector = read_pylate(root);
@@ -55,8 +54,8 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
     if (const auto activation = root.member("activation_fn"); activation && activation->is_text())
       files.activation = activation->text();
     const auto prompts = root.member("prompts");
-    const auto name = root.member("default_prompt_name");
-    if (!name || name->is_null()) return;
+    const auto name = root.present("default_prompt_name");
+    if (!name) return;
     const auto prompt = prompts && prompts->is_object() ? prompts->member(name->text())
                                                         : std::optional<JsonField>();
     if (!prompt) {
@@ -68,8 +67,8 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
 }
 
 void read_processing(const JsonField& root, SentenceFiles& files) {
-  const auto processing = root.member("processing_kwargs");
-  if (!processing || processing->is_null()) return;
+  const auto processing = root.present("processing_kwargs");
+  if (!processing) return;
   for (const JsonField& kind : processing->members()) {
     if (kind.key() != "text" && kind.key() != "common") {
       if (kind.value().empty()) continue;
@@ -94,7 +93,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
 
 /// Checks the encoder's output and its name; without `modality_config` neither is read.
 void check_output(const JsonField& root, bool is_classifier) {
-  const auto kinds = present_field(root, "modality_config");
+  const auto kinds = root.present("modality_config");
   if (!kinds) return;
   const auto must_be = [](const JsonField& field, const std::string& only) {
     const bool is_it = field.is_text() ? field.text() == only
@@ -143,7 +142,7 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
                  "module_output_name", "processing_kwargs", "unpad_inputs", "query_length",
                  "document_length", "query_expansion", "model_args", "model_kwargs",
                  "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs"});
-      if (const auto limit = root.member("max_seq_length"); limit && !limit->is_null())
+      if (const auto limit = root.present("max_seq_length"))
         files.tokenizer.max_tokens = limit->whole(1, most_width);
       files.tokenizer.lower_case = root.truth_or("do_lower_case", false);
       const std::string task = root.text_or("transformer_task", "feature-extraction");
@@ -156,8 +155,8 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
       check_output(root, files.is_classifier);
       json replaced = json::object();
       for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
-        const auto arguments = root.member(key);
-        if (!arguments || arguments->is_null()) continue;
+        const auto arguments = root.present(key);
+        if (!arguments) continue;
         for (const JsonField& argument : arguments->members())
           replaced[std::string(argument.key())] = argument.value();
       }
@@ -168,14 +167,14 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
         read_text_lengths(root, *multi_vector);
       // Device and data type of the model, which are options in this program.
       for (const char* key : {"model_args", "model_kwargs"}) {
-        if (const auto field = present_field(root, key)) {
+        if (const auto field = root.present(key)) {
           field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
                        "low_cpu_mem_usage", "trust_remote_code"});
         }
       }
       for (const char* key : {"config_args", "config_kwargs"})
-        if (const auto field = present_field(root, key)) check_config_values(*field, files.encoder);
-      if (const auto expansion = present_field(root, "query_expansion");
+        if (const auto field = root.present(key)) check_config_values(*field, files.encoder);
+      if (const auto expansion = root.present("query_expansion");
           expansion && !multi_vector && !expansion->value().empty()) {
         expansion->wrong("is a setting of late-interaction encoders; remove it");
       }

@@ -54,19 +54,19 @@ std::vector<std::string> punctuation() {
 }
 
 std::int64_t length_or(const JsonField& config, std::string_view name, std::int64_t usual) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   return field ? field->whole(1, most_rows) : usual;
 }
 
 std::string text_or(const JsonField& config, std::string_view name, std::string_view usual) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   return field ? field->text() : std::string(usual);
 }
 
 /// The text of a prompt by its name; empty if there is none.
 std::string prompt_named(const JsonField& config, std::string_view name) {
-  const auto prompts = present_field(config, "prompts");
-  const auto prompt = prompts ? present_field(*prompts, name) : std::nullopt;
+  const auto prompts = config.present("prompts");
+  const auto prompt = prompts ? prompts->present(name) : std::nullopt;
   return prompt ? prompt->text() : "";
 }
 
@@ -155,9 +155,9 @@ void ModuleChain::add_dense(const JsonField& config, const std::string& folder) 
     config["module_input_name"].wrong(
         fmt::format("is '{}'; only '{}' is supported", in_a_sentence(in), usual));
   }
-  const auto out = config.member("module_output_name");
-  const bool makes_scores = !of_tokens && out && !out->is_null() && out->text() == "scores";
-  if (out && !out->is_null() && !makes_scores && out->text() != usual) {
+  const auto out = config.present("module_output_name");
+  const bool makes_scores = !of_tokens && out && out->text() == "scores";
+  if (out && !makes_scores && out->text() != usual) {
     out->wrong(fmt::format("is '{}'; '{}'{} supported", in_a_sentence(out->text()), usual,
                            of_tokens ? " is" : " and 'scores' are"));
   }
@@ -195,7 +195,7 @@ void ModuleChain::add_normalize(const JsonField& config) {
   const bool of_tokens = input_ == ModuleInput::tokens;
   config.only({"module_input_name", "module_output_name"});
   const std::string in = config.text_or("module_input_name", "sentence_embedding");
-  const auto out = present_field(config, "module_output_name");
+  const auto out = config.present("module_output_name");
   const bool in_place = !out || out->text() == in;
   if (in_place && in == usual_name()) return normalize();
   if (in_place && in == (of_tokens ? "sentence_embedding" : "token_embeddings")) return;
@@ -211,9 +211,9 @@ void ModuleChain::add_mask(const JsonField& config) {
   max_sim.expansion_scores = true;
   max_sim.skips_documents = true;
   max_sim.skips_queries = false;
-  if (const auto words = config.member("skiplist_words"); words && !words->is_null())
+  if (const auto words = config.present("skiplist_words"))
     for (const JsonField& word : words->elements()) skipped_words_.push_back(word.text());
-  if (const auto tasks = config.member("skiplist_tasks"); tasks && !tasks->is_null()) {
+  if (const auto tasks = config.present("skiplist_tasks")) {
     max_sim.skips_queries = max_sim.skips_documents = false;
     const auto add = [&](const JsonField& task) {
       max_sim.skips_queries = max_sim.skips_queries || task.text() == "query";
@@ -225,7 +225,7 @@ void ModuleChain::add_mask(const JsonField& config) {
       for (const JsonField& task : tasks->elements()) add(task);
     }
   }
-  if (const auto kept = config.member("keep_only_token_ids"); kept && !kept->is_null())
+  if (const auto kept = config.present("keep_only_token_ids"))
     for (const JsonField& id : kept->elements()) max_sim.kept.push_back(id.whole<std::int32_t>(0));
 }
 
@@ -309,8 +309,8 @@ MultiVectorFiles read_pylate(const JsonField& config) {
                        .length = length_or(config, "query_length", usual_query_length)};
   files.texts.document = {.marker = text_or(config, "document_prefix", "[D] "),
                           .length = length_or(config, "document_length", usual_document_length)};
-  if (const auto name = present_field(config, "default_prompt_name")) {
-    const auto prompts = present_field(config, "prompts");
+  if (const auto name = config.present("default_prompt_name")) {
+    const auto prompts = config.present("prompts");
     if (!prompts || !prompts->member(name->text())) {
       name->wrong(
           fmt::format("is '{}', which 'prompts' does not have", in_a_sentence(name->text())));
@@ -322,7 +322,7 @@ MultiVectorFiles read_pylate(const JsonField& config) {
   files.head.max_sim->attends_to_expansion =
       expands && read_flag(config, "attend_to_expansion_tokens", false);
   files.texts.skipped_words = punctuation();
-  if (const auto words = present_field(config, "skiplist_words")) {
+  if (const auto words = config.present("skiplist_words")) {
     files.texts.skipped_words.clear();
     for (const JsonField& word : words->elements())
       files.texts.skipped_words.push_back(word.text());
@@ -375,7 +375,7 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
   if (!*there) return std::optional<MultiVectorFiles>();
   std::optional<MultiVectorFiles> files;
   const auto read_config = [&](const JsonField& root) {
-    const auto list = root.is_object() ? present_field(root, "architectures") : std::nullopt;
+    const auto list = root.is_object() ? root.present("architectures") : std::nullopt;
     if (!list || !list->is_list()) return;
     for (const JsonField& name : list->elements()) {
       if (!name.is_text() || name.text() != "HF_ColBERT") continue;

@@ -27,7 +27,6 @@
 
 #include "base/result.h"
 #include "engine/pattern/axes.h"
-#include "engine/safetensors/header.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/plan/tensor.h"
 
