@@ -115,9 +115,55 @@ TEST(PairReader, NamesAnInvalidLineAfterThePairsBeforeIt) {
               HasSubstr("a query id that is neither"));
 }
 
-TEST(PairReader, NamesTheByteOfInvalidUtf8) {
-  EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is not UTF-8 from byte 4 on"));
-  EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is not UTF-8"));
+TEST(PairReader, RefusesInvalidFiles) {
+  using enum PairParts;
+  struct Case {
+    const char* name;
+    std::string bytes;
+    PairParts parts;
+    const char* error;
+  };
+  const std::string pair = R"({"query": "q", "text": "t"})";
+  for (const auto& [name, bytes, parts, error] : {
+           Case{"a.tsv", "a\td\xff\n", both, "line 1: is not UTF-8 from byte 4 on"},
+           Case{"a.jsonl", "{\"query\": \"\xc3\"}", both, "is not UTF-8"},
+           Case{"a.tsv", "d\tt\n\ne\tt\n", document,
+                "a.tsv, line 2: is empty; each line must be a document"},
+           Case{"a.tsv", "q\tt\n\nr\tt\n", query, "line 2: is empty; each line must be a query"},
+           Case{"a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a'), both,
+                "line 1: is longer than 33554432 bytes"},
+           Case{"a.txt", pair, both, "a.txt, line 1 is JSON, but the file's name indicates TSV"},
+           Case{"a.txt", "[\n{\"query\": 1}]", both, "a.txt, line 1 is JSON"},
+           // A key with two values, and two ids that differ.
+           Case{"a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", document,
+                "a.jsonl, line 1: has 'text' twice, with different values"},
+           Case{"a.jsonl", R"({"_id":"a","docid":"b","text":"t"})", document,
+                "has 'docid' and '_id', which differ"},
+           Case{"a.jsonl", R"({"_id":"a","qid":"b","query":"t"})", query,
+                "has 'qid' and '_id', which differ"},
+           // Missing parts.
+           Case{"a.tsv", "very tall\n", document,
+                "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY, "
+                "separated by tabs"},
+           Case{"a.tsv", "\tvery tall\n", document, "line 1: has no document id"},
+           Case{"a.jsonl", R"({"query": "q", "qid": 1})", named_document, "has no document id"},
+           Case{"a.tsv", "how\ttall\n", named_document,
+                "a query for a document in a cache is QID, DOCID, QUERY"},
+           Case{"a.jsonl", R"({"docno": "d"})", document, "has no text 'document'"},
+           // Other compressions.
+           Case{"x.tsv", std::string("\xfd\x37zXZ\0...", 9), both, "x.tsv: is compressed by xz"},
+           Case{"x.tsv", "\x28\xb5\x2f\xfd...", both, "x.tsv: is compressed by zstd"},
+           Case{"x.tsv", "PK\x03\x04...", both, "x.tsv: is compressed by zip"},
+           Case{"x.tsv", "BZh91AY&SY...", both, "x.tsv: is compressed by bzip2"},
+       }) {
+    EXPECT_THAT(error_of(name, bytes, parts), HasSubstr(error)) << bytes.substr(0, 80);
+  }
+  EXPECT_EQ(error_of("a.jsonl", R"({"_id":"a","text":"n:\":","text":"n:\":"})", document), "");
+  const ScratchFolder folder;
+  EXPECT_THAT(PairReader::open(folder / "no.tsv", std::nullopt).error().message,
+              HasSubstr("no.tsv: cannot be opened: No such file"));
+  EXPECT_THAT(PairReader::open(folder.path(), PairFormat::tsv).error().message,
+              HasSubstr("is a directory"));
 }
 
 TEST(PairReader, RefusesIdsWithControlCharacters) {
@@ -129,18 +175,6 @@ TEST(PairReader, RefusesIdsWithControlCharacters) {
     EXPECT_THAT(error_of("a.jsonl", query, PairParts::query),
                 HasSubstr("line 1: has a query id with a tab"));
   }
-}
-
-TEST(PairReader, NamesTheExpectedRecordOfAnEmptyLine) {
-  EXPECT_THAT(error_of("a.tsv", "d\tt\n\ne\tt\n", PairParts::document),
-              HasSubstr("a.tsv, line 2: is empty; each line must be a document"));
-  EXPECT_THAT(error_of("a.tsv", "q\tt\n\nr\tt\n", PairParts::query),
-              HasSubstr("line 2: is empty; each line must be a query"));
-}
-
-TEST(PairReader, RefusesALineWithoutEnd) {
-  EXPECT_THAT(error_of("a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a')),
-              HasSubstr("line 1: is longer than 33554432 bytes"));
 }
 
 TEST(PairReader, ReadsLinesLongerThanABlock) {
@@ -313,18 +347,6 @@ TEST(PairReader, NotesAnEmptyQuery) {
   EXPECT_THAT(all.notes, HasSubstr("a.tsv: 1 record has an empty query"));
 }
 
-TEST(PairReader, RefusesAKeyWithTwoValues) {
-  EXPECT_THAT(
-      error_of("a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", PairParts::document),
-      HasSubstr("a.jsonl, line 1: has 'text' twice, with different values"));
-  EXPECT_EQ(
-      error_of("a.jsonl", R"({"_id":"a","text":"n:\":","text":"n:\":"})", PairParts::document), "");
-  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","docid":"b","text":"t"})", PairParts::document),
-              HasSubstr("has 'docid' and '_id', which differ"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","qid":"b","query":"t"})", PairParts::query),
-              HasSubstr("has 'qid' and '_id', which differ"));
-}
-
 TEST(PairReader, NamesColumnAndReasonOfInvalidJson) {
   const auto error = [](const char* text) { return error_of("a.jsonl", text); };
   EXPECT_THAT(error(R"({"query": "q", "text": NaN})"),
@@ -338,23 +360,6 @@ TEST(PairReader, NamesColumnAndReasonOfInvalidJson) {
   }
   EXPECT_THAT(error((R"({"query": )" + std::string(70, '[')).c_str()),
               HasSubstr("is nested deeper than 64 levels"));
-}
-
-TEST(PairReader, RefusesJsonInAFileNamedTsv) {
-  for (const char* text : {R"({"query": "q", "text": "t"})", "[\n{\"query\": 1}]"}) {
-    EXPECT_THAT(error_of("a.txt", text),
-                HasSubstr("a.txt, line 1 is JSON, but the file's name indicates TSV"));
-  }
-}
-
-TEST(PairReader, NamesOtherCompressions) {
-  using namespace std::string_literals;
-  for (const auto& [bytes, name] :
-       {std::pair("\xfd\x37zXZ\0..."s, "xz"), std::pair("\x28\xb5\x2f\xfd..."s, "zstd"),
-        std::pair("PK\x03\x04..."s, "zip"), std::pair("BZh91AY&SY..."s, "bzip2")}) {
-    EXPECT_THAT(error_of("x.tsv", bytes),
-                HasSubstr(fmt::format("x.tsv: is compressed by {}", name)));
-  }
 }
 
 TEST(PairReader, PutsTheTitleBeforeTheText) {
@@ -398,16 +403,6 @@ TEST(PairReader, ReadsIdsOfMsMarcoAndBeir) {
               HasSubstr("line 1: has 4 columns, but the second is not a URL"));
 }
 
-TEST(PairReader, RefusesMissingFilesAndFolders) {
-  const ScratchFolder folder;
-  const auto missing = PairReader::open(folder / "no.tsv", std::nullopt);
-  ASSERT_FALSE(missing.has_value());
-  EXPECT_THAT(missing.error().message, HasSubstr("no.tsv: cannot be opened: No such file"));
-  const auto directory = PairReader::open(folder.path(), PairFormat::tsv);
-  ASSERT_FALSE(directory.has_value());
-  EXPECT_THAT(directory.error().message, HasSubstr("is a directory"));
-}
-
 TEST(PairReader, ReadsPartsOfAPair) {
   const Read documents = read("a.tsv", "d9\tvery tall\nd8\t\n", PairParts::document);
   ASSERT_EQ(documents.pairs.size(), 2U) << documents.error;
@@ -428,20 +423,6 @@ TEST(PairReader, ReadsPartsOfAPair) {
   const Read json = read("a.jsonl", R"({"docno": 9, "text": "very tall"})", PairParts::document);
   ASSERT_EQ(json.pairs.size(), 1U) << json.error;
   EXPECT_EQ(json.pairs[0].document_id, "9");
-}
-
-TEST(PairReader, NamesMissingParts) {
-  EXPECT_THAT(error_of("a.tsv", "very tall\n", PairParts::document),
-              HasSubstr("line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, "
-                        "BODY, separated by tabs"));
-  EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
-              HasSubstr("line 1: has no document id"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),
-              HasSubstr("has no document id"));
-  EXPECT_THAT(error_of("a.tsv", "how\ttall\n", PairParts::named_document),
-              HasSubstr("a query for a document in a cache is QID, DOCID, QUERY"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"docno": "d"})", PairParts::document),
-              HasSubstr("has no text 'document'"));
 }
 
 TEST(PairReader, ReportsProgress) {
