@@ -67,7 +67,7 @@ struct WindowedChunk {
   float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
 };
 
-/// One head of a chunk of the backward pass (backward_cut.h).
+/// One head of a chunk of the backward pass (work_units.h).
 struct BackwardUnit {
   HeadView<const std::byte> q, k, v, o, grad_o;
   HeadView<std::byte> grad_q, grad_k, grad_v;
