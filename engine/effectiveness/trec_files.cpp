@@ -123,7 +123,7 @@ Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
     const bool is_whole = fields.size() == layout.columns;
     if (!line.has_end) {
       const std::string_view doubt =
-          is_whole ? "has no line end; if the file was cut off, lines are missing behind it"
+          is_whole ? "has no line end; if the file was cut off, the lines after it are missing"
                    : "breaks off: the file was cut off, so copy it again";
       (is_whole ? kinds.endless : kinds.wrong).add([&] {
         return fmt::format("{} {}", place(), doubt);

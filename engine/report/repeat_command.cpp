@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/provenance.h"
 

@@ -20,7 +20,7 @@
 #include "base/gzip.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "engine/store/store.h"
 #include "engine/store/vfs_file.h"
 

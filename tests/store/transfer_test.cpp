@@ -156,7 +156,7 @@ TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
   refused(tests::packed(""), "has nothing in it");
   EXPECT_TRUE(other.runs()->empty());
   EXPECT_THAT(store::read_packed(folder_ / "all.attn.gz", 1 << 16).error().message,
-              AllOf(HasSubstr("all.attn.gz"), HasSubstr("all of it is needed at once")));
+              AllOf(HasSubstr("all.attn.gz"), HasSubstr("too much to read at once")));
 }
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
