@@ -16,7 +16,7 @@
 #include "app/drawing/map_axis.h"
 #include "app/drawing/map_colors.h"
 #include "app/drawing/printable.h"
-#include "engine/inspect/pooled_map.h"
+#include "engine/inspect/head_summary.h"
 
 namespace attnscope::charts {
 

@@ -16,7 +16,7 @@
 
 #include "app/drawing/chart_theme.h"
 #include "app/drawing/mask_problem.h"
-#include "engine/inspect/pooled_map.h"
+#include "engine/inspect/head_summary.h"
 #include "engine/pattern/attention_pattern.h"
 
 namespace attnscope::charts {

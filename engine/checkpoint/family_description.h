@@ -27,7 +27,7 @@
 #include "engine/checkpoint/head_config.h"
 #include "engine/checkpoint/tensor_spec.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 #include "kernels/plan/products.h"
 
 namespace attnscope {

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 #include "engine/checkpoint/family_description.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
 

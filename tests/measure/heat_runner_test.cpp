@@ -251,7 +251,7 @@ TEST_F(MemoryLimited, DenseThatCannotFit_IsOomWithBytes_AndSegmentGoesOn) {
   const HeatResult result = run(small_heat(
       {contender("full", "dense"), contender("sparse", "segment", Window::of(4))}, 4096));
   EXPECT_EQ(result.cells[0].status, CellStatus::oom);
-  EXPECT_THAT(result.cells[0].reason, testing::ContainsRegex("ask for .*[0-9]+ bytes"));
+  EXPECT_THAT(result.cells[0].reason, testing::ContainsRegex("needs .*[0-9]+ bytes"));
   EXPECT_THAT(result.cells[0].reason, HasSubstr("free"));
   EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
 }

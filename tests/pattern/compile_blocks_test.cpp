@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Block patterns: plans against the oracle at the lengths where blocks begin, end and fall away.
-#include "engine/pattern/compile_blocks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

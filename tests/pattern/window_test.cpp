@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/pattern/window.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string_view>
+
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
 namespace {

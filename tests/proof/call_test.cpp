@@ -183,11 +183,11 @@ TEST_F(CallTest, ChangedInputs_HaveOutputsThatFollowExactly) {
   static_cast<void>(write_the_reference());
   const auto* const output = host_.o.data;
   const std::vector<std::byte> kept(output, output + shape_->tensor_bytes().value());
-  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const std::uint64_t print = tensors_->hash_of_inputs(Pass::both);
   const ChannelFactors plain = ChannelFactors::plain(*shape_);
   const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
   tensors_->change_inputs(plain, factors);
-  EXPECT_NE(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_NE(tensors_->hash_of_inputs(Pass::both), print);
   reference_ = reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
   static_cast<void>(write_the_reference());
   EXPECT_EQ(watch.judge(host_, &factors).wrong, "");
@@ -200,20 +200,20 @@ TEST_F(CallTest, ChangedInputs_HaveOutputsThatFollowExactly) {
       watch.judge_distance(tensors_->distance_of_output(kept, factors), DType::float32).wrong,
       HasSubstr("a row of its output differs"));
   tensors_->change_inputs(factors, plain);
-  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_EQ(tensors_->hash_of_inputs(Pass::both), print);
 }
 
 TEST_F(CallTest, ValuesOfForwardCallsInFloat32_AreDoubledToo_AndRestored) {
   std::mt19937_64 random(3);
   shape_->direction = Direction::forward;
-  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const std::uint64_t print = tensors_->hash_of_inputs(Pass::both);
   const ChannelFactors plain = ChannelFactors::plain(*shape_);
   const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
   for (const float factor : {-2.0F, -1.0F, 1.0F, 2.0F})
     EXPECT_THAT(factors.values, testing::Contains(factor));
   tensors_->change_inputs(plain, factors);
   tensors_->change_inputs(factors, plain);
-  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_EQ(tensors_->hash_of_inputs(Pass::both), print);
 }
 
 TEST(RowsToCompare, ShrinkWithTheLength_ButNeverToNone) {

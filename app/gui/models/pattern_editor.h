@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "app/gui/models/pattern_list_model.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 
 namespace attnscope::gui {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 
 class QAction;
 class QSplitter;

@@ -36,9 +36,9 @@
 #include "engine/attention/operator/float64_attention.h"
 #include "engine/attention/torch_function.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 
 namespace attnscope {
 namespace {

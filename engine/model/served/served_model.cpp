@@ -14,8 +14,8 @@
 
 #include "engine/attention/served/shared_memory.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/pattern_json.h"
 
 namespace attnscope {
 namespace {
