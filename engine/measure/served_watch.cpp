@@ -72,7 +72,7 @@ void ServedAttentionWatch::inspect(PreparedAttention& prepared) {
   const DType dtype = tensors_.shape().dtype;
   record(rows_.judge_distance(tensors_.distance_of_output(output_, factors_), dtype));
   if (const char* name = tensors_.not_finite(Pass::both); name != nullptr)
-    record({.error = {}, .wrong = fmt::format("its {} holds values that are not finite", name)});
+    record({.error = {}, .wrong = fmt::format("its {} has values that are not finite", name)});
   if (fetches_ >= least_fetches &&
       shortest_fetch_ns_ > fetch_ns + touches_a_fetch * shortest_touch_ns_) {
     record({.error = {},

@@ -156,9 +156,10 @@ class PatternReader {
     if (!field) return field;
     for (const std::string_view other : {"attends", "global", "sentences", "item", "blocks"}) {
       if (other == name || !root_.member(other)) continue;
-      field->wrong(fmt::format(
-          "cannot stand beside '{}', because each says alone who sees whom; remove one of them",
-          other));
+      field->wrong(
+          fmt::format("cannot be combined with '{}', because each defines all allowed pairs; "
+                      "remove one of them",
+                      other));
     }
     return field;
   }

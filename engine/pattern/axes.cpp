@@ -84,12 +84,12 @@ Status supports_precision(Products products, DType dtype, DeviceKind device) {
   if (products == Products::float32) return {};
   if (dtype != DType::float32) {
     return fail(
-        "products of {} are taken in a model that is float32 beside them, not {}; leave its dtype "
-        "out",
+        "products of {} need a model whose other operations are in float32, not {}; leave out its "
+        "dtype",
         name_of(products), name_of(dtype));
   }
   if (device != DeviceKind::cpu) {
-    return fail("products of {} are taken on the CPU, not on {}; ask for a dtype there",
+    return fail("products of {} are supported only on the CPU, not on {}; give a dtype there",
                 name_of(products), name_of(device));
   }
   return {};

@@ -333,13 +333,13 @@ class PlanCompiler {
 Status check_without_groups(const AttentionPattern& pattern, const SequenceLayout& layout,
                             std::string_view what) {
   if (pattern.has_rules() || pattern.sentence_every || (pattern.blocks && pattern.item)) {
-    return fail("pattern '{}': {} say alone who sees whom; remove them or all other rules",
+    return fail("pattern '{}': {} define all allowed pairs; remove them or all other rules",
                 pattern.name, what);
   }
   if (layout.shares_query()) {
     return fail(
-        "pattern '{}': {} count over one run of tokens, and a shared query stands apart from its "
-        "documents; give every item its own query",
+        "pattern '{}': {} need each item's tokens in one sequence, without a shared query; give "
+        "every item its own query",
         pattern.name, what);
   }
   return {};

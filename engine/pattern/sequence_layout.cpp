@@ -24,7 +24,7 @@ Status check_sentences(const LayoutItem& item, std::int64_t index) {
   for (const std::int64_t start : item.sentences) {
     if (start < 0 || start >= tokens) {
       return fail(
-          "item {}: sentence start {} lies outside its {} document tokens; offsets count "
+          "item {}: sentence start {} is outside its {} document tokens; offsets count "
           "from 0",
           index, start, tokens);
     }
@@ -43,8 +43,9 @@ Status check_sizes(const LayoutItem& item, std::int64_t index, bool shares_query
   if (Status cls = check_size(item.cls, index, "cls"); !cls) return cls;
   if (Status query = check_size(item.query, index, "query"); !query) return query;
   if (shares_query && item.query > 0) {
-    return fail("item {}: has a query of {} tokens beside the shared query; leave out one of them",
-                index, item.query);
+    return fail(
+        "item {}: has a query of {} tokens in addition to the shared query; leave out one of them",
+        index, item.query);
   }
   for (const std::int64_t document : item.documents) {
     if (Status size = check_size(document, index, "document"); !size) return size;
@@ -69,7 +70,8 @@ std::vector<std::int64_t> read_documents(const JsonField& item) {
   const auto one = item.member("document");
   const auto several = item.member("documents");
   if (one && several) {
-    several->wrong("stands beside 'document'; give 'document' for one or 'documents' for several");
+    several->wrong(
+        "cannot be combined with 'document'; give 'document' for one or 'documents' for several");
   }
   if (several) return read_numbers(*several);
   if (!one) return {};
@@ -104,7 +106,7 @@ LayoutItem read_item(const JsonField& field, bool shares_query) {
   item.cls = read_size(field, "cls", 1);
   item.query = read_size(field, "query", 0);
   if (shares_query && item.query > 0) {
-    field["query"].wrong("stands beside 'shared_query'; leave out one of them");
+    field["query"].wrong("cannot be combined with 'shared_query'; leave out one of them");
   }
   item.documents = read_documents(field);
   if (const auto sentences = field.member("sentences")) {

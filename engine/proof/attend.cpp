@@ -31,8 +31,8 @@ Status all_finite(const AttendRequest& request, std::string_view name,
                   std::span<const float> values) {
   const auto found = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
   if (found == values.end()) return {};
-  return fail("{}: tensor '{}' holds {} as value {}: attention needs finite inputs", request.in,
-              name, *found, found - values.begin());
+  return fail("{}: tensor '{}' has {} as value {}; attention needs finite inputs", request.in, name,
+              *found, found - values.begin());
 }
 
 Result<AttendInputs> read_inputs(const AttendRequest& request, const SafetensorsFile& file,

@@ -420,8 +420,8 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
                        errors.worst());
   }
   if (const char* name = tensors.not_finite(pass)) {
-    verdict.wrong = fmt::format(
-        "its {} holds values that are not finite, or rows that were never written", name);
+    verdict.wrong =
+        fmt::format("its {} has values that are not finite, or rows that were never written", name);
   } else if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
                             reference.rows.rows.size());

@@ -153,9 +153,9 @@ TEST_F(Score, PrecisionsThatAreNotThereAreRefused) {
   };
   EXPECT_THAT(refused({"--precision", "int4"}), HasSubstr("unknown precision 'int4'"));
   EXPECT_THAT(refused({"--precision", "int8", "--dtype", "bfloat16"}),
-              HasSubstr("products of int8 are taken in a model that is float32 beside them"));
+              HasSubstr("products of int8 need a model whose other operations are in float32"));
   EXPECT_THAT(refused({"--precision", "int8", "--device", "cuda"}),
-              HasSubstr("products of int8 are taken on the CPU"));
+              HasSubstr("products of int8 are supported only on the CPU"));
   EXPECT_THAT(refused({"--qrels", "qrels.txt"}),
               HasSubstr("--qrels tells what another --precision than float32 costs"));
   EXPECT_THAT(refused({"--precision", "int8", "--qrels", "absent.txt"}), HasSubstr("absent.txt"));

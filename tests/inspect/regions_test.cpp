@@ -36,13 +36,14 @@ TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
 TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
-  EXPECT_EQ(score_in_words(*regions),
-            "Score -2.900 = -0.500 (region 1) -1.000 (beside it) -1.400 (region 2) +0.000 (beside "
-            "it)");
+  EXPECT_EQ(
+      score_in_words(*regions),
+      "Score -2.900 = -0.500 (region 1) -1.000 (next to it) -1.400 (region 2) +0.000 (next to "
+      "it)");
   EXPECT_THAT(regions_in_words(*regions),
               HasSubstr("Region 1: words 41 to 70, score -1.000 = -2.250 if nothing matched +1.250 "
                         "by tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250); its weight "
-                        "0.5000 makes it add -0.500, regions beside it add -1.000"));
+                        "0.5000 makes it add -0.500, regions next to it add -1.000"));
   double sum = regions->without_peak;
   for (const RegionPeak& peak : regions->peaks) sum += peak.adds() + peak.alongside;
   EXPECT_NEAR(sum, regions->score, 1e-6);
@@ -58,7 +59,7 @@ TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
   ASSERT_TRUE(regions) << regions.error().message;
   EXPECT_EQ(regions->peaks.size(), 2U);
   EXPECT_NEAR(regions->without_peak, 2.8, 1e-5);
-  EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (beside the document's end"));
+  EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (next to the document's end"));
 }
 
 TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
@@ -129,7 +130,7 @@ TEST(DocumentRegions, AnEmptyDocumentHasNone) {
 TEST(DocumentRegions, WhatContradictsItselfIsRefused) {
   RegionsFile file;
   file.metadata.erase("attnscope_regions");
-  EXPECT_THAT(file.error(), HasSubstr("holds no regions of a document"));
+  EXPECT_THAT(file.error(), HasSubstr("contains no regions of a document"));
   file = {};
   file.metadata["kept"] = "91";
   EXPECT_THAT(file.error(), HasSubstr("metadata 'kept' is no number from 0 to 90"));

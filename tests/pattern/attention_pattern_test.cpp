@@ -276,9 +276,9 @@ TEST(AttentionPatternErrors, AWindowOverWholeItemsStandsAlone) {
 
   EXPECT_THAT(error_of(R"({"name": "a", "item": "whole"})"), HasSubstr("must be \"window\" or"));
   EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "global": ["cls"]})"),
-              HasSubstr("'item' cannot stand beside 'global'"));
+              HasSubstr("'item' cannot be combined with 'global'"));
   EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "blocks": {"length": 64, "random": 3}})"),
-              HasSubstr("cannot stand beside"));
+              HasSubstr("cannot be combined with"));
 }
 
 TEST(AttentionPatternErrors, BlocksStandAlone) {
@@ -287,7 +287,7 @@ TEST(AttentionPatternErrors, BlocksStandAlone) {
     EXPECT_THAT(
         error_of(fmt::format(
             "{{\"name\": \"n\",\n \"blocks\": {{\"length\": 64, \"random\": 3}}, {}}}", other)),
-        StartsWith("my.json, line 2: 'blocks' cannot stand beside '"))
+        StartsWith("my.json, line 2: 'blocks' cannot be combined with '"))
         << other;
   }
 }

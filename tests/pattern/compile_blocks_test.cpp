@@ -129,7 +129,8 @@ TEST(CompileBlocksErrors, ASharedQueryStandsApartFromTheBlocks) {
   const auto plan =
       compile_plan(bigbird(), std::nullopt, SequenceLayout::uniform(2, {.documents = {900}}, 6), 2);
   ASSERT_FALSE(plan);
-  EXPECT_THAT(plan.error().message, HasSubstr("pattern 'bigbird': its blocks count over one run"));
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("pattern 'bigbird': its blocks need each item's tokens in one sequence"));
 }
 
 TEST(CompileBlocksErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
@@ -143,7 +144,7 @@ TEST(CompileBlocksErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
               HasSubstr("random blocks must be from 0 to 256, not -1"));
   AttentionPattern both = bigbird();
   both.attends[0][0] = {.kind = GroupRule::Kind::whole};
-  EXPECT_THAT(error(both), HasSubstr("blocks say alone who sees whom"));
+  EXPECT_THAT(error(both), HasSubstr("blocks define all allowed pairs"));
 }
 
 }  // namespace

@@ -80,8 +80,9 @@ TEST(LayoutJson, UnknownFieldsNameTheNearest) {
 }
 
 TEST(LayoutJson, DocumentAndDocumentsTogetherAreAnError) {
-  EXPECT_THAT(layout_error("{\"items\": [{\"document\": 3,\n\"documents\": [3]}]}"),
-              StartsWith("layout.json, line 2: 'items[0].documents' stands beside 'document'"));
+  EXPECT_THAT(
+      layout_error("{\"items\": [{\"document\": 3,\n\"documents\": [3]}]}"),
+      StartsWith("layout.json, line 2: 'items[0].documents' cannot be combined with 'document'"));
   EXPECT_THAT(layout_error(R"({"items": [{"document": [3, 4]}]})"), HasSubstr("'documents'"));
   EXPECT_THAT(layout_error(R"({"items": [{"documents": 3}]})"), HasSubstr("must be a list"));
 }
@@ -108,8 +109,9 @@ TEST(LayoutJson, MissingOrEmptyItemsAreAnError) {
 }
 
 TEST(LayoutJson, QueryBesideASharedQueryIsAnError) {
-  EXPECT_THAT(layout_error("{\"shared_query\": 4, \"items\": [\n{\"query\": 3}]}"),
-              StartsWith("layout.json, line 2: 'items[0].query' stands beside 'shared_query'"));
+  EXPECT_THAT(
+      layout_error("{\"shared_query\": 4, \"items\": [\n{\"query\": 3}]}"),
+      StartsWith("layout.json, line 2: 'items[0].query' cannot be combined with 'shared_query'"));
   EXPECT_EQ(layout_error(R"({"shared_query": 4, "items": [{"query": 0}]})"), "");
 }
 

@@ -206,7 +206,7 @@ TEST(Oracle, ExplainsBlocks) {
   EXPECT_EQ(text(500, 1),
             "document 496 sees query 0: block 0, an outer one, is seen by everything");
   EXPECT_EQ(text(500, 575),
-            "document 496 sees document 571: block 7 sees itself and its neighbours, 8 among them");
+            "document 496 sees document 571: block 7 sees itself and its neighbours, including 8");
   EXPECT_EQ(text(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
   EXPECT_EQ(text(1000, 1001),
             "cls 0 sees query 0: an item of at most 704 tokens is full attention");
@@ -216,9 +216,10 @@ TEST(Oracle, ExplainsBlocks) {
     if (std::abs(block - 7) <= 1) continue;
     const bool random = std::ranges::find(drawn, block) != drawn.end();
     EXPECT_EQ(oracle.allowed(1, 500, 64 * block), random);
-    EXPECT_THAT(text(500, 64 * block),
-                HasSubstr(random ? "is a random block of block 7 in head 1"
-                                 : "is no neighbour of block 7, nor drawn for it in head 1"));
+    EXPECT_THAT(
+        text(500, 64 * block),
+        HasSubstr(random ? "is a random block of block 7 in head 1"
+                         : "is neither a neighbour nor a random block of block 7 in head 1"));
   }
 }
 

@@ -86,14 +86,14 @@ TEST(SequenceLayout, TooManyTokensAreAnErrorInsteadOfAnOverflow) {
 TEST(SequenceLayout, SentenceStartsMustAscendInsideTheDocuments) {
   EXPECT_EQ(item_error({{.documents = {4, 3}, .sentences = {0, 4, 6}}}), "");
   EXPECT_THAT(item_error({{.documents = {4, 3}, .sentences = {0, 7}}}),
-              HasSubstr("sentence start 7 lies outside its 7 document tokens"));
+              HasSubstr("sentence start 7 is outside its 7 document tokens"));
   EXPECT_THAT(item_error({{.documents = {4}, .sentences = {-1}}}), HasSubstr("sentence start -1"));
   EXPECT_THAT(item_error({{.documents = {4}, .sentences = {2, 2}}}), HasSubstr("2 follows 2"));
   EXPECT_THAT(item_error({{.documents = {4}, .sentences = {2, 1}}}), HasSubstr("ascending"));
 }
 
 TEST(SequenceLayout, QueryBesideASharedQueryIsAnError) {
-  EXPECT_THAT(item_error({{.query = 2}}, 3), HasSubstr("beside the shared query"));
+  EXPECT_THAT(item_error({{.query = 2}}, 3), HasSubstr("in addition to the shared query"));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
   request_.backward = true;
   grad_o_[5] = -std::numeric_limits<float>::infinity();
   save({tokens, heads, dim}, {tokens, heads, dim});
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'grad_o' holds -inf as value 5"));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'grad_o' has -inf as value 5"));
   const std::array<NamedTensor, 3> without{NamedTensor{"q", {tokens, heads, dim}, q_},
                                            NamedTensor{"k", {tokens, heads, dim}, k_},
                                            NamedTensor{"v", {tokens, heads, dim}, v_}};
@@ -223,7 +223,7 @@ TEST_F(Attend, AMissingTensorIsNamed) {
 TEST_F(Attend, InputsThatAreNotFiniteAreNamed) {
   v_[37] = std::numeric_limits<float>::quiet_NaN();
   save({tokens, heads, dim}, {tokens, heads, dim});
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'v' holds nan as value 37"));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'v' has nan as value 37"));
 }
 
 TEST_F(Attend, UnknownNamesAreAnsweredWithTheNearest) {

@@ -106,7 +106,7 @@ TEST_F(CallTest, OneSpoiledValueIsWrong_WithTheNumbers) {
 
 TEST_F(CallTest, RowThatWasNeverWrittenIsWrong) {
   const auto unwritten = [](const CallView& host) { host.o.at<float>(71, 1)[15] = nan; };
-  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output holds values"));
+  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output has values"));
   reference_.rows.rows.resize(1);  // also when it is not among the compared ones
   EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("rows that were never written"));
 }
@@ -119,7 +119,7 @@ TEST_F(CallTest, OneSpoiledGradientIsWrong_AndNamed) {
   EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is not forward's";
   EXPECT_THAT(
       verdict_after([](const CallView& host) { host.grad_v.at<float>(71, 0)[15] = nan; }).wrong,
-      HasSubstr("its grad_v holds values that are not finite"));
+      HasSubstr("its grad_v has values that are not finite"));
 }
 
 TEST_F(CallTest, TheTensorClosestToItsBoundIsTheVerdicts) {
