@@ -23,7 +23,7 @@
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/machine.h"
 #include "engine/model/family.h"
-#include "engine/model/served/served_model.h"
+#include "engine/model/served_model.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
 #include "engine/worker/protocol.h"
@@ -199,7 +199,7 @@ json rows_of_model(const JsonField& message, json rows) {
     } else if (is_too_long) {
       entry = {{"id", entry.at("id")},
                {"reason",
-                fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+                fmt::format("a document has {} words, and the model accepts {}", words, most)}};
     } else if (served != nullptr) {
       entry = {{"id", id}, {"reason", ""}};  // reports its memory once it has loaded
     } else if (row.family->reads_words()) {

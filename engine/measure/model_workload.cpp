@@ -23,7 +23,7 @@
 #include "engine/measure/served_watch.h"
 #include "engine/measure/workload.h"
 #include "engine/model/part_times.h"
-#include "engine/model/served/checkpoint_folder.h"
+#include "engine/model/served_model.h"
 #include "engine/pattern/axes.h"
 
 namespace attnscope::measure {

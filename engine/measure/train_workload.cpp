@@ -15,11 +15,11 @@
 #include "engine/heat/model_row.h"
 #include "engine/measure/model_contenders.h"
 #include "engine/measure/workload.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/model_weights.h"
-#include "engine/train/adamw.h"
 #include "engine/train/trained_cross_encoder.h"
+#include "engine/train/trainer.h"
 
 namespace attnscope::measure {
 namespace {

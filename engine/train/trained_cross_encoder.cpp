@@ -27,11 +27,10 @@
 #include "base/sentences.h"
 #include "engine/attention/torch_function.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/attention_stage.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
-#include "engine/model/bert/plan_rows.h"
 #include "engine/pattern/compile_plan.h"
 
 namespace attnscope {
@@ -97,7 +96,7 @@ constexpr TrainedImplementation known_choices[] = {
 Result<Attend> choice_named(std::string_view id) {
   const auto found = std::ranges::find(known_choices, id, &TrainedImplementation::id);
   if (found != std::end(known_choices)) return found->attend;
-  return fail("no gradients come back through the implementation '{}' here; take {}",
+  return fail("the implementation '{}' has no backward pass for training; use {}",
               in_a_sentence(id), fmt::join(trained_implementations(), ", "));
 }
 
@@ -361,7 +360,7 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
     KeptLayers kept) {
   const ModelConfig& config = weights.config();
   if (config.family->id() != "bert") {
-    return fail("models of the family {} are not trained here; take a cross-encoder of BERT's",
+    return fail("models of the family {} cannot be trained here; use a BERT cross-encoder",
                 config.family->id());
   }
   if (!weights.has("classifier.weight")) {
@@ -371,22 +370,21 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
                                            head.steps.empty() ||
                                            head.steps.back().name != "classifier") {
     return fail(
-        "a model with {} labels, or whose score is made by modules, is not trained here; take a "
+        "a model with {} labels, or whose score modules compute, cannot be trained here; use a "
         "cross-encoder with one label",
         head.labels);
   }
   if (!variant.layer_windows.empty()) {
-    return fail("a model whose windows differ by layer is not trained here; give one --window");
+    return fail("a model whose windows differ by layer cannot be trained here; give one --window");
   }
   if (variant.dtype == DType::float16) {
-    return fail(
-        "training computes in float32 or bfloat16: float16 has no room for small gradients");
+    return fail("training computes in float32 or bfloat16: small gradients underflow in float16");
   }
   if (variant.options.contains(with_global_projections) &&
       !weights.has(name_of_layer(0) + "attention.self.query_global.weight")) {
     return fail(
-        "pattern '{}' computes global tokens with projections of their own, and these weights have "
-        "none; take a Longformer's checkpoint",
+        "pattern '{}' computes global tokens with separate projections, which these weights do not "
+        "have; use a Longformer checkpoint",
         variant.pattern.name);
   }
   const auto attend = choice_named(implementation);

@@ -144,7 +144,7 @@ TEST(ModelHeat, UntrainedContendersAreUnsupportedWithAReason) {
   request.heat.point.stage = Stage::train_step;
   const HeatResult result = run_models(request);
   EXPECT_THAT(result.cells[0].reason, HasSubstr("models of the family colbert are not trained"));
-  EXPECT_THAT(result.cells[1].reason, HasSubstr("no gradients come back"));
+  EXPECT_THAT(result.cells[1].reason, HasSubstr("has no backward pass"));
   EXPECT_EQ(result.cells[2].status, CellStatus::unsupported);
   EXPECT_THAT(result.cells[3].reason, HasSubstr("not in fewer bits"));
 }
@@ -311,7 +311,7 @@ TEST(ModelHeat, InteractionInTooManyLayersIsUnsupportedWithAReason) {
   const HeatResult result = run_models(model_heat({model("mixencoder-b", "segment")}));
   EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
   EXPECT_THAT(result.cells[0].reason,
-              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
+              HasSubstr("requests interaction in 3 layers, and the model has 2"));
 }
 
 TEST(ModelHeat, ClsOnlyLastLayerHasLessWork) {
