@@ -23,7 +23,7 @@ std::filesystem::path written(const std::vector<std::byte>& bytes, const char* n
   return path;
 }
 
-TEST(Dump, SaysWhatItHolds) {
+TEST(Dump, ReadsItsInfo) {
   const Result<Dump> dump = small_dump().read();
   ASSERT_TRUE(dump) << dump.error().message;
   const DumpInfo& info = dump->info();
@@ -41,7 +41,7 @@ TEST(Dump, SaysWhatItHolds) {
   EXPECT_EQ(info.head_dim, 4);
 }
 
-TEST(Dump, AHeadIsReadOutOfAllHeads) {
+TEST(Dump, ReadsOneHead) {
   const DumpParts parts = small_dump();
   const Result<Dump> dump = parts.read();
   ASSERT_TRUE(dump);
@@ -57,7 +57,7 @@ TEST(Dump, AHeadIsReadOutOfAllHeads) {
   }
 }
 
-TEST(Dump, HalfPrecisionIsReadAsItStands) {
+TEST(Dump, ReadsHalfPrecision) {
   DumpParts parts = small_dump();
   for (auto& [name, tensor] : parts.tensors) tensor.dtype = "F16";
   parts.tensors["layer.0.q"].values[0] = 0.1F;
@@ -66,7 +66,7 @@ TEST(Dump, HalfPrecisionIsReadAsItStands) {
   EXPECT_EQ(dump->head(0, 0)->query(0)[0], 0.0999755859375F);  // the nearest float16
 }
 
-TEST(Dump, GlobalRowsHaveVectorsOfTheirOwn) {
+TEST(Dump, GlobalRowsHaveSeparateVectors) {
   DumpParts parts = small_dump();
   parts.metadata["pattern"] = "longformer";
   parts.metadata["window"] = "2,4";
@@ -99,7 +99,7 @@ TEST(Dump, SentenceStartsAreAGroup) {
   EXPECT_EQ(dump->info().groups[5], TokenGroup::document);
 }
 
-TEST(Dump, APatternMayStandInItself) {
+TEST(Dump, ReadsAnEmbeddedPattern) {
   DumpParts parts = small_dump();
   parts.metadata["pattern"] = R"({"name": "own", "global": ["cls"]})";
   const Result<Dump> dump = parts.read();
@@ -107,7 +107,7 @@ TEST(Dump, APatternMayStandInItself) {
   EXPECT_EQ(dump->info().patterns.front().name, "own");
 }
 
-TEST(Dump, AFileIsReadLikeMemory) {
+TEST(Dump, ReadsAFileLikeMemory) {
   const std::filesystem::path path = written(small_dump().bytes(), "small.safetensors");
   const Result<Dump> dump = Dump::open(path);
   ASSERT_TRUE(dump) << dump.error().message;
@@ -115,7 +115,7 @@ TEST(Dump, AFileIsReadLikeMemory) {
   EXPECT_EQ(dump->head(1, 1)->query(11)[3], memory->head(1, 1)->query(11)[3]);
 }
 
-TEST(Dump, AFileCutShortAfterOpening_IsSaid) {
+TEST(Dump, FileTruncatedAfterOpeningIsAnError) {
   const std::filesystem::path path = written(small_dump().bytes(), "cut.safetensors");
   const Result<Dump> dump = Dump::open(path);
   ASSERT_TRUE(dump);

@@ -19,7 +19,7 @@ namespace {
 
 class GoldenDump : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(GoldenDump, WeightsTimesValuesAreTheModelsOwnOutputs) {
+TEST_P(GoldenDump, WeightsTimesValuesAreTheOutputsOfTheModel) {
   const auto path =
       std::filesystem::path(GOLDEN_DUMPS) / (std::string(GetParam()) + ".safetensors");
   const Result<Dump> dump = Dump::open(path);

@@ -26,7 +26,7 @@ std::ostream& operator<<(std::ostream& out, const Spoiled& spoiled) {
 
 class HostileDump : public ::testing::TestWithParam<Spoiled> {};
 
-TEST_P(HostileDump, IsRefusedInOneSentence) {
+TEST_P(HostileDump, IsRefusedWithOneSentence) {
   DumpParts parts = small_dump();
   GetParam().spoil(parts);
   const Result<Dump> dump = parts.read();
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Dumps, HostileDump, ::testing::ValuesIn(spoiled()),
                            ;
                          });
 
-TEST(HostileDumpBytes, EveryCutIsRefused) {
+TEST(HostileDumpBytes, TruncatedBytesAreRefused) {
   const std::vector<std::byte> whole = small_dump().bytes();
   for (std::size_t size = 0; size < whole.size(); size += 13) {
     const std::vector<std::byte> cut(whole.begin(),
@@ -109,7 +109,7 @@ TEST(HostileDumpBytes, EveryCutIsRefused) {
   }
 }
 
-TEST(HostileDumpBytes, NumbersThatAreNotFinite_AreNamedWithTheirPlace) {
+TEST(HostileDumpBytes, NumbersThatAreNotFiniteAreReportedWithTheirPosition) {
   for (const float bad : {NAN, INFINITY, 1e30F}) {
     DumpParts parts = small_dump();
     parts.tensors["layer.2.k"].values[5 * 8 + 4 + 1] = bad;
@@ -123,7 +123,7 @@ TEST(HostileDumpBytes, NumbersThatAreNotFinite_AreNamedWithTheirPlace) {
   }
 }
 
-TEST(HostileDumpBytes, AFolderOrNothing_IsNoDump) {
+TEST(HostileDumpBytes, FoldersAndMissingFilesAreRefused) {
   EXPECT_FALSE(Dump::open(::testing::TempDir()));
   EXPECT_FALSE(Dump::open("/no/such/dump.safetensors"));
 }

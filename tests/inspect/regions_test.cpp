@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 using tests::RegionsFile;
 
-TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
+TEST(DocumentRegions, AreReadWithTheirShares) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
   ASSERT_EQ(regions->peaks.size(), 2U) << "a region that comes twice is one";
@@ -33,7 +33,7 @@ TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
   EXPECT_EQ(notes_in_words(*regions), "The model read the first 90 of 95 words.");
 }
 
-TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
+TEST(DocumentRegions, PartsAddUpToTheScore) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
   EXPECT_EQ(
@@ -49,7 +49,7 @@ TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
   EXPECT_NEAR(sum, regions->score, 1e-6);
 }
 
-TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
+TEST(DocumentRegions, RegionsWithoutWordsAddToTheScore) {
   RegionsFile file;
   file.counted[2] = 45;  // behind the last word
   file.counted[5] = 44;
@@ -62,7 +62,7 @@ TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
   EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (next to the document's end"));
 }
 
-TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
+TEST(DocumentRegions, WithoutWeightsHaveNoPartsOfTheScore) {
   RegionsFile file;
   file.weights.clear();
   file.metadata["note"] = "TK sums up over the whole document.";
@@ -75,7 +75,7 @@ TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
   EXPECT_THAT(regions_html(*regions), Not(HasSubstr("weight<")));
 }
 
-TEST(DocumentRegions, QueryWordsAreToldApartAndUnknownOnesMarked) {
+TEST(DocumentRegions, RepeatedQueryWordsAreNumberedAndUnknownOnesMarked) {
   RegionsFile file;
   file.metadata["query"] = nlohmann::json{"zzyzx", "zzyzx"}.dump();
   file.metadata["unknown"] = "[0, 1]";
@@ -86,7 +86,7 @@ TEST(DocumentRegions, QueryWordsAreToldApartAndUnknownOnesMarked) {
   EXPECT_THAT(notes_in_words(*regions), HasSubstr("Not in the model's list of words: zzyzx; any"));
 }
 
-TEST(RegionStrip, StandsWhereRegionsAreAndShowsDifferences) {
+TEST(RegionStrip, CoversTheRegionsAndShowsDifferences) {
   RegionsFile file;
   for (std::size_t r = 40; r < 45; ++r) file.regions[r] = -100;  // of a few last words
   const auto regions = file.read();
@@ -104,7 +104,7 @@ TEST(RegionStrip, StandsWhereRegionsAreAndShowsDifferences) {
     EXPECT_EQ(strip.cells[i].begin, strip.cells[i - 1].end);
 }
 
-TEST(DocumentRegions, WordsInNoChunkAreTold) {
+TEST(DocumentRegions, WordsOutsideAllChunksAreReported) {
   RegionsFile file;
   file.metadata["read"] = "83";
   file.metadata["kept"] = "80";
@@ -115,7 +115,7 @@ TEST(DocumentRegions, WordsInNoChunkAreTold) {
   EXPECT_THAT(notes_in_words(*regions), HasSubstr("3 words are behind word 80 in no chunk's"));
 }
 
-TEST(DocumentRegions, AnEmptyDocumentHasNone) {
+TEST(DocumentRegions, EmptyDocumentHasNone) {
   RegionsFile file;
   file.metadata["read"] = file.metadata["kept"] = "0";
   file.metadata["document"] = "[]";
@@ -127,7 +127,7 @@ TEST(DocumentRegions, AnEmptyDocumentHasNone) {
   EXPECT_THAT(regions_html(*regions), HasSubstr("no words, and so no regions"));
 }
 
-TEST(DocumentRegions, WhatContradictsItselfIsRefused) {
+TEST(DocumentRegions, ContradictionsAreRefused) {
   RegionsFile file;
   file.metadata.erase("attnscope_regions");
   EXPECT_THAT(file.error(), HasSubstr("contains no regions of a document"));
@@ -166,7 +166,7 @@ TEST(DocumentRegions, WhatContradictsItselfIsRefused) {
   EXPECT_THAT(file.error(), HasSubstr("names the region 46"));
 }
 
-TEST(RegionsHtml, MarksTheBestRegionsAndTrustsNoText) {
+TEST(RegionsHtml, MarksTheBestRegionsAndEscapesText) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions);
   const std::string html = regions_html(*regions);

@@ -82,7 +82,7 @@ bool declined(const Result<AttendOutcome>& outcome) {
   return !outcome && outcome.error().message.find(" cannot compute this: ") != std::string::npos;
 }
 
-TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
+TEST_F(Attend, AllImplementationsWriteTheSameOutput) {
   std::vector<float> first;
   int computed = 0;
   for (const Implementation* implementation : implementations()) {
@@ -119,7 +119,7 @@ std::vector<float> written(const std::string& path, std::int64_t token_count) {
   return all;
 }
 
-TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
+TEST_F(Attend, AllImplementationsWriteTheSameGradients) {
   request_.backward = true;
   // 24 tokens are compared row by row; of 300 with 2 heads only some rows are.
   for (const std::int64_t count : {tokens, std::int64_t{300}}) {
@@ -141,7 +141,7 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
   }
 }
 
-TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
+TEST_F(Attend, GradientsOfIsolatedTokensAreTheIncomingOnes) {
   request_.backward = true;
   request_.window = "0";
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
@@ -158,7 +158,7 @@ TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
   }
 }
 
-TEST_F(Attend, ForwardAloneWritesNoGradientsAndReadsNone) {
+TEST_F(Attend, ForwardWritesAndReadsNoGradients) {
   grad_o_[3] = std::numeric_limits<float>::quiet_NaN();
   save({tokens, heads, dim}, {tokens, heads, dim});
   ASSERT_TRUE(attend(request_));
@@ -177,7 +177,7 @@ TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
   EXPECT_THAT(refusal(), HasSubstr("has no tensor 'grad_o'"));
 }
 
-TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
+TEST_F(Attend, WindowZeroOfADocumentAloneReturnsItsValues) {
   request_.window = "0";
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
@@ -191,7 +191,7 @@ TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
   EXPECT_TRUE(file->floats("lse", lse_shape));
 }
 
-TEST_F(Attend, ComputesInTheAskedDtype) {
+TEST_F(Attend, ComputesInTheRequestedDtype) {
   request_.dtype = "bfloat16";
   const auto outcome = attend(request_);
   ASSERT_TRUE(outcome) << outcome.error().message;
