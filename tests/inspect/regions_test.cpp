@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/inspect/regions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tests/inspect/regions_file.h"
 
@@ -128,42 +130,35 @@ TEST(DocumentRegions, EmptyDocumentHasNone) {
 }
 
 TEST(DocumentRegions, ContradictionsAreRefused) {
-  RegionsFile file;
-  file.metadata.erase("attnscope_regions");
-  EXPECT_THAT(file.error(), HasSubstr("contains no regions of a document"));
-  file = {};
-  file.metadata["kept"] = "91";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'kept' is no number from 0 to 90"));
-  file = {};
-  file.metadata["document"] = "[1]";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'document': entry 0 is no word"));
-  file = {};
-  file.metadata["query"] = "{}";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'query' is no list of words"));
-  file = {};
-  file.counted[1] = 46;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 46, and there are 46"));
-  file = {};
-  file.counted[1] = 2.5F;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 2.5"));
-  file = {};
-  file.regions[3] = std::nanf("");
-  EXPECT_THAT(file.error(), HasSubstr("'layer.0.regions' has values that are no numbers"));
-  file = {};
-  file.regions.pop_back();
-  EXPECT_THAT(file.error(), HasSubstr("layer.0.regions"));
-  file = {};
-  file.weights.pop_back();
-  EXPECT_THAT(file.error(), HasSubstr("layer.0.weights"));
-  file = {};
-  file.score[0] = std::nanf("");
-  EXPECT_THAT(file.error(), HasSubstr("'layer.0.score' has values that are no numbers"));
-  file = {};
-  file.metadata["unknown"] = "[2]";
-  EXPECT_THAT(file.error(), HasSubstr("'unknown' names a word that the query of 2 has not"));
-  file = {};
-  file.counted[14] = 46;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 46"));
+  struct Row {
+    std::function<void(RegionsFile&)> change;
+    const char* reason;
+  };
+  const float nan = std::nanf("");
+  for (const Row& row : std::vector<Row>{
+           {[](RegionsFile& f) { f.metadata.erase("attnscope_regions"); },
+            "contains no regions of a document"},
+           {[](RegionsFile& f) { f.metadata["kept"] = "91"; },
+            "metadata 'kept' is no number from 0 to 90"},
+           {[](RegionsFile& f) { f.metadata["document"] = "[1]"; },
+            "metadata 'document': entry 0 is no word"},
+           {[](RegionsFile& f) { f.metadata["query"] = "{}"; },
+            "metadata 'query' is no list of words"},
+           {[](RegionsFile& f) { f.counted[1] = 46; }, "names the region 46, and there are 46"},
+           {[](RegionsFile& f) { f.counted[1] = 2.5F; }, "names the region 2.5"},
+           {[](RegionsFile& f) { f.counted[14] = 46; }, "names the region 46"},
+           {[&](RegionsFile& f) { f.regions[3] = nan; },
+            "'layer.0.regions' has values that are no numbers"},
+           {[](RegionsFile& f) { f.regions.pop_back(); }, "layer.0.regions"},
+           {[](RegionsFile& f) { f.weights.pop_back(); }, "layer.0.weights"},
+           {[&](RegionsFile& f) { f.score[0] = nan; },
+            "'layer.0.score' has values that are no numbers"},
+           {[](RegionsFile& f) { f.metadata["unknown"] = "[2]"; },
+            "'unknown' names a word that the query of 2 has not"}}) {
+    RegionsFile file;
+    row.change(file);
+    EXPECT_THAT(file.error(), HasSubstr(row.reason));
+  }
 }
 
 TEST(RegionsHtml, MarksTheBestRegionsAndEscapesText) {
