@@ -26,7 +26,7 @@
 #include "base/result.h"
 #include "engine/checkpoint/head_config.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {
