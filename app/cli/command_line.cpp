@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/read_files.h"
 #include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/report/number_text.h"
 #include "engine/store/location.h"
 

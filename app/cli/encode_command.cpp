@@ -19,7 +19,6 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/text_arguments.h"
 #include "base/gzip.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/documents/cache_file.h"

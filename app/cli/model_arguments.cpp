@@ -7,7 +7,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
-#include "base/read_files.h"
+#include "base/written_file.h"
 
 namespace attnscope::cli {
 

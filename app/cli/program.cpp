@@ -23,9 +23,9 @@
 #include "app/cli/command_line.h"
 #include "app/cli/help.h"
 #include "attnscope/build_info.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
+#include "base/written_file.h"
 
 namespace attnscope::cli {
 namespace {

@@ -63,7 +63,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   if (!filter) return refuse(filter.error());
   const auto open = open_runs(session, arguments);
   if (!open) return;
-  if (Status allowed = may_be_written(arguments.file, {}, Streams::taken); !allowed)
+  if (Status allowed = may_be_written(arguments.file, {}, Streams::allowed); !allowed)
     return refuse(allowed.error());
   if (std::error_code unknown; !arguments.force && !is_stream(arguments.file) &&
                                std::filesystem::exists(arguments.file, unknown)) {
@@ -88,7 +88,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   const auto histories = report::make_histories(tables);
   if (!histories) return refuse(histories.error());
   if (Status written =
-          write_file(arguments.file, report::write_report(runs, *histories), Streams::taken);
+          write_file(arguments.file, report::write_report(runs, *histories), Streams::allowed);
       !written) {
     return refuse(written.error());
   }

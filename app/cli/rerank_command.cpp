@@ -149,7 +149,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     own_metadata = std::move(*own);
   }
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_written(arguments.out, {}, Streams::taken); !allowed)
+    if (Status allowed = may_be_written(arguments.out, {}, Streams::allowed); !allowed)
       return tl::unexpected(allowed.error());
   }
   std::optional<RerankedTexts> texts;

@@ -19,7 +19,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/slurm_run.h"
-#include "base/control_characters.h"
 #include "base/sentences.h"
 #include "engine/store/location.h"
 #include "engine/sweep/job_array.h"

@@ -11,7 +11,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
-#include "engine/text/beir_folder.h"
+#include "engine/text/text_collection.h"
 
 namespace attnscope::cli {
 

@@ -284,7 +284,7 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   }
   const Files files = files_of(path, options);
   for (const std::filesystem::path& file : files) {
-    if (Status allowed = may_be_written(file, what.inputs, Streams::taken); !allowed)
+    if (Status allowed = may_be_written(file, what.inputs, Streams::allowed); !allowed)
       return tl::unexpected(allowed.error());
   }
   const Result<LaidOut> page = what.lay_out(options, *format != FileFormat::png);
@@ -309,7 +309,7 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   }
   std::vector<FileText> all;
   for (std::size_t i = 0; i < files.size(); ++i) all.push_back({files[i], texts[i]});
-  if (Status written = write_files(all, Streams::taken); !written)
+  if (Status written = write_files(all, Streams::allowed); !written)
     return tl::unexpected(written.error());
   return files;
 }

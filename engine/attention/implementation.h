@@ -90,9 +90,18 @@ class PreparedAttention {
   /// allocator).
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   [[nodiscard]] virtual ExecutedWork executed() const = 0;
+  /// Upper bound of the bytes that a call allocates itself, in addition to inputs, outputs and
+  /// workspace; 0 for a call that allocates nothing.
+  [[nodiscard]] virtual std::int64_t allocated_bytes() const { return 0; }
   /// Peak bytes that a call needs beyond inputs and outputs: the prediction by which a cell becomes
-  /// `oom` before the machine swaps.
-  [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const = 0;
+  /// `oom` before the machine swaps. Negative if they exceed 63 bits.
+  [[nodiscard]] std::int64_t predicted_peak_bytes() const {
+    const std::int64_t workspace = workspace_bytes(), allocated = allocated_bytes();
+    std::int64_t peak = 0;
+    const bool counted =
+        workspace >= 0 && allocated >= 0 && !__builtin_add_overflow(workspace, allocated, &peak);
+    return counted ? peak : -1;
+  }
   [[nodiscard]] virtual Status forward(const ForwardCall& call) = 0;
   /// Gradients of the preceding forward call, with the same q, k, v. Only for problems of direction
   /// forward-backward, in which every forward is followed by one backward, and `lse` is always

@@ -36,7 +36,7 @@ class PreparedBlocks : public PreparedAttention {
 
   [[nodiscard]] std::int64_t workspace_bytes() const final { return 0; }
   [[nodiscard]] bool writes_lse() const override { return false; }
-  [[nodiscard]] std::int64_t predicted_peak_bytes() const final;
+  [[nodiscard]] std::int64_t allocated_bytes() const final;
   [[nodiscard]] Status forward(const ForwardCall& call) final;
   [[nodiscard]] Status backward(const BackwardCall& call) final;
 

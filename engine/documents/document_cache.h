@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "base/result.h"
-#include "base/running_sum.h"
 #include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/cpu/document_vectors.h"

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
 #include "base/line_file.h"
-#include "base/running_sum.h"
 #include "engine/effectiveness/trec_files.h"
 
 namespace attnscope::effectiveness {

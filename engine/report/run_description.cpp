@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/row.h"

@@ -23,7 +23,7 @@
 #include "base/gzip.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "base/written_file.h"
 #include "engine/store/store.h"
 

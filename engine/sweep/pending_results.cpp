@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/shell_word.h"
+#include "base/spawn.h"
 
 namespace attnscope {
 namespace {

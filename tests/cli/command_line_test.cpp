@@ -315,7 +315,7 @@ TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
     expect_refusal(
         program.run({"attend", "in.safetensors", "--pattern", "full", "--layout", "layout.json",
                      "--implementation", "segment", "--with", "prog.py", "-o", out}),
-        2, {out, "is what is read"});
+        2, {out, "is an input of this command"});
   }
   program.write("layout.json", R"({"items":[{"cls":1,"query":-3,"document":8}]})");
   expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});

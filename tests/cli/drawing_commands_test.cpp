@@ -113,7 +113,7 @@ TEST(Plot, NeverReplacesTheDatabaseItReads) {
         {"plot", "last", "--db", "runs.csv", "-o", "runs.pdf", "--csv"}}) {
     const Outcome outcome = program.run(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
+    EXPECT_THAT(outcome.err, HasSubstr("is an input of this command"));
   }
   EXPECT_EQ(program.read("runs.svg"), before);
 }
@@ -345,7 +345,7 @@ TEST(Mask, NeverReplacesThePatternItReads) {
         {"mask", "mine.json", "-o", "mine.pdf", "--csv"}}) {
     const Outcome outcome = program.run(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
+    EXPECT_THAT(outcome.err, HasSubstr("is an input of this command"));
   }
   EXPECT_EQ(program.read("mine.json"), pattern);
   EXPECT_TRUE(std::filesystem::equivalent(program.path("mine.json"), program.path("mine.svg")));

@@ -153,11 +153,11 @@ TEST_F(Encode, ADataSetsCorpusIsEncoded_AndItsJudgedQueriesAreScored) {
   EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
   for (const std::string out : {"set/queries.jsonl", "set/qrels/test.tsv", "beir"}) {
     EXPECT_THAT(scored({"--cache", "beir", "--beir", "set", "-o", out}).err,
-                HasSubstr(out + ": is what is read"));
+                HasSubstr(out + ": is an input of this command"));
   }
   EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
   EXPECT_THAT(encoded({"--beir", "set", "--restart"}, "set/corpus.jsonl").err,
-              HasSubstr("set/corpus.jsonl: is what is read"));
+              HasSubstr("set/corpus.jsonl: is an input of this command"));
   EXPECT_THAT(scored({"--beir", "set"}).err, HasSubstr("--beir has no pairs; with --cache"));
   EXPECT_THAT(encoded({}, "none").err, HasSubstr("--documents is required, or --beir"));
 }
@@ -389,7 +389,7 @@ TEST_F(Encode, ArgumentsThatContradictEachOtherAreNamed) {
   EXPECT_THAT(encode("dual", {"--dtype", "bfloat16"}).err, HasSubstr("not in bfloat16"));
   const Outcome input = program_.run(
       {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "./docs.tsv"});
-  EXPECT_THAT(input.err, HasSubstr("is what is read"));
+  EXPECT_THAT(input.err, HasSubstr("is an input of this command"));
   const Outcome pipe =
       program_.run({"encode", "--checkpoint", "dual", "--documents", "-", "-o", "cache"});
   EXPECT_EQ(pipe.exit_code, 2);
@@ -405,12 +405,13 @@ TEST_F(Encode, WhatTheModelIsReadFromIsNotReplaced) {
     const Outcome encoded = program_.run(
         {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "--restart", "-o", name});
     EXPECT_EQ(encoded.exit_code, 2);
-    EXPECT_THAT(encoded.err,
-                HasSubstr(fmt::format("{}: is what is read, and would be replaced", name)));
+    EXPECT_THAT(
+        encoded.err,
+        HasSubstr(fmt::format("{}: is an input of this command and would be overwritten", name)));
     const Outcome scored =
         score("dual", {"--cache", "cache", "--queries", "queries.tsv", "-o", name});
     EXPECT_EQ(scored.exit_code, 2);
-    EXPECT_THAT(scored.err, HasSubstr("is what is read, and would be replaced"));
+    EXPECT_THAT(scored.err, HasSubstr("is an input of this command and would be overwritten"));
     EXPECT_EQ(program_.read(name), before);
   }
 }

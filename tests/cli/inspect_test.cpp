@@ -62,7 +62,7 @@ TEST_F(Inspect, NothingThatIsReadIsWrittenOver) {
     const Outcome outcome = program_.run({"inspect", "--checkpoint", ".", "--query", "a b",
                                           "--document-file", "text.safetensors", "-o", out});
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is an input of this command"));
     EXPECT_EQ(program_.read(out), before);
   }
 }

@@ -368,7 +368,7 @@ TEST(Estimate, OfModels_IsWhatTheirFamiliesSay) {
   EXPECT_THAT(outcome.out, HasSubstr("the family knrm are computed by kernel-pooling, not by"));
   EXPECT_THAT(outcome.out, ContainsRegex("knrm/kernel-pooling +[0-9.]+ kB for an item of 113"));
   EXPECT_THAT(outcome.out, HasSubstr("computed by segment, sdpa, dense, not by 'libtorch'"));
-  EXPECT_THAT(outcome.out, HasSubstr("has 800 words, and such a model takes 200"));
+  EXPECT_THAT(outcome.out, HasSubstr("has 800 words, and the model accepts 200"));
   EXPECT_THAT(outcome.out, ContainsRegex("saturation-log/segment +[0-9.]+ MB for an item of 813"));
 }
 

@@ -203,7 +203,8 @@ TEST_F(Rerank, WhatIsNotThereIsNamedAndCounted_BeforeAnythingIsComputed) {
   refused("documents.tsv", "d0\ta\nd1\tb\n",
           "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are not)");
   refused("queries.tsv", "q2\ta\n", "its query 'q1' is not in queries.tsv (1 of 2 are not)");
-  refused("documents.tsv", "d0\ta\nd0\tb\n", "documents.tsv, line 2: the id 'd0' stands in line 1");
+  refused("documents.tsv", "d0\ta\nd0\tb\n",
+          "documents.tsv, line 2: the id 'd0' is already used in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
   refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
 }
@@ -350,7 +351,7 @@ TEST_F(Rerank, NothingThatIsReadIsWrittenOver) {
                       "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
                       "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << out;
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is an input of this command"));
     EXPECT_EQ(program_.read(out), before);
   }
 }

@@ -295,7 +295,7 @@ TEST_F(Score, ThePairsThemselvesAreNeverWrittenOver) {
   const std::string pairs = program_.read("pairs.tsv");
   const Outcome outcome = score({"-o", "./pairs.tsv"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
+  EXPECT_THAT(outcome.err, HasSubstr("is an input of this command"));
   EXPECT_EQ(program_.read("pairs.tsv"), pairs);
 }
 
@@ -318,7 +318,9 @@ TEST_F(Score, NothingThatIsReadIsWrittenOver_WhateverNamesIt) {
     const std::string before = program_.read(out);
     const Outcome outcome = score({"--precision", "int8", option, value, "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << option << " " << out;
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read, and would be replaced")) << option;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(out + ": is an input of this command and would be overwritten"))
+        << option;
     EXPECT_EQ(program_.read(out), before) << option << " " << out;
   }
   const auto redirected = [&](const std::string& arguments) {
@@ -331,7 +333,7 @@ TEST_F(Score, NothingThatIsReadIsWrittenOver_WhateverNamesIt) {
     return program_.read("stderr");
   };
   EXPECT_THAT(redirected("--pairs - -o pairs.tsv <pairs.tsv"),
-              HasSubstr("pairs.tsv: is what is read"));
+              HasSubstr("pairs.tsv: is an input of this command"));
   EXPECT_THAT(redirected("--pairs pairs.tsv >>pairs.tsv"), HasSubstr("standard output writes"));
 }
 
@@ -384,7 +386,7 @@ TEST_F(Score, WeightsThatAreNoFiniteNumbersAreRefused) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err,
                 HasSubstr("the tensor 'embeddings.word_embeddings.weight' of the checkpoint has "
-                          "values that are infinite or no numbers; its weights are damaged"));
+                          "values that are infinite or NaN; the weights are damaged"));
   }
 }
 

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -222,6 +222,23 @@ TEST_F(SlurmRun, AJobThatIsNamedWithAFailureMayBeOnItsWay) {
   EXPECT_EQ(sent.exit_code, 2);
   EXPECT_THAT(sent.err, HasSubstr("answered '101' and ended with exit code 3; its tasks may be"));
   EXPECT_EQ(runs(), 1U);
+}
+
+TEST_F(SlurmRun, ReportsHowSbatchEndedIfItHasNoExitCode) {
+  program_.write("answer", "echo \"$n\"; kill -9 $$\n");
+  EXPECT_THAT(send().err,
+              HasSubstr("answered '101' and was ended by signal 9 (SIGKILL); its tasks"));
+  program_.write("answer", "echo \"$n\"\n");
+  // The system discards the exit codes of a process that ignores SIGCHLD.
+  const Outcome sent =
+      program_.run({"run", "sweep.json", "--slurm", "array=2", "--slurm", dir()},
+                   {"ATTNSCOPE_WORKER=" FAKE_WORKER_PROGRAM,
+                    fmt::format("PATH={}:/usr/bin:/bin", program_.path("bin").string()), "env",
+                    "--ignore-signal=CHLD"});
+  EXPECT_EQ(sent.exit_code, 2);
+  EXPECT_THAT(sent.err,
+              HasSubstr("answered '102' and ended, but its exit code is unknown (No child "
+                        "processes); its tasks"));
 }
 
 TEST_F(SlurmRun, AnArrayThatIsTooLarge_NamesItsSizeAndTheLimit) {

@@ -407,7 +407,7 @@ TEST_F(Train, WhatIsReadIsNotWrittenOver_InTheFolderEither) {
       all.insert(all.end(), arguments.begin(), arguments.end());
       const Outcome outcome = program_.run(all);
       EXPECT_EQ(outcome.exit_code, 2) << file;
-      EXPECT_THAT(outcome.err, HasSubstr(file + ": is what is read"));
+      EXPECT_THAT(outcome.err, HasSubstr(file + ": is an input of this command"));
       EXPECT_EQ(program_.read(file), before) << file;
     }
   };

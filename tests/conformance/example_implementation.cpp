@@ -17,7 +17,6 @@ class PreparedRows final : public PreparedAttention {
  public:
   explicit PreparedRows(const Problem& problem) : p_(problem) {}
   std::int64_t workspace_bytes() const override { return 0; }
-  std::int64_t predicted_peak_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override {
     return {useful_flop(count(p_.plan), p_.head_dim), least_bytes(p_.plan, p_.head_dim, p_.dtype)};

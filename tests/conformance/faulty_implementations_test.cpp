@@ -51,7 +51,6 @@ class PreparedFaulty final : public PreparedAttention {
   PreparedFaulty(const Problem& problem, Fault fault) : problem_(problem), fault_(fault) {}
   std::int64_t workspace_bytes() const override { return workspace_floats * 4; }
   ExecutedWork executed() const override { return {}; }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
   bool writes_lse() const override { return true; }
 
   Status forward(const ForwardCall& call) override {

@@ -151,7 +151,7 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   refused(tests::packed(""), "is empty");
   EXPECT_TRUE(other.runs()->empty());
   EXPECT_THAT(store::read_packed(folder_ / "all.attn.gz", 1 << 16).error().message,
-              AllOf(HasSubstr("all.attn.gz"), HasSubstr("all of it is needed at once")));
+              AllOf(HasSubstr("all.attn.gz"), HasSubstr("too much to read at once")));
 }
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {

@@ -153,9 +153,7 @@ class PreparedBigBird final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override { return bigbird_work(problem_, structure_); }
-  std::int64_t predicted_peak_bytes() const override {
-    return bigbird_peak_bytes(problem_, structure_);
-  }
+  std::int64_t allocated_bytes() const override { return bigbird_peak_bytes(problem_, structure_); }
 
   Status forward(const ForwardCall& call) override {
     use_torch_threads(problem_.threads);

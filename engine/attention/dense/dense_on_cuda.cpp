@@ -97,12 +97,12 @@ class PreparedDenseOnCuda final : public PreparedAttention {
 
   std::int64_t workspace_bytes() const override { return workspace_bytes_; }
 
-  std::int64_t predicted_peak_bytes() const override {
-    std::int64_t bytes = workspace_bytes_;
+  std::int64_t allocated_bytes() const override {
+    std::int64_t masks = 0;
     std::int64_t gathered = 0;
     std::int64_t gradients = 0;
     for (const DenseBlock& one : blocks_) {
-      bytes += masks_ * one.block.rows() * one.attention.mask_stride();
+      masks += masks_ * one.block.rows() * one.attention.mask_stride();
       if (!gathers(one.block)) continue;
       const std::int64_t keys =
           one.block.columns() * heads_ * problem_.head_dim * size_of(problem_.dtype);
@@ -110,7 +110,7 @@ class PreparedDenseOnCuda final : public PreparedAttention {
       gathered = with_gradients() ? gathered + 2 * keys : std::max(gathered, 2 * keys);
       if (with_gradients()) gradients = std::max(gradients, 2 * keys);
     }
-    return bytes + gathered + gradients;
+    return masks + gathered + gradients;
   }
 
   ExecutedWork executed() const override {

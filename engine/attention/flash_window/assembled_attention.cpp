@@ -149,7 +149,7 @@ class PreparedAssembled final : public PreparedAttention {
 
   /// Gathered operands, all of them kept for a backward; the parts' results and their float32
   /// merge; gradients of a part in addition to the sums of all.
-  std::int64_t predicted_peak_bytes() const override {
+  std::int64_t allocated_bytes() const override {
     const std::int64_t row = heads_ * problem_.head_dim;
     const std::int64_t in_dtype = row * size_of(problem_.dtype);
     const std::int64_t in_float = row * float_bytes;

@@ -58,7 +58,6 @@ class PreparedOnCpu final : public PreparedAttention {
   std::int64_t workspace_bytes() const override {
     return windowed_score_elements(problem_.plan) * static_cast<std::int64_t>(sizeof(float));
   }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
   ExecutedWork executed() const override { return banded_work(problem_); }
 
   Status forward(const ForwardCall& call) override {

@@ -50,7 +50,7 @@ class PreparedChunks final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override { return executed_by_chunks(problem_, structure_); }
-  std::int64_t predicted_peak_bytes() const override {
+  std::int64_t allocated_bytes() const override {
     return peak_bytes_of_chunks(problem_, structure_);
   }
 

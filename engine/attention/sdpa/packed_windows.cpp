@@ -77,7 +77,7 @@ class PreparedWindows final : public PreparedAttention {
     return work;
   }
 
-  std::int64_t predicted_peak_bytes() const override {
+  std::int64_t allocated_bytes() const override {
     const std::int64_t element = size_of(problem_.dtype);
     const std::int64_t values = count_ * heads_ * width_ * problem_.head_dim;
     const std::int64_t lse = count_ * heads_ * width_ * static_cast<std::int64_t>(sizeof(float));

@@ -71,7 +71,7 @@ class PreparedServed final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   // The work of an external program is not counted.
   ExecutedWork executed() const override { return {}; }
-  std::int64_t predicted_peak_bytes() const override { return predicted_peak_; }
+  std::int64_t allocated_bytes() const override { return predicted_peak_; }
   bool writes_lse() const override { return false; }
 
   Status forward(const ForwardCall& call) override {

@@ -121,7 +121,6 @@ class PreparedWindowed final : public PreparedAttention {
                    cpu::windowed_backward_elements(problem.plan, problem.head_dim)) {}
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
-  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
     return executed_on_scores(problem_, workspace_.scores());
   }
@@ -157,7 +156,6 @@ class PreparedProducts final : public PreparedAttention {
         workspace_(problem, cpu::band_elements(band_problem_), cpu::band_elements(band_problem_)) {}
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
-  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
     return executed_on_scores(problem_, workspace_.scores());
   }

@@ -13,8 +13,7 @@
 #include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/optioned_description.h"
-#include "engine/model/bert/bert_config.h"
-#include "engine/model/bert/bert_like.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/modern_bert/modern_bert_config.h"
 
 namespace attnscope {
@@ -54,7 +53,7 @@ std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers
 /// `rope_parameters`, an object per kind of layers, or one field per kind in older files.
 void read_rotary(const JsonField& config, ModernBertConfig& own) {
   if (const auto scaling = present_field(config, "rope_scaling")) {
-    scaling->wrong("scales positions, which is not computed here");
+    scaling->wrong("scales positions, which is not supported");
   }
   if (const auto theta = present_field(config, "global_rope_theta"))
     own.full_theta = positive(*theta);
@@ -202,20 +201,18 @@ class ModernBertDescription final : public OptionedDescription {
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
-    return {
-        {.name = id(),
-         .summary = "ModernBERT: every third layer sees all tokens, the others 64 to each side.",
-         .local = LocalAttention{"sliding-window", Window::of(modern_bert_window)}},
-        {.name = "modernbert-all-full",
-         .summary = "The same model with full attention in all layers."}};
+    return {{.name = id(),
+             .summary = "ModernBERT: every third layer attends to all tokens, the others to 64 "
+                        "tokens on each side.",
+             .local = LocalAttention{"sliding-window", Window::of(modern_bert_window)}},
+            {.name = "modernbert-all-full",
+             .summary = "The same model with full attention in all layers."}};
   }
   [[nodiscard]] std::vector<RowOption> own_options() const override {
-    return {{cls_only_last_layer, "Its last layer computes what [CLS] needs and nothing else.",
-             "last layer"},
-            {bfloat16_products, "Its linear layers multiply in bfloat16, on a CPU in float32.",
-             "products"},
-            {int8_products,
-             "Its linear layers multiply in whole numbers of 8 bits, on a CPU in float32.",
+    return {{cls_only_last_layer, "The last layer computes only what [CLS] needs.", "last layer"},
+            {bfloat16_products,
+             "Linear layers multiply in bfloat16; for models in float32 on the CPU.", "products"},
+            {int8_products, "Linear layers multiply in int8; for models in float32 on the CPU.",
              "products"}};
   }
   [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {

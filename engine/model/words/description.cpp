@@ -3,8 +3,6 @@
 
 #include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/words/contextualizer_names.h"
-#include "engine/model/words/map_names.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {
