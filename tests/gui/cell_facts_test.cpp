@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/views/cell_panel.h"
 #include "engine/report/number_text.h"
 #include "tests/gui/gui_test.h"

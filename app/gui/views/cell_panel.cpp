@@ -24,7 +24,7 @@
 #include <tuple>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
