@@ -85,14 +85,14 @@ TEST_F(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
 }
 
 TEST_F(Open, AnUnsupportedVersion_IsRefusedUntouchedNamingBothVersions) {
-  for (const auto& [version, age] : {std::pair(42, "newer"), std::pair(3, "older")}) {
+  for (const auto& [version, age] : {std::pair(42, "a newer"), std::pair(3, "an older")}) {
     const TemporaryFolder folder;
     const auto file = folder / "results.db";
     { const Store store = open_or_throw(file); }
     run_sql(file, fmt::format("PRAGMA user_version = {}", version).c_str());
     expect_refused_untouched(
         folder, file,
-        fmt::format("written by an {} AttnScope (database version {}; this one reads {})", age,
+        fmt::format("written by {} AttnScope (database version {}; this one reads {})", age,
                     version, schema_version));
   }
 }
