@@ -4,6 +4,8 @@
 // a live run of the real window on a real database, light and dark, as PNG, with text of that size.
 // QT_SCALE_FACTOR=2 doubles them.
 
+#include "tests/gui/screenshots.h"
+
 #include <QDir>
 #include <QSettings>
 #include <QTemporaryDir>
@@ -25,14 +27,7 @@
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/training_page.h"
 #include "engine/report/training_curve.h"
-#include "tests/gui/answer_screenshots.h"
-#include "tests/gui/attention_screenshots.h"
-#include "tests/gui/chart_screenshots.h"
 #include "tests/gui/gui_test.h"
-#include "tests/gui/pattern_screenshots.h"
-#include "tests/gui/shoot_live_run.h"
-#include "tests/gui/shoot_new_run.h"
-#include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
 
