@@ -16,7 +16,7 @@
 #include <functional>
 #include <memory>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/theme.h"
 #include "engine/store/store.h"

@@ -17,14 +17,13 @@
 #include "engine/attention/list.h"
 #include "engine/attention/served/served.h"
 #include "engine/heat/model_row.h"
-#include "engine/measure/block_cache.h"
 #include "engine/measure/ceilings.h"
 #include "engine/measure/conditions.h"
+#include "engine/measure/heat_device.h"
 #include "engine/measure/heat_runner.h"
 #include "engine/measure/machine.h"
-#include "engine/measure/machine_memory.h"
 #include "engine/model/family.h"
-#include "engine/model/served/served_model.h"
+#include "engine/model/served_model.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
 #include "engine/worker/protocol.h"
@@ -200,7 +199,7 @@ json rows_of_model(const JsonField& message, json rows) {
     } else if (is_too_long) {
       entry = {{"id", entry.at("id")},
                {"reason",
-                fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+                fmt::format("a document has {} words, and the model accepts {}", words, most)}};
     } else if (served != nullptr) {
       entry = {{"id", id}, {"reason", ""}};  // reports its memory once it has loaded
     } else if (row.family->reads_words()) {

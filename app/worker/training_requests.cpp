@@ -136,9 +136,7 @@ void answer_write_trained(const ReceivedRequest& requested, ProtocolChannel& cha
 void answer_model_so_far(const ReceivedRequest& requested, ProtocolChannel& channel,
                          LoadedModel& model) {
   const TrainedModel& trained = in_training(model);
-  const auto weights = requested.message.truth_or("kept", false)
-                           ? trained.trainer->weights_to_write()
-                           : trained.trainer->weights();
+  const auto weights = trained.trainer->weights(requested.message.truth_or("kept", false));
   const Family& family = family_of(*weights->config().family);
   model.model = taken(family.make(weights, trained.variant, model.implementation));
   channel.send({{"event", "model"}, {"implementation", model.implementation}});

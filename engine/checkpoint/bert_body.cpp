@@ -27,26 +27,26 @@ void append_layer(const ModelShape& shape, std::string_view prefix, std::int64_t
 
 }  // namespace
 
-std::optional<JsonField> stated(const JsonField& config, std::string_view name) {
+std::optional<JsonField> present_field(const JsonField& config, std::string_view name) {
   auto field = config.member(name);
   if (field && field->is_null()) field.reset();
   return field;
 }
 
 JsonField needed(const JsonField& config, std::string_view name) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   if (!field) config.wrong(fmt::format("has no '{}'", name));
   return *field;
 }
 
 bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   return field ? field->truth() : otherwise;
 }
 
 void must_state(const JsonField& config, std::string_view name, std::string_view only,
                 std::string_view why) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   if (!field) return;
   const std::string text = field->text();
   if (text == only) return;
@@ -84,7 +84,7 @@ void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, 
     config.wrong(fmt::format("has a 'hidden_size' of {}, which its {} heads do not divide",
                              shape.hidden, shape.heads));
   }
-  if (const auto epsilon = stated(config, epsilon_name)) {
+  if (const auto epsilon = present_field(config, epsilon_name)) {
     shape.norm_epsilon = epsilon->number();
     if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
       epsilon->must_be("a number from 0 to 1");
@@ -99,7 +99,7 @@ void read_bert_shape(const JsonField& config, ModelShape& shape) {
 
 std::int64_t size_or(const JsonField& config, std::string_view name, std::int64_t usual,
                      std::int64_t most) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   return field ? field->whole(1, most) : usual;
 }
 

@@ -22,7 +22,8 @@ namespace attnscope {
 inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
 
 /// The field, if it is present and not null.
-[[nodiscard]] std::optional<JsonField> stated(const JsonField& config, std::string_view name);
+[[nodiscard]] std::optional<JsonField> present_field(const JsonField& config,
+                                                     std::string_view name);
 [[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
 [[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
 

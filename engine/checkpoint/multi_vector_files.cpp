@@ -28,19 +28,19 @@ std::vector<std::string> punctuation() {
 }
 
 std::int64_t length_or(const JsonField& config, std::string_view name, std::int64_t usual) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   return field ? field->whole(1, most_rows) : usual;
 }
 
 std::string text_or(const JsonField& config, std::string_view name, std::string_view usual) {
-  const auto field = stated(config, name);
+  const auto field = present_field(config, name);
   return field ? field->text() : std::string(usual);
 }
 
 /// The text of a prompt by its name; empty if there is none.
 std::string prompt_named(const JsonField& config, std::string_view name) {
-  const auto prompts = stated(config, "prompts");
-  const auto prompt = prompts ? stated(*prompts, name) : std::nullopt;
+  const auto prompts = present_field(config, "prompts");
+  const auto prompt = prompts ? present_field(*prompts, name) : std::nullopt;
   return prompt ? prompt->text() : "";
 }
 
@@ -68,8 +68,8 @@ MultiVectorFiles read_pylate(const JsonField& config) {
                        .length = length_or(config, "query_length", usual_query_length)};
   files.texts.document = {.marker = text_or(config, "document_prefix", "[D] "),
                           .length = length_or(config, "document_length", usual_document_length)};
-  if (const auto name = stated(config, "default_prompt_name")) {
-    const auto prompts = stated(config, "prompts");
+  if (const auto name = present_field(config, "default_prompt_name")) {
+    const auto prompts = present_field(config, "prompts");
     if (!prompts || !prompts->member(name->text())) {
       name->wrong(
           fmt::format("is '{}', which 'prompts' does not have", in_a_sentence(name->text())));
@@ -81,7 +81,7 @@ MultiVectorFiles read_pylate(const JsonField& config) {
   files.head.max_sim->attends_to_expansion =
       expands && read_flag(config, "attend_to_expansion_tokens", false);
   files.texts.skipped_words = punctuation();
-  if (const auto words = stated(config, "skiplist_words")) {
+  if (const auto words = present_field(config, "skiplist_words")) {
     files.texts.skipped_words.clear();
     for (const JsonField& word : words->elements())
       files.texts.skipped_words.push_back(word.text());
@@ -134,7 +134,7 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
   if (!*there) return std::optional<MultiVectorFiles>();
   std::optional<MultiVectorFiles> files;
   const auto read_config = [&](const JsonField& root) {
-    const auto list = root.is_object() ? stated(root, "architectures") : std::nullopt;
+    const auto list = root.is_object() ? present_field(root, "architectures") : std::nullopt;
     if (!list || !list->is_list()) return;
     for (const JsonField& name : list->elements()) {
       if (!name.is_text() || name.text() != "HF_ColBERT") continue;

@@ -102,7 +102,7 @@ Result<ModelOptions> OptionedDescription::options_for(const ModelConfig& config,
                                                       const AttentionPattern& /*pattern*/,
                                                       ModelOptions requested) const {
   if (requested.contains(cls_only_last_layer) && !config.head.reads_cls_alone()) {
-    return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
+    return fail("'{}' is for models that compute the score from [CLS]; this model pools all tokens",
                 cls_only_last_layer);
   }
   const auto made = configured(config, requested);

@@ -37,7 +37,7 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
                     SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
   return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
-    const auto stated = said(root, "model_type");
+    const auto stated = present_field(root, "model_type");
     const std::string type = stated ? stated->text() : "";
     if (is_pylate(root, has_pylate_module)) {
       multi_vector = read_pylate(root);
@@ -94,7 +94,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
 
 /// Checks the encoder's output and its name; without `modality_config` neither is read.
 void check_output(const JsonField& root, bool is_classifier) {
-  const auto kinds = said(root, "modality_config");
+  const auto kinds = present_field(root, "modality_config");
   if (!kinds) return;
   const auto must_be = [](const JsonField& field, const std::string& only) {
     const bool is_it = field.is_text() ? field.text() == only
@@ -168,14 +168,14 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
         read_text_lengths(root, *multi_vector);
       // Device and data type of the model, which are options in this program.
       for (const char* key : {"model_args", "model_kwargs"}) {
-        if (const auto field = said(root, key)) {
+        if (const auto field = present_field(root, key)) {
           field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
                        "low_cpu_mem_usage", "trust_remote_code"});
         }
       }
       for (const char* key : {"config_args", "config_kwargs"})
-        if (const auto field = said(root, key)) check_config_values(*field, files.encoder);
-      if (const auto expansion = said(root, "query_expansion");
+        if (const auto field = present_field(root, key)) check_config_values(*field, files.encoder);
+      if (const auto expansion = present_field(root, "query_expansion");
           expansion && !multi_vector && !expansion->value().empty()) {
         expansion->wrong("is of late-interaction encoders; remove it");
       }

@@ -152,7 +152,7 @@ void ModuleChain::add_normalize(const JsonField& config) {
   const bool of_tokens = input_ == ModuleInput::tokens;
   config.only({"module_input_name", "module_output_name"});
   const std::string in = config.text_or("module_input_name", "sentence_embedding");
-  const auto out = stated(config, "module_output_name");
+  const auto out = present_field(config, "module_output_name");
   const bool in_place = !out || out->text() == in;
   if (in_place && in == usual_name()) return normalize();
   if (in_place && in == (of_tokens ? "sentence_embedding" : "token_embeddings")) return;

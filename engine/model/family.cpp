@@ -11,7 +11,8 @@ namespace attnscope {
 namespace {
 
 tl::unexpected<Error> no_offline_stage() {
-  return fail("this model reads query and document together, so nothing can be encoded before");
+  return fail(
+      "this model reads query and document together, so documents cannot be encoded in advance");
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ Result<CachedRows> Model::cached_rows(std::int64_t /*tokens*/) const {
 
 Result<std::shared_ptr<const ModelWeights>> Family::extended_to(
     const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const {
-  return fail("a model of the family {} has {} positions and cannot be stretched to {}",
+  return fail("a model of the family {} has {} positions and cannot be extended to {}",
               description().id(), weights->shape().positions, positions);
 }
 
@@ -39,7 +40,8 @@ const Family& family_of(const FamilyDescription& description) {
   const auto all = families();
   const auto found = std::ranges::find_if(
       all, [&](const Family* family) { return &family->description() == &description; });
-  if (found == all.end()) throw std::logic_error("a family is described and not computed");
+  if (found == all.end())
+    throw std::logic_error("a family has a description but no implementation");
   return **found;
 }
 

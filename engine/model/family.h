@@ -33,6 +33,9 @@ class EncoderFamily;  // text_encoder.h
 class ModelWeights;
 
 using TokenIds = std::span<const std::int32_t>;
+[[nodiscard]] inline std::int64_t count_of(TokenIds ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
 
 /// Token ids of queries and documents. Each text ends in its own [SEP].
 struct PairBatch {

@@ -81,7 +81,7 @@ std::span<const float> floats_of_tensor(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-std::span<float> room_of_tensor(at::Tensor& tensor) {
+std::span<float> output_floats_of(at::Tensor& tensor) {
   return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
@@ -99,9 +99,9 @@ at::Tensor packed_for_kernel(const at::Tensor& weight, Products products) {
   const std::int64_t out = rows.size(0), in = rows.size(1);
   at::Tensor to =
       at::empty({cpu::packed_linear_bytes(products, out, in)}, rows.options().dtype(at::kByte));
-  const std::span room(reinterpret_cast<std::byte*>(to.mutable_data_ptr<std::uint8_t>()),
-                       static_cast<std::size_t>(to.numel()));
-  must(cpu::pack_linear(floats_of_tensor(rows), products, out, in, room));
+  const std::span packed_bytes(reinterpret_cast<std::byte*>(to.mutable_data_ptr<std::uint8_t>()),
+                               static_cast<std::size_t>(to.numel()));
+  must(cpu::pack_linear(floats_of_tensor(rows), products, out, in, packed_bytes));
   return to;
 }
 
@@ -145,7 +145,7 @@ void kernel_linear(const at::Tensor& x, const KernelWeights& weights, const Afte
       .norm = after.norm,
       .y = {y.mutable_data_ptr<float>(), y.stride(0)}};
   if (rest.defined()) call.rest = {rest.const_data_ptr<float>(), rest.stride(0)};
-  must(cpu::linear(call, threads, room_of_tensor(workspace)));
+  must(cpu::linear(call, threads, output_floats_of(workspace)));
 }
 
 at::Tensor kernel_linear(const at::Tensor& x, const KernelWeights& weights,
@@ -299,6 +299,18 @@ void Linear::times(const at::Tensor& x, at::Tensor& gate) const {
     return;
   }
   gate.mul_((*this)(x));
+}
+
+at::Tensor Computing::of(const at::Tensor& weight) const {
+  return weight.to(device, scalar_type(dtype));
+}
+
+Linear Computing::of(const LinearWeights& weights) const {
+  return {of(weights.weight), of(weights.bias), route};
+}
+
+Norm Computing::of(const NormWeights& weights, double epsilon) const {
+  return {of(weights.weight), of(weights.bias), epsilon};
 }
 
 }  // namespace attnscope

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/model/model_weights.h"
 #include "engine/pattern/axes.h"
 #include "kernels/cpu/linear.h"
 
@@ -69,6 +70,17 @@ class Linear {
   at::Tensor weight_;  // [out, in], or in its route's packed format
   at::Tensor bias_;
   LinearRoute route_ = LinearRoute::plain;
+};
+
+/// Dtype, device and route of a model's computation; makes its layers from weights.
+struct Computing {
+  DType dtype = DType::float32;
+  at::Device device = at::kCPU;
+  LinearRoute route = LinearRoute::plain;
+
+  [[nodiscard]] at::Tensor of(const at::Tensor& weight) const;
+  [[nodiscard]] Linear of(const LinearWeights& weights) const;
+  [[nodiscard]] Norm of(const NormWeights& weights, double epsilon) const;
 };
 
 }  // namespace attnscope

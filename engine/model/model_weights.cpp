@@ -4,6 +4,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
@@ -14,8 +16,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
+#include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
 namespace {
@@ -62,8 +65,8 @@ Result<std::shared_ptr<const ModelWeights>> ModelWeights::of(const Checkpoint& c
     const at::Tensor& copy = tensors.emplace(name, copy_of(view)).first->second;
     if (!is_finite(copy)) {
       return fail(
-          "the tensor '{}' of the checkpoint has values that are infinite or no numbers; its "
-          "weights are damaged, so copy them anew",
+          "the tensor '{}' of the checkpoint has values that are infinite or NaN; the weights are "
+          "damaged, so copy them again",
           in_a_sentence(name));
     }
   }
@@ -113,6 +116,27 @@ std::uint64_t ModelWeights::fingerprint() const {
     sum.add(std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()));
   }
   return sum.value();
+}
+
+at::Tensor WideWeights::wide(const at::Tensor& weight) const {
+  return weight.to(scalar_type(dtype_)).to(at::kDouble);
+}
+
+at::Tensor WideWeights::linear(const std::string& name, const at::Tensor& x) const {
+  const LinearWeights weights = weights_.linear(name);
+  return at::linear(x, wide(weights.weight), wide(weights.bias));
+}
+
+at::Tensor WideWeights::norm(const std::string& name, const at::Tensor& x) const {
+  const NormWeights weights = weights_.norm(name);
+  return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
+                        weights_.shape().norm_epsilon);
+}
+
+std::vector<double> doubles_of(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  const double* first = dense.const_data_ptr<double>();
+  return {first, first + dense.numel()};
 }
 
 }  // namespace attnscope

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model's weights as LibTorch tensors with their family's names, float32 on the CPU; models copy
-// them to their own dtype, device and packing. LibTorch inside.
+// them to their own dtype, device and packing, references to float64. LibTorch inside.
 //
 //   auto weights = ModelWeights::random(config, {.seed = 1});
 //   const LinearWeights query = weights->linear("encoder.layer.0.attention.self.query");
@@ -14,9 +14,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 
@@ -71,5 +73,23 @@ class ModelWeights {
 
 /// Ok, or which tensor of a model of that config is missing or has another shape.
 [[nodiscard]] Status has_tensors(const ModelWeights& weights, const ModelConfig& config);
+
+/// A model's weights in float64, first rounded to the variant's dtype, as the inputs of every
+/// comparison are.
+class WideWeights {
+ public:
+  WideWeights(const ModelWeights& weights, DType dtype) : weights_(weights), dtype_(dtype) {}
+  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const;
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] const ModelWeights& weights() const { return weights_; }
+
+ private:
+  const ModelWeights& weights_;
+  DType dtype_;
+};
+
+/// Values of a float64 tensor, in row-major order.
+[[nodiscard]] std::vector<double> doubles_of(const at::Tensor& tensor);
 
 }  // namespace attnscope

@@ -116,6 +116,12 @@ bool is_whole(const HeadConfig& head, const ModelWeights& weights) {
   });
 }
 
+/// One row per document: too few for packed weights to be faster.
+Computing without_packing(Computing computing) {
+  computing.route = LinearRoute::plain;
+  return computing;
+}
+
 }  // namespace
 
 HeadConfig head_of(const ModelWeights& weights) {
@@ -173,16 +179,6 @@ at::Tensor HeadLayers::operator()(at::Tensor x) const {
   }
   return x;
 }
-
-namespace {
-
-/// One row per document: too few for packed weights to be faster.
-Computing without_packing(Computing computing) {
-  computing.route = LinearRoute::plain;
-  return computing;
-}
-
-}  // namespace
 
 ScoreHead::ScoreHead(const ModelWeights& weights, const Computing& computing)
     : config_(head_of(weights)), layers_(config_, weights, without_packing(computing)) {}

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "engine/checkpoint/head_config.h"
-#include "engine/model/bert/encoder_layer.h"
-#include "engine/model/bert/wide_weights.h"
 #include "engine/model/family.h"
+#include "engine/model/linear.h"
+#include "engine/model/model_weights.h"
 #include "engine/pattern/sequence_layout.h"
 
 namespace attnscope {

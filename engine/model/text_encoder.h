@@ -14,9 +14,9 @@
 #include <string_view>
 
 #include "engine/attention/implementation.h"
-#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"
+#include "engine/model/linear.h"
 #include "engine/model/model_weights.h"
 
 namespace attnscope {

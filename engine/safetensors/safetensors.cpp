@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "base/mapped_file.h"
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/safetensors/header.h"
@@ -197,7 +197,7 @@ Status write_safetensors(const std::filesystem::path& path, std::span<const Name
                          const std::map<std::string, std::string>& metadata, Readers readers) {
   const Result<std::string> header = header_of(path, tensors, metadata);
   if (!header) return tl::unexpected(header.error());
-  auto file = WrittenFile::beside(path, readers, Packing::never);
+  auto file = WrittenFile::next_to(path, readers, Packing::never);
   if (!file) return tl::unexpected(file.error());
   file->write(*header);
   for (const NamedView& tensor : tensors) file->write(tensor.view.bytes);

@@ -27,7 +27,7 @@ constexpr NamedObjective objectives[] = {{Objective::margin_mse, "margin-mse"},
 /// s+ - s- for each group.
 at::Tensor differences(const at::Tensor& scores, std::span<const ScoredGroup> groups) {
   if (std::ranges::any_of(groups, [](const ScoredGroup& group) { return group.documents != 2; }))
-    throw std::logic_error("such a group has a relevant document and one other");
+    throw std::logic_error("a group of this objective must have two documents");
   const at::Tensor pairs = scores.view({-1, 2});
   return pairs.select(1, 0) - pairs.select(1, 1);
 }

@@ -20,17 +20,17 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/sentences.h"
 #include "engine/attention/torch_function.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/attention_stage.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
-#include "engine/model/bert/plan_rows.h"
 #include "engine/pattern/compile_plan.h"
 
 namespace attnscope {
@@ -96,7 +96,7 @@ constexpr TrainedImplementation known_choices[] = {
 Result<Attend> choice_named(std::string_view id) {
   const auto found = std::ranges::find(known_choices, id, &TrainedImplementation::id);
   if (found != std::end(known_choices)) return found->attend;
-  return fail("no gradients come back through the implementation '{}' here; take {}",
+  return fail("the implementation '{}' has no backward pass for training; use {}",
               in_a_sentence(id), fmt::join(trained_implementations(), ", "));
 }
 
@@ -134,7 +134,9 @@ struct Layer {
   NormWeights attention_norm, output_norm;
 };
 
-class BertGraph final : public TrainedCrossEncoder {
+/// Shared with the graphs of its scores: a recomputed layer needs it in the backward pass, which
+/// may run after the model is destroyed.
+class BertGraph : public std::enable_shared_from_this<BertGraph> {
  public:
   BertGraph(const ModelWeights& weights, ModelVariant variant, Attend attend, KeptLayers kept)
       : config_(weights.config()),
@@ -158,10 +160,10 @@ class BertGraph final : public TrainedCrossEncoder {
     for (std::int64_t l = 0; l < config_.shape.layers; ++l) layers_.push_back(layer_named(l));
   }
 
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  const ModelConfig& config() const override { return config_; }
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
 
-  Result<at::Tensor> scores(const PairBatch& batch) const override {
+  [[nodiscard]] Result<at::Tensor> scores(const PairBatch& batch) const {
     use_torch_threads(variant_.threads);
     PairBatch texts = batch;
     texts.is_one_text = variant_.options.contains(pair_is_one_text);
@@ -174,8 +176,10 @@ class BertGraph final : public TrainedCrossEncoder {
     at::Tensor states = embedded;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const bool is_short = cls_only_ && l + 1 == layers_.size();
-      const LayerFunction layer = [this, l, plan, is_short](const at::Tensor& x) {
-        return is_short ? last_layer(layers_[l], *plan, x) : encode(layers_[l], *plan, x);
+      const LayerFunction layer = [self = shared_from_this(), l, plan,
+                                   is_short](const at::Tensor& x) {
+        return is_short ? self->last_layer(self->layers_[l], *plan, x)
+                        : self->encode(self->layers_[l], *plan, x);
       };
       states = kept_ == KeptLayers::whole ? layer(states) : RecomputedLayer::apply(states, layer);
     }
@@ -331,6 +335,17 @@ class BertGraph final : public TrainedCrossEncoder {
   std::vector<Layer> layers_;
 };
 
+class TrainedBert final : public TrainedCrossEncoder {
+ public:
+  explicit TrainedBert(std::shared_ptr<const BertGraph> graph) : graph_(std::move(graph)) {}
+  const std::vector<Parameter>& parameters() const override { return graph_->parameters(); }
+  const ModelConfig& config() const override { return graph_->config(); }
+  Result<at::Tensor> scores(const PairBatch& batch) const override { return graph_->scores(batch); }
+
+ private:
+  std::shared_ptr<const BertGraph> graph_;
+};
+
 }  // namespace
 
 std::vector<std::string_view> trained_implementations() {
@@ -345,7 +360,7 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
     KeptLayers kept) {
   const ModelConfig& config = weights.config();
   if (config.family->id() != "bert") {
-    return fail("models of the family {} are not trained here; take a cross-encoder of BERT's",
+    return fail("models of the family {} cannot be trained here; use a BERT cross-encoder",
                 config.family->id());
   }
   if (!weights.has("classifier.weight")) {
@@ -355,29 +370,29 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
                                            head.steps.empty() ||
                                            head.steps.back().name != "classifier") {
     return fail(
-        "a model with {} labels, or whose score is made by modules, is not trained here; take a "
+        "a model with {} labels, or whose score modules compute, cannot be trained here; use a "
         "cross-encoder with one label",
         head.labels);
   }
   if (!variant.layer_windows.empty()) {
-    return fail("a model whose windows differ by layer is not trained here; give one --window");
+    return fail("a model whose windows differ by layer cannot be trained here; give one --window");
   }
   if (variant.dtype == DType::float16) {
-    return fail(
-        "training computes in float32 or bfloat16: float16 has no room for small gradients");
+    return fail("training computes in float32 or bfloat16: small gradients underflow in float16");
   }
   if (variant.options.contains(with_global_projections) &&
       !weights.has(name_of_layer(0) + "attention.self.query_global.weight")) {
     return fail(
-        "pattern '{}' computes global tokens with projections of their own, and these weights have "
-        "none; take a Longformer's checkpoint",
+        "pattern '{}' computes global tokens with separate projections, which these weights do not "
+        "have; use a Longformer checkpoint",
         variant.pattern.name);
   }
   const auto attend = choice_named(implementation);
   if (!attend) return tl::unexpected(attend.error());
   if (Status takes = supports_attention(variant, config.shape, implementation); !takes)
     return tl::unexpected(takes.error());
-  return std::make_unique<BertGraph>(weights, variant, *attend, kept);
+  return std::make_unique<TrainedBert>(
+      std::make_shared<const BertGraph>(weights, variant, *attend, kept));
 }
 
 std::shared_ptr<const ModelWeights> with_head(const std::shared_ptr<const ModelWeights>& weights,

@@ -2,7 +2,11 @@
 #include "engine/train/trainer.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include <algorithm>
@@ -14,10 +18,11 @@
 
 #include "base/sentences.h"
 #include "engine/checkpoint/trained_config.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/safetensors/safetensors.h"
 
 namespace attnscope {
+
 namespace {
 
 constexpr const char* steps_key = "steps";
@@ -41,6 +46,13 @@ struct StateTensors {
 
 at::Tensor copy_of(const at::Tensor& values) {
   return values.detach().to(at::kCPU, at::kFloat, false, /*copy=*/true);
+}
+
+std::vector<at::Tensor> copies_of(const std::vector<Parameter>& parameters) {
+  std::vector<at::Tensor> copies;
+  copies.reserve(parameters.size());
+  for (const Parameter& parameter : parameters) copies.push_back(copy_of(parameter.value));
+  return copies;
 }
 
 std::span<const std::byte> bytes_of(const at::Tensor& host) {
@@ -99,7 +111,7 @@ Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
   for (const TrainingGroup& group : batch) {
     const auto documents = static_cast<std::int64_t>(group.documents.size());
     if (documents < 2 || (options_.objective != Objective::localized_ce && documents != 2)) {
-      return fail("a group of {} has {} documents, the relevant one among them",
+      return fail("a group of {} has {} documents, including the relevant one",
                   name_of(options_.objective), documents);
     }
     for (const auto& document : group.documents) {
@@ -116,7 +128,7 @@ Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
   return loss.item<double>();
 }
 
-void Trainer::forget_gradients() {
+void Trainer::clear_gradients() {
   for (const Parameter& parameter : model_->parameters()) {
     at::Tensor weight = parameter.value;
     weight.mutable_grad().reset();
@@ -133,7 +145,7 @@ Result<StepReport> Trainer::step(std::span<const std::vector<TrainingGroup>> bat
     if (batch.empty()) continue;
     const auto loss = add_gradients(batch, groups, cls, report.tokens);
     if (!loss) {
-      forget_gradients();
+      clear_gradients();
       return tl::unexpected(loss.error());
     }
     report.loss += *loss;
@@ -141,38 +153,28 @@ Result<StepReport> Trainer::step(std::span<const std::vector<TrainingGroup>> bat
   report.learning_rate = learning_rate_of(report.step, options_);
   auto length = std::isfinite(report.loss)
                     ? optimizer_.step(report.learning_rate)
-                    : fail("the loss is no number; take a lower learning rate");
+                    : fail("the loss is infinite or NaN; use a lower learning rate");
   if (!length) {
-    forget_gradients();
+    clear_gradients();
     return fail("step {}: {}", report.step, length.error().message);
   }
   report.gradient_norm = *length;
   return report;
 }
 
-std::shared_ptr<const ModelWeights> Trainer::weights() const {
+std::shared_ptr<const ModelWeights> Trainer::weights(bool kept) const {
   const at::NoGradGuard no_graph;
   ModelWeights::Tensors tensors;
-  for (const Parameter& parameter : model_->parameters())
-    tensors.emplace(parameter.name, copy_of(parameter.value));
-  return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
-}
-
-std::shared_ptr<const ModelWeights> Trainer::weights_to_write() const {
-  if (kept_.empty()) return weights();
-  const at::NoGradGuard no_graph;
-  ModelWeights::Tensors tensors;
-  for (std::size_t i = 0; i < kept_.size(); ++i)
-    tensors.emplace(model_->parameters()[i].name, copy_of(kept_[i]));
+  for (std::size_t i = 0; i < model_->parameters().size(); ++i) {
+    const Parameter& parameter = model_->parameters()[i];
+    tensors.emplace(parameter.name, copy_of(kept && !kept_.empty() ? kept_[i] : parameter.value));
+  }
   return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
 }
 
 void Trainer::keep() {
   const at::NoGradGuard no_graph;
-  std::vector<at::Tensor> kept;
-  kept.reserve(model_->parameters().size());
-  for (const Parameter& parameter : model_->parameters()) kept.push_back(copy_of(parameter.value));
-  kept_ = std::move(kept);
+  kept_ = copies_of(model_->parameters());
 }
 
 Status Trainer::save(const std::filesystem::path& file,
@@ -180,7 +182,7 @@ Status Trainer::save(const std::filesystem::path& file,
   std::map<std::string, std::string> metadata = texts;
   metadata[steps_key] = fmt::format("{}", steps_done());
   return write(file, StateTensors(model_->parameters(), optimizer_, kept_).all, metadata,
-               Readers::owner_alone, /*with_checksum=*/true);
+               Readers::owner_only, /*with_checksum=*/true);
 }
 
 Status Trainer::resume(const std::filesystem::path& file) {
@@ -193,17 +195,13 @@ Status Trainer::resume(const std::filesystem::path& file) {
   std::from_chars(text->data(), text->data() + text->size(), steps);
   if (Status whole = state->check_sum(); !whole) return whole;
   const std::string name = in_a_sentence(file.string(), longest_file_name);
-  if (steps < 0) return fail("{}: '{}' is no number of steps", name, in_a_sentence(*text));
-  const std::size_t parameters = model_->parameters().size();
+  if (steps < 0) return fail("{}: '{}' is not a number of steps", name, in_a_sentence(*text));
   std::vector<at::Tensor> kept;
-  if (state->names().size() > 3 * parameters) {
-    kept.reserve(parameters);
-    for (const Parameter& parameter : model_->parameters())
-      kept.push_back(copy_of(parameter.value));
-  }
+  if (state->names().size() > 3 * model_->parameters().size())
+    kept = copies_of(model_->parameters());
   const StateTensors into(model_->parameters(), optimizer_, kept);
   if (state->names().size() != into.all.size()) {
-    return fail("{}: is the state of another model: it has {} tensors, and {} are needed", name,
+    return fail("{}: belongs to another model: it has {} tensors, and {} are needed", name,
                 state->names().size(), into.all.size());
   }
   std::vector<std::span<const float>> values;
@@ -234,10 +232,65 @@ Status Trainer::write_model(const std::filesystem::path& file) const {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   tensors.reserve(in_file.size());
   for (std::size_t i = 0; i < model_->parameters().size(); ++i) {
-    const Parameter& one = model_->parameters()[i];
-    tensors.emplace_back(in_file.at(one.name), kept_.empty() ? one.value : kept_[i]);
+    const Parameter& parameter = model_->parameters()[i];
+    tensors.emplace_back(in_file.at(parameter.name), kept_.empty() ? parameter.value : kept_[i]);
   }
   return write(file, tensors, {{"format", "pt"}}, Readers::as_umask, /*with_checksum=*/false);
+}
+
+AdamW::AdamW(const std::vector<Parameter>& parameters, const AdamWOptions& options)
+    : options_(options) {
+  const at::NoGradGuard no_graph;
+  weights_.reserve(parameters.size());
+  first_.reserve(parameters.size());
+  second_.reserve(parameters.size());
+  for (const Parameter& parameter : parameters) {
+    weights_.push_back(parameter.value);
+    first_.push_back(at::zeros_like(parameter.value));
+    second_.push_back(at::zeros_like(parameter.value));
+  }
+}
+
+double AdamW::norm() const {
+  double squares = 0;
+  for (const at::Tensor& weight : weights_) {
+    if (!weight.grad().defined()) continue;
+    const auto length = at::linalg_vector_norm(weight.grad()).item<double>();
+    squares += length * length;
+  }
+  return std::sqrt(squares);
+}
+
+Result<double> AdamW::step(double learning_rate) {
+  const at::NoGradGuard no_graph;
+  const double length = norm();
+  if (!std::isfinite(length)) {
+    return fail("the gradients are infinite or NaN; use a lower learning rate");
+  }
+  ++steps_;
+  // The gradients are divided by the divisor.
+  const bool is_long = options_.most_norm > 0 && length > options_.most_norm;
+  const at::Tensor divisor = at::full({}, is_long ? length / options_.most_norm : 1.0,
+                                      weights_.front().options().requires_grad(false));
+  const at::Tensor count = at::full({}, static_cast<double>(steps_), divisor.options());
+  for (const bool decays : {true, false}) {
+    std::vector<at::Tensor> weights, gradients, first, second;
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (!weights_[i].grad().defined() || (weights_[i].dim() > 1) != decays) continue;
+      weights.push_back(weights_[i]);
+      gradients.push_back(weights_[i].grad());
+      first.push_back(first_[i]);
+      second.push_back(second_[i]);
+    }
+    if (weights.empty()) continue;
+    at::_fused_adamw_(
+        weights, gradients, first, second, {}, std::vector<at::Tensor>(weights.size(), count),
+        learning_rate, options_.first_decay, options_.second_decay,
+        decays ? options_.weight_decay : 0, options_.epsilon, /*amsgrad=*/false,
+        /*maximize=*/false, is_long ? std::optional<at::Tensor>(divisor) : std::nullopt);
+  }
+  for (at::Tensor& weight : weights_) weight.mutable_grad().reset();
+  return length;
 }
 
 }  // namespace attnscope

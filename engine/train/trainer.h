@@ -20,11 +20,47 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/train/adamw.h"
+#include "base/result.h"
 #include "engine/train/objective.h"
 #include "engine/train/trained_cross_encoder.h"
 
 namespace attnscope {
+
+struct AdamWOptions {
+  double first_decay = 0.9, second_decay = 0.999, epsilon = 1e-8;
+  /// Applies to weights with two dimensions, not to biases and norm weights.
+  double weight_decay = 0.01;
+  /// Maximum global gradient norm, for clipping; 0: no clipping.
+  double most_norm = 1;
+};
+
+/// AdamW (Loshchilov and Hutter, 2019): float32 moments for every weight, decoupled weight decay.
+///
+///   AdamW optimizer(model->parameters(), {});
+///   loss.backward();
+///   Result<double> norm = optimizer.step(7e-6);   // changes the weights, clears the gradients
+class AdamW {
+ public:
+  AdamW(const std::vector<Parameter>& parameters, const AdamWOptions& options);
+
+  /// Performs one update and returns the gradient norm before clipping. An error for infinite or
+  /// NaN gradients, which change nothing. Weights without a gradient stay unchanged.
+  [[nodiscard]] Result<double> step(double learning_rate);
+
+  /// Both moments of each parameter, in the order of the parameters.
+  [[nodiscard]] const std::vector<at::Tensor>& first() const { return first_; }
+  [[nodiscard]] const std::vector<at::Tensor>& second() const { return second_; }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  /// For moments that are restored from a state.
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  [[nodiscard]] double norm() const;
+
+  AdamWOptions options_;
+  std::vector<at::Tensor> weights_, first_, second_;
+  std::int64_t steps_ = 0;
+};
 
 /// Learning rate after the warm-up: constant, or decreasing linearly to 0 after the last step.
 enum class Schedule : std::uint8_t { constant, linear };
@@ -74,12 +110,10 @@ class Trainer {
   [[nodiscard]] std::int64_t steps_done() const { return optimizer_.steps(); }
   [[nodiscard]] const TrainedCrossEncoder& model() const { return *model_; }
 
-  /// A copy of the current weights, to compute with.
-  [[nodiscard]] std::shared_ptr<const ModelWeights> weights() const;
+  /// A copy of the current weights, or with `kept`, of the weights that write_model writes.
+  [[nodiscard]] std::shared_ptr<const ModelWeights> weights(bool kept = false) const;
   /// Keeps the current weights for write_model, until the next call.
   void keep();
-  /// A copy of the weights that write_model writes.
-  [[nodiscard]] std::shared_ptr<const ModelWeights> weights_to_write() const;
 
   /// Saves weights, moments, the number of steps and the kept weights, atomically. `texts` are
   /// stored in the file's metadata.
@@ -96,7 +130,7 @@ class Trainer {
   [[nodiscard]] Result<double> add_gradients(const std::vector<TrainingGroup>& batch,
                                              std::size_t groups_of_step, std::int32_t cls,
                                              std::int64_t& tokens);
-  void forget_gradients();
+  void clear_gradients();
 
   TrainingOptions options_;
   std::unique_ptr<TrainedCrossEncoder> model_;

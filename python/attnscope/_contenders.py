@@ -77,12 +77,12 @@ def model(id, patterns=("full",), summary="", library=None, dtypes=("float32",),
     model.safetensors; no tokenizer, because sweeps have token ids). It returns a function that every timed call calls
     with `(ids, mask, types)`, int64 [pairs, tokens], padded with 0 after each pair, and that returns the scores,
     [pairs]. The arrays are torch tensors or NumPy's, as for an implementation. Files that it writes into the folder are
-    there when the same weights are loaded again.
+    kept for the next time the same weights are loaded.
 
     patterns     names of the patterns it supports, as for an implementation; ["*"]: all
     dtypes       of the sweeps in which it can be measured
-    precision    "int8" if it rounds to int8: a larger error of its scores is accepted, and reported
-    own_weights  it has its own weights: `folder` is None, and its scores are compared with its own of another call
+    precision    "int8" if it rounds to int8: a larger error of its scores is accepted and reported
+    own_weights  it has its own weights: `folder` is None, and its scores are compared with those of its other calls
     supports     a function `plan -> None`, or the reason, a sentence, why the plan is not supported
     peak_bytes   a function `(plan, pairs, tokens) -> bytes` that a call needs in addition to the weights
     """
@@ -132,7 +132,7 @@ class ModelPlan(_Problem):
 class Plan(_Problem):
     """The problem of a call; the same object for all calls of a contender at one point of a sweep."""
 
-    def __init__(self, fields, ask):
+    def __init__(self, fields, request):
         super().__init__(fields)
         self.layout = fields["layout"]            # {"items": [{"cls": 1, "query": 11, "document": 500}, ...]}
         self.tokens = fields["tokens"]            # of the whole batch
@@ -140,7 +140,7 @@ class Plan(_Problem):
         self.memory_order, self.direction = fields["memory_order"], fields["direction"]
         self.items = len(self.layout["items"])
         self.prepared = None
-        self._ask, self._rows = ask, {}
+        self._request, self._rows = request, {}
 
     @property
     def item_tokens(self):
@@ -161,7 +161,7 @@ class Plan(_Problem):
     def rows(self, item=0, head=0):
         """For each token of the item the ranges of keys to which it attends: [begin, end, begin, end, ...]."""
         if (item, head) not in self._rows:
-            answer = self._ask({"question": "rows", "item": item, "head": head})
+            answer = self._request({"question": "rows", "item": item, "head": head})
             if "rows" not in answer:
                 raise Unusable(answer.get("error", "the program did not send the rows"))
             self._rows[item, head] = answer["rows"]
@@ -184,7 +184,7 @@ class Plan(_Problem):
 
 
 class _Memory:
-    """By how much this process grows during a call, as counted by the kernel."""
+    """The growth of this process's memory during a call, as counted by the kernel."""
 
     def __init__(self):
         self.before, self.of_files = None, 0
@@ -231,7 +231,7 @@ class _Callable:
                 with open(file, "r+b") as opened:
                     self.maps[file] = mmap.mmap(opened.fileno(), 0)
             except OSError as error:
-                raise Unusable(f"the tensors' memory cannot be mapped: {error.strerror}; the program has to run as "
+                raise Unusable(f"the tensors' memory cannot be mapped: {error.strerror}; the program must run as "
                                "the same user on the same machine") from error
         if self.library == "torch":
             import torch
@@ -468,7 +468,7 @@ class _Server:
             os._exit(0)  # a fork of this process that returned here
         self.channel.sendall(json.dumps(message).encode() + b"\n")
 
-    def ask(self, question):
+    def request(self, question):
         self.send(question)
         return json.loads(self.line())
 
@@ -548,7 +548,7 @@ class _Server:
 
     def prepare(self, request):
         offer = _offers[request["implementation"]]
-        plan = Plan(request, self.ask)
+        plan = Plan(request, self.request)
         reason = reason_against(offer, plan)
         if reason:
             raise Unusable(reason)
@@ -627,9 +627,9 @@ def sentence(error):
 
 
 def serve():
-    """Answers the program that started this file until that ends, and never returns.
+    """Answers requests of the program that started this file until the program ends; never returns.
 
-    If no program started the file, it explains how to use it.
+    If no program started the file, the process exits with a message on how to use it.
     """
     number = os.environ.pop("ATTNSCOPE_SERVE", None)
     if number is None:

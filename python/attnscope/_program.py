@@ -26,12 +26,12 @@ def find():
 
 
 def run(*arguments):
-    """The output of the program. An error has the program's message."""
+    """Runs the program and returns its output. An error has the program's message."""
     try:
         done = subprocess.run([find(), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:
         raise ProgramError(f"the program attnscope cannot be started ({error.strerror}); set $ATTNSCOPE to the path of "
-                           "one that can") from None
+                           "a working one") from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         sentence = lines[-1] if lines else f"the program attnscope ended with {done.returncode} without a message"

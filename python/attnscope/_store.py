@@ -3,7 +3,7 @@
 
 Databases are only read. Runs and samples come from the tables that engine/store/schema.sql documents; the fingerprint
 of each cell is checked. Cells come from `attnscope table --format json`, because only the program computes medians,
-intervals and what follows from them. The program first converts a file of an older version.
+intervals and the values derived from them. The program first converts a file of an older version.
 """
 import contextlib
 import gzip
@@ -39,7 +39,7 @@ UNITS = {
     "least_bytes": "bytes", "executed_bytes": "bytes", "useful_flop": "FLOP", "executed_flop": "FLOP",
     "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
 }
-_BESIDE_AXES = ("id", "run_number", "heat_index", "cell_count", "restart")
+_OTHER_HEAT_COLUMNS = ("id", "run_number", "heat_index", "cell_count", "restart")
 _TRUTHS = ("shared_query", "batch_per_contender")
 # Errors from values of other types than the schema's: the row is damaged.
 _OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.error)
@@ -92,10 +92,10 @@ class Store:
         have the status `damaged`. The window "inf" is infinity."""
         pandas = _pandas()
         listed = self._read(_runs)
-        chosen = [one for one in listed if one["trashed_unix_ms"] == 0] if run is None else [self._find(listed, run)]
+        chosen = [each for each in listed if each["trashed_unix_ms"] == 0] if run is None else [self._find(listed, run)]
         options = _options(baseline=baseline, only=only)
-        rows = [row for one in chosen for row in json.loads(_program.run(
-            "table", one["uuid"], "--db", self.file, "--format", "json", *options))]
+        rows = [row for each in chosen for row in json.loads(_program.run(
+            "table", each["uuid"], "--db", self.file, "--format", "json", *options))]
         for row in rows:
             row["window"] = _window(row["window"])
         return _frame(pandas, rows)
@@ -107,7 +107,7 @@ class Store:
         chosen = self._find(self._read(_runs), run)
         cells = self._read(lambda connection: _cells_with_samples(connection, chosen["number"]))
         axes = self._read(lambda connection: [column for column in _columns(connection, "heats")
-                                              if column not in _BESIDE_AXES])
+                                              if column not in _OTHER_HEAT_COLUMNS])
         rows = []
         for heat, cell, samples in cells:
             damaged = _is_damaged(chosen["uuid"], heat, cell, samples)
@@ -142,11 +142,11 @@ class Store:
         if len(found) == 1:
             return found[0]
         if not runs:
-            raise StoreError(f"{self.file} holds no runs yet; attnscope run makes one")
+            raise StoreError(f"{self.file} has no runs yet; attnscope run creates one")
         if found:
             raise StoreError(f"{len(found)} runs of {self.file} are called '{text}'; give a run's number or more of the "
                              "UUID; runs() lists them")
-        raise StoreError(f"there is no run '{text}' in {self.file}; name 'last', a number or the start of a UUID; runs() "
+        raise StoreError(f"there is no run '{text}' in {self.file}; give 'last', a number or the start of a UUID; runs() "
                          "lists them")
 
     def _read(self, work):
@@ -157,7 +157,7 @@ class Store:
                 connection.execute("BEGIN")
                 if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
                     raise StoreError(f"{self.file} has views or triggers, which no database of AttnScope has; do not "
-                                     "trust it, and name another file")
+                                     "trust it; open another file")
                 return work(connection)
         except sqlite3.Error as error:
             raise StoreError(self._words(error)) from None
@@ -190,7 +190,7 @@ class Store:
             except ProgramError as error:
                 raise StoreError(str(error)) from None
             connection = _connect(converted, "mode=ro&immutable=1")
-            connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file, whose name goes now
+            connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file before its name is deleted
             return connection
 
     def _is_packed(self):
@@ -205,14 +205,14 @@ class Store:
                     while part := packed.read(1 << 20):
                         if copy.tell() + len(part) > MOST_UNPACKED_BYTES:
                             raise StoreError(f"{self.file} unpacks to more than {MOST_UNPACKED_BYTES >> 20} MiB; unpack it "
-                                             "by gunzip, and name what comes of it")
+                                             "with gunzip, and open the unpacked file")
                         copy.write(part)
                 copy.flush()
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise StoreError(f"{self.file}: its gzip data are damaged or break off ({error}); copy it again") from None
+                raise StoreError(f"{self.file}: its gzip data are damaged or incomplete ({error}); copy it again") from None
             except OSError as error:
-                raise StoreError(f"{self.file} cannot be unpacked in {tempfile.gettempdir()} ({error.strerror}); make room "
-                                 "there, or name another folder with TMPDIR") from None
+                raise StoreError(f"{self.file} cannot be unpacked in {tempfile.gettempdir()} ({error.strerror}); free disk "
+                                 "space there, or set TMPDIR to another folder") from None
             connection = _connect(copy.name, "mode=ro&immutable=1")
             connection.execute("SELECT count(*) FROM sqlite_master")
             return connection
@@ -221,42 +221,42 @@ class Store:
         try:
             state = self.file.stat()
         except FileNotFoundError:
-            raise StoreError(f"there is no file {self.file}; check its name, or let attnscope run make it") from None
+            raise StoreError(f"there is no file {self.file}; check its name, or create it with attnscope run") from None
         except OSError as error:
-            raise StoreError(f"{self.file} cannot be read ({error.strerror}); make it readable, or name another file"
+            raise StoreError(f"{self.file} cannot be read ({error.strerror}); make it readable, or open another file"
                              ) from None
         if self.file.is_dir():
-            raise StoreError(f"{self.file} is a folder, not a database; name a file in it")
+            raise StoreError(f"{self.file} is a folder, not a database; open a file in it")
         if not self.file.is_file():
-            raise StoreError(f"{self.file} is not a file that can hold a database; name another file")
+            raise StoreError(f"{self.file} is not a regular file; open another file")
         if state.st_size == 0:
-            raise StoreError(f"{self.file} is empty; attnscope run fills it, or name another file")
+            raise StoreError(f"{self.file} is empty; attnscope run fills it; or open another file")
 
     def _version(self, connection):
         application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
                                 for name in ("application_id", "user_version"))
         if application != APPLICATION_ID:
             raise StoreError(f"{self.file} is a database of another program (application id {application}, AttnScope's is "
-                             f"{APPLICATION_ID}); name another file")
+                             f"{APPLICATION_ID}); open another file")
         if version not in (SCHEMA_VERSION, CONVERTED_VERSION):
             age = "a newer" if version > SCHEMA_VERSION else "an older"
             raise StoreError(f"{self.file} was written by {age} AttnScope (database version {version}; this package reads "
-                             f"{SCHEMA_VERSION}); use the package of that AttnScope, or name another file")
+                             f"{SCHEMA_VERSION}); use the package of that AttnScope, or open another file")
         return version
 
     def _words(self, error):
         words = str(error)
         if "not a database" in words:
-            return f"{self.file} is not a database of AttnScope; name another file"
+            return f"{self.file} is not a database of AttnScope; open another file"
         if "locked" in words:
             return f"{self.file} is locked by another program; try again when that has finished"
         if "readonly" in words:
-            return (f"{self.file} was left in the middle of a change by a program that ended; "
-                    f"attnscope list runs --db {self.file} takes the change back")
+            return (f"{self.file} has an unfinished change of a program that ended; "
+                    f"attnscope list runs --db {self.file} rolls the change back")
         if "unable to open" in words:
             return f"{self.file} cannot be read ({words}); make it and the files next to it readable, or copy them elsewhere"
-        return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} tells what can be "
-                "saved, and how")
+        return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} reports what can be "
+                "recovered, and how")
 
 
 def _connect(file, how):
@@ -397,8 +397,8 @@ def _pandas():
     try:
         import pandas
     except ImportError:
-        raise ImportError("this needs pandas, which is not installed here; pip install 'attnscope[pandas]' or your "
-                          "system's package brings it") from None
+        raise ImportError("this needs pandas, which is not installed here; run pip install "
+                          "'attnscope[pandas]' or install your system's package") from None
     return pandas
 
 

@@ -98,8 +98,8 @@ def sorted_batches(request):
             ids = numpy.full((len(places), len(encoded[places[0]])), padding, dtype=numpy.int64)
             mask, types = numpy.zeros_like(ids), numpy.zeros_like(ids)
             for row, place in enumerate(places):
-                one = encoded[place]
-                ids[row, :len(one)], mask[row, :len(one)], types[row, :len(one)] = one.ids, 1, one.type_ids
+                pair = encoded[place]
+                ids[row, :len(pair)], mask[row, :len(pair)], types[row, :len(pair)] = pair.ids, 1, pair.type_ids
             yield places, dict(zip(INPUTS, (ids, mask, types)))
     return batches
 
@@ -139,17 +139,17 @@ def onnx(request):
     def run(pairs, batch):
         scores = [0.0] * len(pairs)
 
-        def one(work):
+        def score_batch(work):
             places, inputs = work
             logits = session.run(None, inputs)[0]
             for place, score in zip(places, logits[:, 0].tolist()):
                 scores[place] = score
         if at_once == 1:
             for work in batches(pairs, batch):
-                one(work)
+                score_batch(work)
         else:
             with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-                list(pool.map(one, batches(pairs, batch)))
+                list(pool.map(score_batch, batches(pairs, batch)))
         return scores
     return run
 
@@ -376,8 +376,8 @@ def tuned(request, ways, batches):
 def overlap(a, b):
     """Rank-biased overlap of two rankings of the same documents, as in engine/effectiveness/rank_agreement.h."""
     total, weight, seen_a, seen_b, share = 0.0, 1.0, set(), set(), 1.0
-    for depth, (one, other) in enumerate(zip(a, b), 1):
-        seen_a.add(one)
+    for depth, (first, other) in enumerate(zip(a, b), 1):
+        seen_a.add(first)
         seen_b.add(other)
         share = len(seen_a & seen_b) / depth
         weight *= PERSISTENCE
@@ -598,8 +598,8 @@ def main(arguments):
     print(f"{name} ({', '.join(features)}), {arguments.threads} threads, load average {load_before:.1f} before and "
           f"{result['load_after']:.1f} after; {arguments.rounds} rounds; "
           + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
-    for one in result["sections"]:
-        print_section(one)
+    for section in result["sections"]:
+        print_section(section)
     if "first_score" in result:
         print_cold(result["first_score"])
     if arguments.json:

@@ -26,7 +26,7 @@ SIMILAR = 1.5  # the largest ratio, in either direction, that counts as "similar
 
 Ratio = namedtuple("Ratio", "value low high")
 # verdict: yes, no, or None if nothing that decides it was measured
-Claim = namedtuple("Claim", "says verdict because table")
+Claim = namedtuple("Claim", "sentence verdict because table")
 
 
 class Unusable(Exception):
@@ -137,19 +137,19 @@ def places(cells):
     return "; ".join(cells) if cells else "nowhere"
 
 
-def all_of(says, checks, table, otherwise):
+def all_of(sentence, checks, table, otherwise):
     """A claim about many cells: `checks` are (where, whether it holds or None, what was measured)."""
     known = [check for check in checks if check[1] is not None]
     against = [f"{where} ({measured})" for where, holds, measured in checks if holds is False]
     unknown = [where for where, holds, _ in checks if holds is None]
     if not known:
-        return Claim(says, None, "none of the cells that decide it was measured", table)
+        return Claim(sentence, None, "none of the cells that decide it was measured", table)
     because = f"in {len(known) - len(against)} of {len(known)} cells"
     if against and otherwise:
         because += f"; {otherwise}: {places(against)}"
     if unknown:
         because += f"; not measured: {places(unknown)}"
-    return Claim(says, not against, because, table)
+    return Claim(sentence, not against, because, table)
 
 
 def where(products, window, tokens, implementation=None):
@@ -327,11 +327,11 @@ def page(found):
         text += [f"## {head}", ""]
         claims = claims_of(operations)
         text += ["| claim | holds here | |", "| :-- | :-- | :-- |"]
-        text += [f"| {claim.says} | {'–' if claim.verdict is None else 'yes' if claim.verdict else 'no'} | {claim.because} |"
+        text += [f"| {claim.sentence} | {'–' if claim.verdict is None else 'yes' if claim.verdict else 'no'} | {claim.because} |"
                  for claim in claims]
         for claim in claims:
             if claim.table:
-                text += ["", claim.says, "", claim.table]
+                text += ["", claim.sentence, "", claim.table]
         sources = {line: None for products in operations.values() for line in products.provenance}
         text += ["", *sources, ""]
     return "\n".join(text)

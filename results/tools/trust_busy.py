@@ -102,36 +102,38 @@ def verdicts_of(bench, run):
     return kept
 
 
-def is_known(one):
-    return one["ratio"] is not None and one["low"] > 0 and one["high"] / one["low"] <= WIDEST_KNOWN
+def is_known(verdict):
+    return verdict["ratio"] is not None and verdict["low"] > 0 and verdict["high"] / verdict["low"] <= WIDEST_KNOWN
 
 
 def of_load(name, bench, runs):
-    verdicts = [one for run in runs for one in verdicts_of(bench, run)]
-    planted = [one for one in verdicts if one["kind"] == TWICE]
-    equal = [one for one in verdicts if one["kind"] != TWICE]
-    found = sum(1 for one in planted if one["verdict"] == "slower")
-    known = [one for one in verdicts if is_known(one)]
+    verdicts = [verdict for run in runs for verdict in verdicts_of(bench, run)]
+    planted = [verdict for verdict in verdicts if verdict["kind"] == TWICE]
+    equal = [verdict for verdict in verdicts if verdict["kind"] != TWICE]
+    found = sum(1 for verdict in planted if verdict["verdict"] == "slower")
+    known = [verdict for verdict in verdicts if is_known(verdict)]
     return {"load": name, "repeats": len(runs), "machine": bench.machine(runs[-1]),
             "equal": counted(equal, is_difference),
             "planted": {"cells": len(planted), "found": found, "interval": wilson(found, len(planted)),
-                        "wrong_way": sum(1 for one in planted if one["verdict"] == "faster"),
-                        "median_ratio": statistics.median(one["ratio"] for one in planted)},
-            "widest_known": max((one["high"] / one["low"] for one in known), default=None),
+                        "wrong_way": sum(1 for verdict in planted if verdict["verdict"] == "faster"),
+                        "median_ratio": statistics.median(verdict["ratio"] for verdict in planted)},
+            "widest_known": max((verdict["high"] / verdict["low"] for verdict in known), default=None),
             "too_few_samples": len(verdicts) - len(known),
-            "disturbed": sum(1 for one in verdicts if one["disturbed"]),
+            "disturbed": sum(1 for verdict in verdicts if verdict["disturbed"]),
             "verdicts": verdicts}
 
 
 def hold_the_quiet_ratio(loads):
     """Adds to each load how many of its intervals contain the median ratio of the quiet machine."""
     quiet = {}
-    for one in loads["quiet"]["verdicts"]:
-        quiet.setdefault((one["kind"], one["tokens"]), []).append(one["ratio"])
+    for verdict in loads["quiet"]["verdicts"]:
+        quiet.setdefault((verdict["kind"], verdict["tokens"]), []).append(verdict["ratio"])
     middle = {place: statistics.median(ratios) for place, ratios in quiet.items()}
     for figures in loads.values():
-        known = [one for one in figures["verdicts"] if is_known(one) and (one["kind"], one["tokens"]) in middle]
-        held = sum(1 for one in known if one["low"] <= middle[one["kind"], one["tokens"]] <= one["high"])
+        known = [verdict for verdict in figures["verdicts"]
+                 if is_known(verdict) and (verdict["kind"], verdict["tokens"]) in middle]
+        held = sum(1 for verdict in known
+                   if verdict["low"] <= middle[verdict["kind"], verdict["tokens"]] <= verdict["high"])
         figures["holds_quiet"] = {"intervals": len(known), "held": held, "interval": wilson(held, len(known))}
 
 

@@ -42,7 +42,7 @@ def by_google_benchmark(bench, calls):
         done = output_of([*identical_call(bench), "--benchmark_repetitions=15",
                           f"--benchmark_min_time={calls / 600}", "--benchmark_report_aggregates_only=true",
                           "--benchmark_format=json", "--benchmark_filter=segment"])
-        (median,) = [one["real_time"] for one in json.loads(done.stdout)["benchmarks"]
+        (median,) = [entry["real_time"] for entry in json.loads(done.stdout)["benchmarks"]
                      if one["aggregate_name"] == "median"]
         medians.append(median)
     return statistics.median(medians)
@@ -57,7 +57,7 @@ def by_perf_stat(bench, calls):
         for count in (calls, 3 * calls):
             done = output_of(["perf", "stat", "-x", ",", "-e", "duration_time", "--",
                               *program, "--loop", str(count)])
-            (line,) = [one for one in done.stderr.splitlines() if "duration_time" in one]
+            (line,) = [line for line in done.stderr.splitlines() if "duration_time" in line]
             elapsed[count] = float(line.split(",")[0]) / 1e6
         times.append((elapsed[3 * calls] - elapsed[calls]) / (2 * calls))
     return statistics.median(times)

@@ -94,7 +94,7 @@ def measure_one(arguments, name):
             "first_calls_s": first_calls, "share_outside": 1 - timed / wall,
             "share_own": 1 - (timed + first_calls) / wall,
             "least_call_ms": min(cell["call_ms"] for cell in cells),
-            "outside_s": dict(sorted(spent.items(), key=lambda one: -one[1])), "cells": cells}
+            "outside_s": dict(sorted(spent.items(), key=lambda phase: -phase[1])), "cells": cells}
 
 
 def measure(arguments):

@@ -29,9 +29,9 @@ def machine_line(figures):
 def false_rows(title, counts):
     rows = [f"| {title} | {counts['verdicts']} | {counts['false']} | {percent(counts['share'])} "
             f"| {interval(counts['interval'])} |"]
-    groups = sorted(counts["by"].items(), key=lambda one: not one[0].endswith(" tokens"))  # then contenders
-    rows += [f"| &nbsp;&nbsp;{name} | {one['verdicts']} | {one['false']} | {percent(one['share'])} "
-             f"| {interval(one['interval'])} |" for name, one in groups]
+    groups = sorted(counts["by"].items(), key=lambda entry: not entry[0].endswith(" tokens"))  # then contenders
+    rows += [f"| &nbsp;&nbsp;{name} | {entry['verdicts']} | {entry['false']} | {percent(entry['share'])} "
+             f"| {interval(entry['interval'])} |" for name, entry in groups]
     return rows
 
 
@@ -52,10 +52,10 @@ def planted_slowdown(figures):
              "`segment-slowed` runs `segment`, then waits for 3 % of its time; default settings.", "",
              "| tokens | found | 95 % | wrong direction | ratio, median (interval, medians of its ends) "
              "| intervals that contain 3 % |", "| --: | --: | --: | --: | --: | --: |"]
-    for one in figures["by_length"]:
-        lines.append(f"| {one['tokens']} | {one['found']} of {one['repeats']} | {interval(one['interval'])} "
-                     f"| {one['wrong_way']} | {one['median_ratio'] - 1:+.1%} ({one['median_low'] - 1:+.1%} to "
-                     f"{one['median_high'] - 1:+.1%}) | {one['holds_3_percent']} |")
+    for entry in figures["by_length"]:
+        lines.append(f"| {entry['tokens']} | {entry['found']} of {entry['repeats']} | {interval(entry['interval'])} "
+                     f"| {entry['wrong_way']} | {entry['median_ratio'] - 1:+.1%} ({entry['median_low'] - 1:+.1%} to "
+                     f"{entry['median_high'] - 1:+.1%}) | {entry['holds_3_percent']} |")
     return lines
 
 
@@ -69,13 +69,13 @@ def busy(figures):
              "| load | repeats | equal code: false verdicts | twice the time: found | ratio, median | widest interval "
              "| too few samples | disturbed cells | contain the quiet ratio |",
              "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |"]
-    for one in figures["loads"].values():
-        equal, planted, holds = one["equal"], one["planted"], one["holds_quiet"]
-        widest = "-" if one["widest_known"] is None else f"{one['widest_known']:.2f}x"
-        lines.append(f"| {LOADS[one['load']]} | {one['repeats']} | {equal['false']} of {equal['verdicts']} "
+    for entry in figures["loads"].values():
+        equal, planted, holds = entry["equal"], entry["planted"], entry["holds_quiet"]
+        widest = "-" if entry["widest_known"] is None else f"{entry['widest_known']:.2f}x"
+        lines.append(f"| {LOADS[entry['load']]} | {entry['repeats']} | {equal['false']} of {equal['verdicts']} "
                      f"({interval(equal['interval'])}) | {planted['found']} of {planted['cells']} "
                      f"({interval(planted['interval'])}) | {planted['median_ratio']:.2f}x | {widest} "
-                     f"| {one['too_few_samples']} | {one['disturbed']} of {len(one['verdicts'])} "
+                     f"| {entry['too_few_samples']} | {entry['disturbed']} of {len(entry['verdicts'])} "
                      f"| {holds['held']} of {holds['intervals']} |")
     return lines
 
@@ -86,15 +86,15 @@ def overhead(figures):
              "(counted by the cell's median, without page faults), and the tool's own time.", "",
              "| sweep | cells | shortest call | total | timed | first calls | the tool's own |",
              "| :-- | --: | --: | --: | --: | --: | --: |"]
-    for one in figures["sweeps"].values():
-        lines.append(f"| {one['title']} | {len(one['cells'])} | {one['least_call_ms']:.0f} ms | {one['wall_s']:.1f} s "
-                     f"| {one['timed_s']:.1f} s | {one['first_calls_s']:.1f} s, "
-                     f"{percent(one['first_calls_s'] / one['wall_s'])} | **{percent(one['share_own'])}** |")
-    for one in figures["sweeps"].values():
-        lines += ["", f"Where it went, {one['title']}:", "", "| outside timed calls | s | of the sweep |",
+    for entry in figures["sweeps"].values():
+        lines.append(f"| {entry['title']} | {len(entry['cells'])} | {entry['least_call_ms']:.0f} ms | {entry['wall_s']:.1f} s "
+                     f"| {entry['timed_s']:.1f} s | {entry['first_calls_s']:.1f} s, "
+                     f"{percent(entry['first_calls_s'] / entry['wall_s'])} | **{percent(entry['share_own'])}** |")
+    for entry in figures["sweeps"].values():
+        lines += ["", f"Where it went, {entry['title']}:", "", "| outside timed calls | s | of the sweep |",
                   "| :-- | --: | --: |"]
-        lines += [f"| {name} | {seconds:.2f} | {percent(seconds / one['wall_s'])} |"
-                  for name, seconds in one["outside_s"].items()]
+        lines += [f"| {name} | {seconds:.2f} | {percent(seconds / entry['wall_s'])} |"
+                  for name, seconds in entry["outside_s"].items()]
     return lines
 
 

@@ -28,13 +28,13 @@ def wilson(hits, trials, z=1.96):
 def counted(verdicts, wrong):
     """How many verdicts are wrong: of all, and by length and kind."""
     def count(chosen):
-        hits = sum(1 for one in chosen if wrong(one["verdict"]))
+        hits = sum(1 for verdict in chosen if wrong(verdict["verdict"]))
         return {"verdicts": len(chosen), "false": hits, "share": hits / len(chosen) if chosen else None,
                 "interval": wilson(hits, len(chosen))}
     groups = {}
-    for one in verdicts:
-        groups.setdefault(f"{one['tokens']} tokens", []).append(one)
-        groups.setdefault(one["kind"], []).append(one)
+    for verdict in verdicts:
+        groups.setdefault(f"{verdict['tokens']} tokens", []).append(verdict)
+        groups.setdefault(verdict["kind"], []).append(verdict)
     return {**count(verdicts), "by": {name: count(chosen) for name, chosen in groups.items()}}
 
 
@@ -67,8 +67,8 @@ def same_against_same(arguments):
              "stop": {"max_seconds": 0.2 if arguments.quick else 1.0}}
     bench = Bench(arguments, name + ("-quick" if arguments.quick else ""), sweep)
     runs = bench.repeat(repeats, arguments.launcher)
-    within = [one for run in runs for one in within_run(bench, run)]
-    between = [one for a, b in zip(runs, runs[1:]) for one in between_runs(bench, a, b)]
+    within = [verdict for run in runs for verdict in within_run(bench, run)]
+    between = [verdict for a, b in zip(runs, runs[1:]) for verdict in between_runs(bench, a, b)]
     return {"name": name, "repeats": len(runs), "launcher": arguments.launcher, "sweep": sweep,
             "machine": bench.machine(runs[-1]), "within": counted(within, is_difference),
             "between": counted(between, is_difference), "verdicts_within": within, "verdicts_between": between}
@@ -92,13 +92,13 @@ def planted_slowdown(arguments):
                                  "high": row["ratio_high"], "median_ms": row["median_ms"]})
     by_length = []
     for tokens in lengths:
-        here = [one for one in verdicts if one["tokens"] == tokens]
-        found = sum(1 for one in here if one["verdict"] == "slower")
+        here = [verdict for verdict in verdicts if verdict["tokens"] == tokens]
+        found = sum(1 for verdict in here if verdict["verdict"] == "slower")
         by_length.append({"tokens": tokens, "repeats": len(here), "found": found, "interval": wilson(found, len(here)),
-                          "wrong_way": sum(1 for one in here if one["verdict"] == "faster"),
-                          "median_ratio": statistics.median(one["ratio"] for one in here),
-                          "median_low": statistics.median(one["low"] for one in here),
-                          "median_high": statistics.median(one["high"] for one in here),
-                          "holds_3_percent": sum(1 for one in here if one["low"] <= 1.03 <= one["high"])})
+                          "wrong_way": sum(1 for verdict in here if verdict["verdict"] == "faster"),
+                          "median_ratio": statistics.median(verdict["ratio"] for verdict in here),
+                          "median_low": statistics.median(verdict["low"] for verdict in here),
+                          "median_high": statistics.median(verdict["high"] for verdict in here),
+                          "holds_3_percent": sum(1 for verdict in here if verdict["low"] <= 1.03 <= verdict["high"])})
     return {"name": "slowdown", "repeats": len(runs), "planted": 0.03, "sweep": sweep,
             "machine": bench.machine(runs[-1]), "by_length": by_length, "verdicts": verdicts}

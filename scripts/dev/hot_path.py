@@ -74,7 +74,7 @@ PARTS = {
         ("edge", "walk.cuh", "if (distance < 15 - window) {"),
         ("edge", "walk.cuh", "if (distance > window - 15) {"),
         ("cut", "broad_walk.cuh", "if (is_cut) cut_by_keys("),
-        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int behind)"),
+        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int after)"),
         ("outside", "broad_walk.cuh", "keys[i].read(k.at(there(g, 8 * i)));"),
         ("outside", "broad_walk.cuh", "values_read[i].read(v.at(there("),
         ("alone", "broad_walk.cuh", "if (globals == 0) {"),
@@ -308,9 +308,9 @@ def bound(launches, tokens, direction):
     """The bound of launches one after the other."""
     moved, least = moved_bytes(tokens, direction)
     return Bound(
-        issue=1e3 * sum(one.instructions for one in launches) / (PROCESSORS * SCHEDULERS * HERTZ * ISSUED),
+        issue=1e3 * sum(launch.instructions for launch in launches) / (PROCESSORS * SCHEDULERS * HERTZ * ISSUED),
         memory=1e3 * moved / COPY_BYTES,
-        exponentials=1e3 * sum(32 * one.exponentials for one in launches) / (PROCESSORS * EXPONENTIALS * HERTZ),
+        exponentials=1e3 * sum(32 * launch.exponentials for launch in launches) / (PROCESSORS * EXPONENTIALS * HERTZ),
         least=1e3 * least / COPY_BYTES)
 
 
@@ -398,7 +398,7 @@ def launch_rows(measured, cases, resources):
     for case, directions in measured.items():
         strips = strips_of(cases[case])
         for direction, launches in directions.items():
-            for kernel, one in launches.items():
+            for kernel, launch in launches.items():
                 registers, *others, warps = resources[kernel]
                 waves = cases[case][direction][kernel]["walk"] / (PROCESSORS * warps)
                 forward = direction == "forward"
@@ -406,9 +406,9 @@ def launch_rows(measured, cases, resources):
                 most_instructions = MOST_INSTRUCTIONS.get(case[1]) if forward else None
                 rows.append([name_of(case), direction, kernel, with_target(str(registers), most and f"<= {most}"),
                              *(str(value) for value in [*others, warps]), f"{waves:.2f}",
-                             with_target(f"{one.instructions / strips:.0f}",
+                             with_target(f"{launch.instructions / strips:.0f}",
                                     most_instructions and f"<= {most_instructions}"),
-                             f"{one.products / strips:.1f}", f"{one.exponentials / strips:.1f}"])
+                             f"{launch.products / strips:.1f}", f"{launch.exponentials / strips:.1f}"])
     return header, rows
 
 
@@ -422,7 +422,7 @@ def bound_rows(measured, cases):
         for direction, launches in directions.items():
             of = bound(launches.values(), case[0], direction)
             forward = forward or of
-            instructions = sum(one.instructions for one in launches.values())
+            instructions = sum(launch.instructions for launch in launches.values())
             least = LEAST_OF_COPY.get(case) if direction == "forward" else None
             rows.append([name_of(case), direction, f"{instructions / strips_of(cases[case]):.0f}",
                          f"{instructions / 1e6:.1f}", f"{moved_bytes(case[0], direction)[0] / 1e9:.3f}",
@@ -437,11 +437,11 @@ def record(measured, cases, resources):
     kept = {}
     for case, directions in measured.items():
         for launches in directions.values():
-            for kernel, one in launches.items():
+            for kernel, launch in launches.items():
                 registers, spilled, shared, blocks, _ = resources[kernel]
                 kept.setdefault(name_of(case), {})[kernel] = {
-                    "instructions a strip": round(one.instructions / strips_of(cases[case]), 1),
-                    "exponentials a strip": round(one.exponentials / strips_of(cases[case]), 2),
+                    "instructions a strip": round(launch.instructions / strips_of(cases[case]), 1),
+                    "exponentials a strip": round(launch.exponentials / strips_of(cases[case]), 2),
                     "registers": registers, "spilled bytes": spilled, "shared bytes": shared, "blocks an SM": blocks}
     return kept
 

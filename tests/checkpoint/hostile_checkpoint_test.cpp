@@ -97,9 +97,9 @@ TEST(HostileCheckpoint, SizesThatContradictEachOtherAreDeclined) {
 
 TEST(HostileCheckpoint, OtherGroupsThanTheQuerysAreDeclined) {
   EXPECT_THAT(with_config("doc_query_attention", "false"),
-              HasSubstr("switches attention off between other groups"));
+              HasSubstr("disables attention between groups other than"));
   EXPECT_THAT(with_config("query_cls_attention", "false"),
-              HasSubstr("switches attention off between other groups"));
+              HasSubstr("disables attention between groups other than"));
 }
 
 TEST(HostileCheckpoint, ALongformersWindowsAreOneALayer) {

@@ -1,5 +1,6 @@
-// Scores that transformers, sentence-transformers and PyLate compute from folders as people have
-// them (scripts/dev/golden/make_checkpoints.py, make_multi_vector.py).
+// Checkpoint folders in the layouts that users have get the scores that transformers,
+// sentence-transformers and PyLate compute (scripts/dev/golden/make_checkpoints.py,
+// make_multi_vector.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,10 +34,10 @@ std::vector<std::string> folders() {
   return names;
 }
 
-/// Documents with a pattern of their own; queries keep theirs.
-void expect_as_the_reference(const Family& family,
-                             const std::shared_ptr<const ModelWeights>& weights,
-                             const ModelVariant& variant, const PairBatch& batch) {
+/// The score matches the float64 reference with `variant`'s pattern in the document encoder.
+void expect_reference_score(const Family& family,
+                            const std::shared_ptr<const ModelWeights>& weights,
+                            const ModelVariant& variant, const PairBatch& batch) {
   const auto model = family.make(weights, variant, "segment");
   ASSERT_TRUE(model) << model.error().message;
   const auto score = (*model)->score(batch);
@@ -48,7 +49,7 @@ void expect_as_the_reference(const Family& family,
 
 class GoldenCheckpoints : public testing::TestWithParam<std::string> {};
 
-TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
+TEST_P(GoldenCheckpoints, ScoresMatchTheLibraries) {
   const fs::path folder = root() / GetParam();
   std::ifstream file(folder / "cases.json");
   const json cases = json::parse(file);
@@ -68,8 +69,8 @@ TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
                              .local = model->local,
                              .options = model->options,
                              .threads = 1};
-  const auto computing = family.make(*weights, variant, "segment");
-  ASSERT_TRUE(computing) << computing.error().message;
+  const auto implementation = family.make(*weights, variant, "segment");
+  ASSERT_TRUE(implementation) << implementation.error().message;
   ModelVariant sparse = variant;
   sparse.pattern = find_pattern("sparse").value();
   sparse.window = Window::of(2);
@@ -87,17 +88,17 @@ TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
     PairBatch batch{.items = {{.query = pair->query, .document = pair->document}},
                     .cls = model->tokenizer->cls(),
                     .document_type = static_cast<std::int32_t>(model->document_type)};
-    const auto output = (*computing)->score(batch);
+    const auto output = (*implementation)->score(batch);
     ASSERT_TRUE(output) << output.error().message;
-    const double wanted = cases["scores"][i];
-    EXPECT_NEAR(output->scores.front(), wanted, 1e-5 * std::max(1.0, std::abs(wanted)));
-    // The float64 model that judges implementations has the same head.
+    const double expected = cases["scores"][i];
+    EXPECT_NEAR(output->scores.front(), expected, 1e-5 * std::max(1.0, std::abs(expected)));
+    // The float64 reference has the same head.
     if (model->document_type == 1 || model->head.max_sim) {
       const auto exact = family.reference(**weights, variant, batch.items.front(), batch.cls);
       ASSERT_TRUE(exact) << exact.error().message;
-      EXPECT_NEAR(exact->score, wanted, 1e-5 * std::max(1.0, std::abs(wanted)));
+      EXPECT_NEAR(exact->score, expected, 1e-5 * std::max(1.0, std::abs(expected)));
     }
-    if (model->head.max_sim) expect_as_the_reference(family, *weights, sparse, batch);
+    if (model->head.max_sim) expect_reference_score(family, *weights, sparse, batch);
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/fixture.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "engine/pattern/compile_plan.h"
-#include "tests/golden/drawn_blocks.h"
 
 namespace attnscope::tests {
 namespace {
@@ -22,6 +23,91 @@ std::vector<std::int64_t> integers(const TensorView& view) {
   return values;
 }
 
+/// Block row + 1 attends to the random blocks blocks[(head * rows + row) * per_row + i] in every
+/// item.
+struct DrawnBlocks {
+  std::int64_t heads = 0;
+  std::int64_t rows = 0;  // all blocks but the first and the last
+  std::int64_t per_row = 0;
+  std::int64_t block_length = 0;  // in tokens; an item's last block may be shorter
+  std::vector<std::int64_t> blocks;
+};
+
+/// BigBird's block-sparse attention (Zaheer et al., 2020) over given random blocks: the first and
+/// the last block attend to all tokens, and all tokens attend to them; every other block attends to
+/// itself, its two neighbours and its random blocks.
+class DrawnBlocksPlan {
+ public:
+  DrawnBlocksPlan(const SequenceLayout& layout, const DrawnBlocks& drawn)
+      : layout_(layout), drawn_(drawn) {
+    plan_.tokens = layout.tokens();
+    plan_.heads = static_cast<std::int32_t>(drawn.heads);
+  }
+
+  AttentionPlan build() {
+    for (std::int64_t item = 0; item < layout_.item_count(); ++item) add_item(item);
+    return std::move(plan_);
+  }
+
+ private:
+  void add_item(std::int64_t item) {
+    const TokenRange tokens = layout_.item_tokens(item);
+    const std::int64_t last = drawn_.rows + 1;
+    if (tokens.size() <= last * drawn_.block_length) {
+      throw std::invalid_argument("an item has fewer blocks than the fixture");
+    }
+    const HeadRange all_heads{0, plan_.heads};
+    add_task(item, block(tokens, 0), all_heads, {tokens});
+    for (std::int64_t row = 1; row < last; ++row) {
+      for (std::int32_t head = 0; head < plan_.heads; ++head) {
+        add_task(item, block(tokens, row), {head, head + 1}, keys_of(tokens, row, head));
+      }
+    }
+    add_task(item, block(tokens, last), all_heads, {tokens});
+  }
+
+  TokenRange block(const TokenRange& item, std::int64_t number) const {
+    const std::int64_t begin = item.begin + number * drawn_.block_length;
+    return {begin, std::min(begin + drawn_.block_length, item.end)};
+  }
+
+  /// Ascending, with adjacent blocks joined.
+  std::vector<TokenRange> keys_of(const TokenRange& item, std::int64_t row,
+                                  std::int32_t head) const {
+    std::set<std::int64_t> blocks{0, row - 1, row, row + 1, drawn_.rows + 1};
+    const std::int64_t first = (head * drawn_.rows + row - 1) * drawn_.per_row;
+    for (std::int64_t i = first; i < first + drawn_.per_row; ++i) {
+      if (!blocks.insert(drawn_.blocks.at(static_cast<std::size_t>(i))).second) {
+        throw std::invalid_argument("a random block is one that its row attends to anyway");
+      }
+    }
+    std::vector<TokenRange> runs;
+    for (const std::int64_t number : blocks) {
+      const TokenRange next = block(item, number);
+      if (!runs.empty() && runs.back().end == next.begin) {
+        runs.back().end = next.end;
+      } else {
+        runs.push_back(next);
+      }
+    }
+    return runs;
+  }
+
+  void add_task(std::int64_t item, const TokenRange& queries, HeadRange heads,
+                const std::vector<TokenRange>& keys) {
+    plan_.tasks.push_back({.queries = {queries.begin, queries.end},
+                           .heads = heads,
+                           .item = item,
+                           .first_segment = static_cast<std::int64_t>(plan_.segments.size()),
+                           .segment_count = static_cast<std::int64_t>(keys.size())});
+    for (const TokenRange& run : keys) plan_.segments.push_back({.keys = {run.begin, run.end}});
+  }
+
+  const SequenceLayout& layout_;
+  const DrawnBlocks& drawn_;
+  AttentionPlan plan_;
+};
+
 }  // namespace
 
 Fixture::Fixture(std::string_view name)
@@ -31,7 +117,7 @@ Fixture::Fixture(std::string_view name)
   head_dim_ = shape.at(2);
   if (const auto window = file_.metadata("window")) window_ = must(parse_window(*window));
   if (const auto block_length = file_.metadata("block_length")) {
-    pattern_.name = "bigbird";  // for messages: the plan is made of the lists in the file
+    pattern_.name = "bigbird";  // for messages: the plan is built from the lists in the file
     plan_ = plan_of_blocks(std::stoll(std::string(*block_length)));
   } else {
     pattern_ = must(find_pattern(must(file_.metadata("pattern"))));
@@ -41,11 +127,12 @@ Fixture::Fixture(std::string_view name)
 
 AttentionPlan Fixture::plan_of_blocks(std::int64_t block_length) const {
   const TensorView lists = must(file_.tensor("random_blocks"));
-  return plan_of_drawn_blocks(layout_, {.heads = lists.shape.at(0),
-                                        .rows = lists.shape.at(1),
-                                        .per_row = lists.shape.at(2),
-                                        .block_length = block_length,
-                                        .blocks = integers(lists)});
+  const DrawnBlocks drawn{.heads = lists.shape.at(0),
+                          .rows = lists.shape.at(1),
+                          .per_row = lists.shape.at(2),
+                          .block_length = block_length,
+                          .blocks = integers(lists)};
+  return DrawnBlocksPlan(layout_, drawn).build();
 }
 
 Problem Fixture::problem(MemoryOrder order, Direction direction) const {

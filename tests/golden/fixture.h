@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One file of tests/golden: an attention's inputs and what the authors' code answered, with the
-// problem it is of. See README.md there.
+// A file of tests/golden: the inputs of an attention, the outputs of the authors' code and the
+// problem. See tests/golden/README.md.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace attnscope::tests {
 
-/// The value, or the message thrown: nothing of a fixture may fail.
+/// The value. Throws the error's message: reading a fixture may not fail.
 template <typename T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -28,8 +28,7 @@ T must(Result<T> result) {
 
 class Fixture {
  public:
-  /// "longformer-4": tests/golden/longformer-4.safetensors. Throws when anything is not as it
-  /// should.
+  /// "longformer-4": tests/golden/longformer-4.safetensors. Throws on any error.
   explicit Fixture(std::string_view name);
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;

@@ -1,5 +1,5 @@
-// Scores of Hugging Face's own classes, and of second writings, on small checkpoints
-// (scripts/dev/golden/make_models.py, make_late_models.py, make_words_models.py).
+// Small checkpoints have the scores of Hugging Face's own classes and of reimplementations in
+// PyTorch (scripts/dev/golden/make_models.py, make_late_models.py, make_words_models.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Pair {
   std::vector<std::int32_t> query, document;
 };
 
-/// A checkpoint with the pairs and scores beside it.
+/// A checkpoint with the pairs and scores of its cases.json.
 class Golden {
  public:
   explicit Golden(const std::string& name) {
@@ -55,23 +55,23 @@ class Golden {
   std::vector<Pair> pairs_;
 };
 
-struct ReceivedRequest {
+struct ScoredVariant {
   const char* pattern;
   std::optional<Window> window;
   std::vector<const char*> implementations;
   bool global_projections = false;
 };
 
-void expect_scores(const Golden& golden, const ReceivedRequest& requested) {
-  const std::string row = requested.window
-                              ? fmt::format("{}/{}", requested.pattern, requested.window->text())
-                              : requested.pattern;
-  for (const char* id : requested.implementations) {
+void expect_scores(const Golden& golden, const ScoredVariant& scored) {
+  const std::string row =
+      scored.window ? fmt::format("{}/{}", scored.pattern, scored.window->text()) : scored.pattern;
+  for (const char* id : scored.implementations) {
     for (const bool cls_only : {false, true}) {
-      SCOPED_TRACE(fmt::format("{} by {}{}", row, id, cls_only ? ", [CLS] alone last" : ""));
+      SCOPED_TRACE(
+          fmt::format("{} by {}{}", row, id, cls_only ? ", the last layer for [CLS] only" : ""));
       ModelVariant variant{
-          .pattern = *find_pattern(requested.pattern), .window = requested.window, .threads = 2};
-      if (requested.global_projections) variant.options.emplace("global-projections");
+          .pattern = *find_pattern(scored.pattern), .window = scored.window, .threads = 2};
+      if (scored.global_projections) variant.options.emplace("global-projections");
       if (cls_only) variant.options.emplace("cls-only-last-layer");
       const Family& family = family_of(*golden.weights()->config().family);
       auto encoder = family.make(golden.weights(), variant, id);
@@ -84,12 +84,12 @@ void expect_scores(const Golden& golden, const ReceivedRequest& requested) {
   }
 }
 
-TEST(GoldenModels, FullIsBertForSequenceClassification) {
+TEST(GoldenModels, FullMatchesBertForSequenceClassification) {
   const Golden bert("bert");
   expect_scores(bert, {"full", {}, {"sdpa", "dense", "segment"}});
 }
 
-TEST(GoldenModels, SparseIsTheMaskedFullModelOfFloat64) {
+TEST(GoldenModels, SparseMatchesTheMaskedFloat64Model) {
   const Golden bert("bert");
   for (const std::int64_t w : {64, 4, 1, 0}) {
     expect_scores(bert, {"sparse", Window::of(w), {"segment", "windowed", "sdpa-mask"}});
@@ -100,33 +100,33 @@ TEST(GoldenModels, SparseIsTheMaskedFullModelOfFloat64) {
   }
 }
 
-TEST(GoldenModels, LongformerIsLongformerForSequenceClassification) {
+TEST(GoldenModels, LongformerMatchesLongformerForSequenceClassification) {
   const Golden longformer("longformer");
   expect_scores(longformer, {"longformer", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
-TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
+TEST(GoldenModels, QdsMatchesLongformerWithGlobalSentenceStarts) {
   const Golden longformer("longformer");
   expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
-TEST(GoldenModels, FamiliesOnBertsBodyAreTheirClasses) {
+TEST(GoldenModels, FamiliesOnBertsBodyMatchTheirClasses) {
   for (const char* name : {"roberta", "xlm-roberta", "electra", "mono-electra", "mono-bert"}) {
     SCOPED_TRACE(name);
     expect_scores(Golden(name), {"full", {}, {"sdpa", "segment"}});
   }
 }
 
-/// Documents of one query, which see [CLS] or the interaction token of each other.
-TEST(GoldenModels, ASetEncodersDocumentsSeeEachOther) {
+/// The documents of a query attend to each other's [CLS] or interaction token.
+TEST(GoldenModels, SetEncoderDocumentsAttendToEachOther) {
   for (const char* name : {"set-encoder", "set-encoder-interaction"}) {
     const Golden golden(name);
     const ModelConfig& config = golden.weights()->config();
     const AttentionPattern full = *find_pattern("full");
     for (const char* id : {"segment", "windowed"}) {
-      for (const ModelOptions& requested : {ModelOptions(), ModelOptions{"cls-only-last-layer"}}) {
+      for (const ModelOptions& extra : {ModelOptions(), ModelOptions{"cls-only-last-layer"}}) {
         const ModelVariant variant{.pattern = full,
-                                   .options = *config.family->options_for(config, full, requested),
+                                   .options = *config.family->options_for(config, full, extra),
                                    .threads = 2};
         const auto model = family_of(*config.family).make(golden.weights(), variant, id);
         ASSERT_TRUE(model) << model.error().message;
@@ -138,14 +138,13 @@ TEST(GoldenModels, ASetEncodersDocumentsSeeEachOther) {
                     testing::Pointwise(testing::FloatNear(1e-5F), golden.scores("full")))
             << name << " by " << id;
         batch.one_query = false;
-        EXPECT_FALSE((*model)->score(batch)) << "documents of several queries are no set";
+        EXPECT_FALSE((*model)->score(batch)) << "the documents are not of one query";
       }
     }
   }
 }
 
-/// Its scores as the config has it, by an implementation, with options and that window of its local
-/// layers.
+/// Scores with the config's patterns, and with `window` in the local layers.
 std::vector<float> modern_scores(const Golden& golden, const char* id, Window window,
                                  const ModelOptions& options = {}) {
   const ModelConfig& config = golden.weights()->config();
@@ -160,8 +159,9 @@ std::vector<float> modern_scores(const Golden& golden, const char* id, Window wi
   return output->scores;
 }
 
-/// Both layouts of config.json and sentence-transformers' modules; [CLS] and the mean.
-TEST(GoldenModels, ModernBertIsModernBertForSequenceClassification) {
+/// For both layouts of config.json and for sentence-transformers' modules; pooled from [CLS] and by
+/// the mean.
+TEST(GoldenModels, ModernBertMatchesModernBertForSequenceClassification) {
   const auto near = [](const std::vector<float>& expected) {
     return testing::Pointwise(testing::FloatNear(1e-5F), expected);
   };
@@ -172,17 +172,17 @@ TEST(GoldenModels, ModernBertIsModernBertForSequenceClassification) {
     const std::vector<float> expected = golden.scores("full");
     for (const char* id : {"segment", "windowed", "sdpa-mask"})
       EXPECT_THAT(modern_scores(golden, id, window), near(expected)) << id;
-    // 64 tokens to each side, and neither 63 nor 65.
+    // The window is 64 tokens to each side, not 63 or 65.
     for (const std::int64_t off : {-1, 1}) {
       EXPECT_THAT(modern_scores(golden, "segment", Window::of(window.tokens() + off)),
                   testing::Not(near(expected)));
     }
-    if (std::string_view(name) == "modernbert-older") continue;  // its score is of all tokens
+    if (std::string_view(name) == "modernbert-older") continue;  // its score pools all tokens
     EXPECT_THAT(modern_scores(golden, "segment", window, {"cls-only-last-layer"}), near(expected));
   }
 }
 
-TEST(GoldenModels, TheMeanOfAllTokensNeedsTheWholeLastLayer) {
+TEST(GoldenModels, MeanPoolingRefusesClsOnlyLastLayer) {
   const Golden golden("modernbert-older");
   const ModelConfig& config = golden.weights()->config();
   const auto options =
@@ -191,8 +191,8 @@ TEST(GoldenModels, TheMeanOfAllTokensNeedsTheWholeLastLayer) {
   EXPECT_THAT(options.error().message, testing::HasSubstr("this model pools all tokens"));
 }
 
-/// Each of its implementations against the scores in its folder.
-void expect_second_writing(const std::string& name) {
+/// Every implementation of the family has the scores of cases.json.
+void expect_scores_by_all_implementations(const std::string& name) {
   const Golden golden(name);
   const Family& family = family_of(*golden.weights()->config().family);
   const std::vector<float> expected = golden.scores("full");
@@ -211,17 +211,17 @@ void expect_second_writing(const std::string& name) {
 }
 
 /// scripts/dev/golden/make_late_models.py.
-TEST(GoldenModels, LateInteractionsAreTheirSecondWriting) {
+TEST(GoldenModels, LateInteractionsMatchTheirReimplementation) {
   for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
                            "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"})
-    expect_second_writing(name);
+    expect_scores_by_all_implementations(name);
 }
 
 /// scripts/dev/golden/make_words_models.py.
-TEST(GoldenModels, ReRankersOverWordVectorsAreTheirSecondWriting) {
+TEST(GoldenModels, WordVectorReRankersMatchTheirReimplementation) {
   for (const char* name : {"tkl", "tkl-as-published", "tkl-idf", "tkl-linear", "tkl-log", "tk",
                            "knrm", "conv-knrm", "match-pyramid", "pacrr", "co-pacrr"})
-    expect_second_writing(name);
+    expect_scores_by_all_implementations(name);
 }
 
 }  // namespace

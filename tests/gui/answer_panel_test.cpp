@@ -190,7 +190,7 @@ class AnswerPanelTest : public QObject {
       QVERIFY2(drawn->verdict.contains(QLatin1String(verdict)), qPrintable(drawn->verdict));
     panel_->show_run(drawn);
     QTRY_VERIFY(label("answer_nothing")->isVisible());
-    QTRY_VERIFY2(label("answer_nothing")->text().startsWith(u"Documents' lengths are drawn"_s),
+    QTRY_VERIFY2(label("answer_nothing")->text().startsWith(u"Document lengths are drawn"_s),
                  qPrintable(label("answer_nothing")->text()));
     QVERIFY(!panel_->list()->isVisible());
   }

@@ -6,7 +6,7 @@
 #include <QPushButton>
 #include <algorithm>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/report/number_text.h"

@@ -16,7 +16,7 @@
 #include <ctime>
 #include <vector>
 
-#include "app/drawing/offscreen_application.h"
+#include "app/drawing/printable.h"
 #include "app/gui/charts/map_view.h"
 
 namespace attnscope::charts {

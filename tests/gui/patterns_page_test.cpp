@@ -132,7 +132,8 @@ class PatternsPageTest : public QObject {
     dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
     dialog->write();
     dialog->findChild<QPushButton*>(u"replace_files"_s)->click();
-    QTRY_VERIFY2(dialog->message().contains(u"is what is read"_s), qPrintable(dialog->message()));
+    QTRY_VERIFY2(dialog->message().contains(u"is an input of this command"_s),
+                 qPrintable(dialog->message()));
     delete dialog;
   }
 

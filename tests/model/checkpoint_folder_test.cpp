@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights that were drawn, written for another program and read back as any checkpoint's.
-#include "engine/model/served/checkpoint_folder.h"
-
+// Random weights, written for another program and read back like any checkpoint.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -10,12 +8,13 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/served_model.h"
 #include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {
 namespace {
 
-TEST(CheckpointFolder, IsReadBackAsTheSameModelWithoutProjectionsForGlobalTokens) {
+TEST(CheckpointFolder, ReadsBackTheSameModelWithoutGlobalProjections) {
   const auto weights = ModelWeights::random(small_config({"global-projections"}), {.seed = 3});
   const auto expected = ModelWeights::random(small_config(), {.seed = 3});
   const auto folder = CheckpointFolder::write(*weights);
@@ -32,7 +31,7 @@ TEST(CheckpointFolder, IsReadBackAsTheSameModelWithoutProjectionsForGlobalTokens
     EXPECT_TRUE(at::equal(tensor, expected->tensor(name))) << name;
 }
 
-TEST(CheckpointFolder, GoesWithItsOwnerAndLeavesOthersBe) {
+TEST(CheckpointFolder, DestructorRemovesOnlyItsOwnFolder) {
   const auto weights = ModelWeights::random(small_config(), {});
   auto first = CheckpointFolder::write(*weights);
   ASSERT_TRUE(first) << first.error().message;

@@ -1,8 +1,14 @@
 #pragma once
-// Pairs of random token ids, a small model, and a batch that looks at them.
+// Pairs of random token ids, a small model, and its errors.
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "engine/model/family.h"
@@ -21,7 +27,7 @@ inline ModelShape small_shape() {
           .norm_epsilon = 1e-12};
 }
 
-/// Of BERT's family; `with`: the options whose weights it has.
+/// A config of BERT's family with the weights that the options `with` need.
 inline ModelConfig small_config(const ModelOptions& with = {}, ModelShape shape = small_shape()) {
   const FamilyDescription& bert = *family_descriptions().front();
   ModelRow row = *bert.row("full", {});
@@ -29,7 +35,7 @@ inline ModelConfig small_config(const ModelOptions& with = {}, ModelShape shape 
   return bert.config_for(shape, {&row, 1});
 }
 
-/// Words and a [SEP], as many as `tokens`.
+/// `tokens` ids: words and a [SEP].
 inline std::vector<std::int32_t> drawn_ids(std::int64_t tokens, std::uint32_t seed) {
   std::mt19937 draw(seed);
   std::uniform_int_distribution<std::int32_t> word(110, 199);
@@ -39,7 +45,7 @@ inline std::vector<std::int32_t> drawn_ids(std::int64_t tokens, std::uint32_t se
   return ids;
 }
 
-/// Pairs with queries and documents of their own.
+/// Pairs of different queries and documents.
 class DrawnPairs {
  public:
   DrawnPairs(std::vector<std::int64_t> queries, std::vector<std::int64_t> documents) {
@@ -49,7 +55,7 @@ class DrawnPairs {
       documents_.push_back(drawn_ids(documents[i], 2 * seed + 1));
     }
   }
-  /// The first query beside every document.
+  /// The first query with every document.
   static DrawnPairs with_one_query(std::int64_t query, std::vector<std::int64_t> documents) {
     DrawnPairs pairs(std::vector<std::int64_t>(documents.size(), query), documents);
     for (auto& ids : pairs.queries_) ids = pairs.queries_.front();
@@ -71,5 +77,36 @@ class DrawnPairs {
   std::vector<std::vector<std::int32_t>> queries_, documents_;
   bool one_query_ = false;
 };
+
+/// The largest difference of an item's state and, with `with_score`, of its score from the
+/// reference, over the largest absolute value of the reference's state.
+inline double error_of(const ModelOutput& output, std::size_t item,
+                       const ReferenceOutput& reference, bool with_score = true) {
+  const std::size_t width = output.states.size() / output.scores.size();
+  EXPECT_LE(reference.state.size(), width);
+  double largest = 0;
+  double error =
+      with_score ? std::abs(static_cast<double>(output.scores[item]) - reference.score) : 0;
+  for (std::size_t i = 0; i < reference.state.size(); ++i) {
+    const double difference =
+        std::abs(static_cast<double>(output.states[item * width + i]) - reference.state[i]);
+    error = std::isnan(difference) ? INFINITY : std::max(error, difference);
+    largest = std::max(largest, std::abs(reference.state[i]));
+  }
+  return largest > 0 ? error / largest : error;
+}
+
+/// The error's message; empty without an error.
+template <typename T>
+std::string message_of(const Result<T>& result) {
+  return result ? std::string() : result.error().message;
+}
+
+/// A text as the name of a parameterized test.
+inline std::string identifier(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return text;
+}
 
 }  // namespace attnscope::test

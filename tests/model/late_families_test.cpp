@@ -1,5 +1,5 @@
-// Families that encode query and documents apart: every row and option against its float64
-// reference, and both stages against the direct computation.
+// Families that encode query and documents separately: every row and option matches its float64
+// reference, and scores from cached documents match the direct computation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/colbert/colbert_config.h"
@@ -68,31 +67,8 @@ std::vector<LateCase> late_cases() {
   return all;
 }
 
-std::string late_test_name(const testing::TestParamInfo<LateCase>& of) {
-  std::string name = of.param.row + "_" + of.param.implementation;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
-/// The largest difference of an item's states and score, over the largest number of its state.
-double late_error_of(const ModelOutput& output, std::size_t item,
-                     const ReferenceOutput& reference) {
-  const std::size_t width = output.states.size() / output.scores.size();
-  double largest = 0;
-  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
-  EXPECT_LE(reference.state.size(), width);
-  for (std::size_t i = 0; i < reference.state.size(); ++i) {
-    const double difference =
-        std::abs(static_cast<double>(output.states[item * width + i]) - reference.state[i]);
-    error = std::isnan(difference) ? INFINITY : std::max(error, difference);
-    largest = std::max(largest, std::abs(reference.state[i]));
-  }
-  return error / largest;
-}
-
-/// Scores alike but for rounding, of sums that are added in another order: it goes with the lengths
-/// of the vectors whose product a score is, not with what is left of it.
+/// Scores that are equal except for the rounding of sums in a different order, which depends on the
+/// lengths of the vectors whose product is the score, not on the score.
 void expect_alike(const std::vector<float>& found, const std::vector<float>& expected,
                   double relative = 2e-6) {
   const float length = std::sqrt(static_cast<float>(small_shape().hidden));
@@ -103,26 +79,22 @@ void expect_alike(const std::vector<float>& found, const std::vector<float>& exp
 
 class LateRows : public testing::TestWithParam<LateCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Every, LateRows, testing::ValuesIn(late_cases()), late_test_name);
+INSTANTIATE_TEST_SUITE_P(Every, LateRows, testing::ValuesIn(late_cases()), [](const auto& of) {
+  return identifier(of.param.row + "_" + of.param.implementation);
+});
 
-TEST_P(LateRows, AreTheFloat64Models) {
+TEST_P(LateRows, MatchTheFloat64Reference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
-  const LateRowModel model(GetParam());
-  const ModelOutput output = model.scored(pairs.batch());
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    EXPECT_LT(late_error_of(output, i, model.reference(pairs.item(i))), model.bound()) << i;
+  expect_matches_reference(LateRowModel(GetParam()), pairs.batch());
 }
 
-TEST_P(LateRows, TakeADocumentWithoutTokens) {
+TEST_P(LateRows, SupportADocumentWithoutTokens) {
   const std::vector<std::int32_t> query{120, 130, 102}, document{125, 102};
-  const LateRowModel model(GetParam());
-  const PairBatch batch{.items = {{query, {}}, {query, document}}, .one_query = true};
-  const ModelOutput output = model.scored(batch);
-  for (std::size_t i = 0; i < 2; ++i)
-    EXPECT_LT(late_error_of(output, i, model.reference(batch.items[i])), model.bound()) << i;
+  expect_matches_reference(LateRowModel(GetParam()),
+                           {.items = {{query, {}}, {query, document}}, .one_query = true});
 }
 
-TEST_P(LateRows, AThousandCandidatesAreEachAlone) {
+TEST_P(LateRows, AThousandCandidatesMatchSinglePairs) {
   std::vector<std::int64_t> tokens;
   for (std::int64_t i = 0; i < 1000; ++i) tokens.push_back(1 + i * 7 % 13);
   const DrawnPairs pairs = DrawnPairs::with_one_query(6, tokens);
@@ -132,11 +104,11 @@ TEST_P(LateRows, AThousandCandidatesAreEachAlone) {
   for (const std::size_t i : {std::size_t{0}, std::size_t{499}, std::size_t{999}}) {
     const ModelOutput alone = model.scored({.items = {pairs.item(i)}});
     expect_alike({together.scores[i]}, alone.scores);
-    EXPECT_LT(late_error_of(together, i, model.reference(pairs.item(i))), model.bound()) << i;
+    EXPECT_LT(error_of(together, i, model.reference(pairs.item(i))), model.bound()) << i;
   }
 }
 
-TEST_P(LateRows, DoNotDependOnOrderCompanyOrThreads) {
+TEST_P(LateRows, DoNotDependOnOrderOtherPairsOrThreads) {
   const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
   const LateRowModel model(GetParam());
   const std::vector<float> scores = model.scored(pairs.batch()).scores;
@@ -147,7 +119,7 @@ TEST_P(LateRows, DoNotDependOnOrderCompanyOrThreads) {
   expect_alike(LateRowModel(one_thread, model.weights()).scored(pairs.batch()).scores, scores);
 }
 
-TEST_P(LateRows, FromACacheTheyAreTheSame) {
+TEST_P(LateRows, CachedScoresMatchDirectScores) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const LateRowModel model(GetParam());
@@ -155,7 +127,7 @@ TEST_P(LateRows, FromACacheTheyAreTheSame) {
   if (!mapped) return;
   const ModelOutput direct = model.scored(batch);
   expect_alike(model.scored(from_cache(batch, *mapped)).scores, direct.scores, 1e-6);
-  // Some of them, in another order and one of them twice.
+  // A selection in another order, one of them twice.
   const PairBatch cached = from_cache(batch, *mapped);
   const PairBatch some{.items = {{batch.items[2].query, {}, 2},
                                  {batch.items[0].query, {}, 0},
@@ -171,13 +143,12 @@ TEST_P(LateRows, FromACacheTheyAreTheSame) {
   expect_stages_add_up(model, batch, *mapped);
 }
 
-TEST_P(LateRows, InBfloat16StayWithinTheirBound) {
+TEST_P(LateRows, Bfloat16ErrorsStayWithinTheBound) {
   LateCase sixteen = GetParam();
   sixteen.dtype = DType::bfloat16;
   const LateRowModel model(sixteen);
   const DrawnPairs pairs({5}, {60});
-  const double error =
-      late_error_of(model.scored(pairs.batch()), 0, model.reference(pairs.item(0)));
+  const double error = error_of(model.scored(pairs.batch()), 0, model.reference(pairs.item(0)));
   EXPECT_LT(error, model.bound());
   EXPECT_GT(error, 1e-6) << "is this float32?";
 }
@@ -192,20 +163,24 @@ std::int64_t parameters_of(const std::string& row) {
   return family.parameters(family.config_for(bert_base(), {&parsed, 1}));
 }
 
-TEST(LateSizes, ParametersAreThePapersAtBertBase) {
-  EXPECT_EQ(parameters_of("dual-bert"), 109'482'240);
-  EXPECT_EQ(parameters_of("mixencoder-a"), 118'931'712);
-  EXPECT_EQ(parameters_of("mixencoder-b"), 134'288'640);
-  EXPECT_EQ(parameters_of("mixencoder-c"), 109'482'240 + 24'807'168);
-  EXPECT_EQ(parameters_of("mixencoder-a+contexts-10"), 109'482'240 + 9'456'384);
-  EXPECT_EQ(parameters_of("poly-encoder-64"), 109'482'240 + 49'152);
-  EXPECT_EQ(parameters_of("poly-encoder-360"), 109'482'240 + 276'480);
-  EXPECT_EQ(parameters_of("colbert"), 109'482'240 + 98'304);
-  EXPECT_EQ(parameters_of("deformer"), 109'483'009);
-  EXPECT_EQ(parameters_of("cross-bert"), 109'483'009);
+TEST(LateSizes, ParametersMatchThePaper) {
+  constexpr std::int64_t bert = 109'482'240;
+  for (const auto& [row, parameters] : std::initializer_list<std::pair<const char*, std::int64_t>>{
+           {"dual-bert", bert},
+           {"mixencoder-a", 118'931'712},
+           {"mixencoder-b", 134'288'640},
+           {"mixencoder-c", bert + 24'807'168},
+           {"mixencoder-a+contexts-10", bert + 9'456'384},
+           {"poly-encoder-64", bert + 49'152},
+           {"poly-encoder-360", bert + 276'480},
+           {"colbert", bert + 98'304},
+           {"deformer", 109'483'009},
+           {"cross-bert", 109'483'009}}) {
+    EXPECT_EQ(parameters_of(row), parameters) << row;
+  }
 }
 
-/// BERT-base but for its words, positions and lower layers, which no candidate meets.
+/// BERT-base with few words, positions and layers: lower layers do not process candidates.
 ModelShape top_of_bert_base() {
   return {.layers = 3,
           .hidden = 768,
@@ -215,23 +190,22 @@ ModelShape top_of_bert_base() {
           .positions = 200};
 }
 
-/// Of 100 queries x 1000 candidates of 180 tokens, [CLS] among them, in float32.
+/// Bytes of 100 queries x 1000 candidates of 180 tokens, including [CLS], in float32.
 double cache_bytes_of(const std::string& row) {
   const LateRowModel model({.row = row}, top_of_bert_base());
   const auto kept = model->cached_rows(179);
   return 100.0 * 1000.0 * 4.0 * static_cast<double>(kept->rows * kept->width);
 }
 
-TEST(LateSizes, CachesAreThePapersAtBertBase) {
+TEST(LateSizes, CacheSizesMatchThePaper) {
   EXPECT_EQ(cache_bytes_of("dual-bert"), 307'200'000);
   EXPECT_EQ(cache_bytes_of("mixencoder-a"), 307'200'000);
   EXPECT_EQ(cache_bytes_of("mixencoder-c"), 2 * 307'200'000);
-  EXPECT_EQ(cache_bytes_of("colbert"), 9'216'000'000);
-  EXPECT_NEAR(cache_bytes_of("colbert") / 0x1p30, 8.58, 0.005);
+  EXPECT_EQ(cache_bytes_of("colbert"), 9'216'000'000);  // 8.58 GiB
   EXPECT_NEAR(cache_bytes_of("deformer") / 0x1p20, 52'734, 1);
 }
 
-/// FLOP of 1000 candidates beside a query of 20 tokens, without the query's encoding.
+/// FLOP of 1000 candidates with a query of 20 tokens, without the query's encoding.
 double flop_of_thousand(const std::string& row) {
   const LateRowModel model({.row = row}, top_of_bert_base());
   const auto kept = model->cached_rows(179);
@@ -252,22 +226,25 @@ double flop_of_thousand(const std::string& row) {
   return (flop(1000) - flop(1)) / 999 * 1000;
 }
 
-TEST(LateSizes, WorkIsThePapersOnline) {
+TEST(LateSizes, OnlineWorkMatchesThePaper) {
   constexpr double giga = 1e9;
-  EXPECT_NEAR(flop_of_thousand("mixencoder-a") / giga, 29.6, 0.05);
-  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-2") / giga, 43.8, 0.05);
-  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-3") / giga, 58.1, 0.05);
-  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-4") / giga, 72.3, 0.05);
-  EXPECT_NEAR(flop_of_thousand("mixencoder-a+contexts-10") / giga, 157.9, 0.05);
-  EXPECT_NEAR(flop_of_thousand("mixencoder-b") / giga, 88.9, 0.05);
-  // Its second context asks nothing in the last layer, where it is read no more.
+  for (const auto& [row, gigaflop] :
+       std::initializer_list<std::pair<const char*, double>>{{"mixencoder-a", 29.6},
+                                                             {"mixencoder-a+contexts-2", 43.8},
+                                                             {"mixencoder-a+contexts-3", 58.1},
+                                                             {"mixencoder-a+contexts-4", 72.3},
+                                                             {"mixencoder-a+contexts-10", 157.9},
+                                                             {"mixencoder-b", 88.9}}) {
+    EXPECT_NEAR(flop_of_thousand(row) / giga, gigaflop, 0.05) << row;
+  }
+  // In the last layer its second context computes no query, because its output is unused.
   const double unread = 2e3 * (10 * 768.0 * 768.0 + 2 * 22 * 768.0);
   EXPECT_NEAR((flop_of_thousand("mixencoder-c") + unread) / giga, 131.5, 0.05);
   EXPECT_NEAR(flop_of_thousand("dual-bert"), 2e3 * 768, 1);
   EXPECT_NEAR(flop_of_thousand("colbert"), 2e3 * 180 * 20 * 128, 1e3);
 }
 
-TEST(LateSizes, WorkOfCrossBertIsThePapers) {
+TEST(LateSizes, CrossBertWorkMatchesThePaper) {
   const LateRowModel model({.row = "cross-bert"}, top_of_bert_base());
   const DrawnPairs pair({19}, {179});
   const auto work = model->work(pair.batch());
@@ -275,7 +252,7 @@ TEST(LateSizes, WorkOfCrossBertIsThePapers) {
   EXPECT_NEAR(layers * (work->linear_flop + work->attention_flop) / 1e9, 35.4, 0.06);
 }
 
-TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
+TEST(LateSizes, EncodesTheQueryOnceWithOnlyKeysAndValuesInTheLastLayer) {
   const LateRowModel model({.row = "mixencoder-a"}, top_of_bert_base());
   const DrawnPairs one = DrawnPairs::with_one_query(19, {30});
   const auto encoded = model->encode_documents(document_ids(one.batch()), 101);
@@ -283,16 +260,6 @@ TEST(LateSizes, TheQueryIsEncodedOnceAndItsLastLayerIsKeysAndValues) {
   const double candidate = 2 * (25 * d * d + d);
   const double query = 2 * 20 * (2 * 12 * d * d + 2 * d * d);
   EXPECT_DOUBLE_EQ(model->work(from_cache(one.batch(), *encoded))->linear_flop, query + candidate);
-}
-
-/// What is shown of one pair, by "layer.name".
-std::map<std::string, Shown> shown_of(const LateRowModel& model, const PairBatch& batch) {
-  std::map<std::string, Shown> shown;
-  EXPECT_TRUE(model->score(batch, [&](Shown one) {
-    const std::string key = fmt::format("{}.{}", one.layer, one.name);
-    shown.emplace(key, std::move(one));
-  }));
-  return shown;
 }
 
 /// The product of two rows of one head.
@@ -307,19 +274,19 @@ double product(const Shown& q, std::int64_t row, const Shown& k, std::int64_t ke
   return sum;
 }
 
-TEST(LateShow, ColbertHandsOutVectorsWhoseProductsAreItsScores) {
+TEST(LateShow, ColbertShowsTokenVectors) {
   const LateRowModel model({.row = "colbert"});
   const std::vector<std::int32_t> text{120, 130, 140, 102};
   const auto shown = shown_of(model, {.items = {{text, text}}});
   ASSERT_EQ(shown.size(), 3U);
   const Shown& q = shown.at("2.q");
   EXPECT_THAT(q.shape, testing::ElementsAre(5 + 5, 1, 128));
-  // A text finds itself.
+  // Each token of a text matches itself.
   for (std::int64_t row = 0; row < 5; ++row)
     EXPECT_NEAR(product(q, row, shown.at("2.k"), 5 + row, 0), 1, 1e-5);
 }
 
-TEST(LateShow, MixEncoderHandsOutWhatItsContextsAsk) {
+TEST(LateShow, MixEncoderShowsAttentionOfItsContexts) {
   const LateRowModel model({.row = "mixencoder-b+contexts-2"});
   const DrawnPairs pairs({5}, {20});
   const auto shown = shown_of(model, pairs.batch());
@@ -333,18 +300,18 @@ TEST(LateShow, MixEncoderHandsOutWhatItsContextsAsk) {
   }
 }
 
-TEST(LateShow, DeformerHandsOutItsUpperLayersOfAllTokens) {
+TEST(LateShow, DeformerShowsUpperLayersOfAllTokens) {
   const LateRowModel model({.row = "deformer+top-layers-2"});
   const DrawnPairs pairs({5}, {20});
   const auto shown = shown_of(model, pairs.batch());
   ASSERT_EQ(shown.size(), 6U);
   EXPECT_EQ(shown.at("1.q").shape[0], 6 + 21);
-  // Looking changes no score.
+  // Showing does not change the score.
   const auto seen = model->score(pairs.batch(), [](const Shown&) {});
   EXPECT_NEAR(seen->scores[0], model->score(pairs.batch())->scores[0], 1e-5);
 }
 
-TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {
+TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
   const LateDescription& family = late_family("colbert");
   const auto config = read_model_config(
       R"({"model_type": "colbert", "num_hidden_layers": 1, "hidden_size": 48,
@@ -359,13 +326,12 @@ TEST(Colbert, MarksOfPunctuationAreZeroAndMaximaBeginAtZero) {
   const PairBatch batch{.items = {{query, marks}}};
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   EXPECT_THAT(encoded->document(0).subspan(32), testing::Each(std::byte{0}));
-  EXPECT_LT(late_error_of(model.scored(batch), 0, model.reference(batch.items.front())),
-            model.bound());
+  EXPECT_LT(error_of(model.scored(batch), 0, model.reference(batch.items.front())), model.bound());
   for (const float maximum : model.scored(batch).states) EXPECT_GE(maximum, 0);
   EXPECT_EQ(family.tensors(*config, nullptr).specs.back().shape.front(), 8);
 }
 
-class LateMistakes : public testing::Test {
+class LateErrors : public testing::Test {
  protected:
   const DrawnPairs pairs = DrawnPairs::with_one_query(5, {20, 30, 7});
   const PairBatch batch = pairs.batch();
@@ -373,15 +339,14 @@ class LateMistakes : public testing::Test {
   [[nodiscard]] DocumentCache cache_of(const LateRowModel& model) const {
     return std::move(*model->encode_documents(document_ids(batch), batch.cls));
   }
-  /// What a model says to another one's cache.
+  /// A model's error for the cache of another model.
   [[nodiscard]] std::string refused(const LateRowModel& model, const LateRowModel& other) const {
     const DocumentCache cache = cache_of(other);
-    const auto output = model->score(from_cache(batch, cache));
-    return output ? "scored" : output.error().message;
+    return message_of(model->score(from_cache(batch, cache)));
   }
 };
 
-TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
+TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   const LateRowModel dual({.row = "dual-bert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
               HasSubstr("by a model of the family 'dual-bert', and this one is of 'poly-encoder'"));
@@ -414,68 +379,68 @@ TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
               HasSubstr("encode them again"));
 }
 
-TEST_F(LateMistakes, DocumentsThatAreNotInTheCacheAreNamed) {
+TEST_F(LateErrors, ReportsDocumentsMissingFromTheCache) {
   const LateRowModel model({.row = "mixencoder-a"});
   const DocumentCache cache = cache_of(model);
   PairBatch cached = from_cache(batch, cache);
   cached.items[1].cached = 3;
-  EXPECT_THAT(model->score(cached).error().message,
+  EXPECT_THAT(message_of(model->score(cached)),
               HasSubstr("document 3 is not among the 3 encoded ones"));
-  EXPECT_THAT(model->work(cached).error().message, HasSubstr("document 3"));
+  EXPECT_THAT(message_of(model->work(cached)), HasSubstr("document 3"));
 }
 
-TEST_F(LateMistakes, OptionsThatDoNotFitAreNamed) {
+TEST_F(LateErrors, ReportsInvalidOptions) {
   const LateRowModel a({.row = "mixencoder-a"});
   const auto made_with = [&](const LateRowModel& model, const char* option) {
     ModelVariant variant = model.variant();
     variant.options = {option};
-    const auto made = model.family().make(model.weights(), variant, "segment");
-    return made ? "made" : made.error().message;
+    return message_of(model.family().make(model.weights(), variant, "segment"));
   };
-  EXPECT_THAT(made_with(a, "contexts-2"), HasSubstr("'context_cls' is [1, 48] in these weights"));
-  EXPECT_THAT(made_with(a, "interaction-layers-3"), HasSubstr("these weights have no 'decoder."));
-  EXPECT_THAT(made_with(a, "contexts-5"),
-              HasSubstr("there is no option 'contexts-5' of a model of the family mixencoder; it "
-                        "has contexts-1, "));
+  for (const auto& [option, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"contexts-2", "'context_cls' is [1, 48] in these weights"},
+           {"interaction-layers-3", "these weights have no 'decoder."},
+           {"contexts-5",
+            "there is no option 'contexts-5' of a model of the family mixencoder; it has "
+            "contexts-1, "}}) {
+    EXPECT_THAT(made_with(a, option), HasSubstr(message)) << option;
+  }
   EXPECT_THAT(made_with(LateRowModel({.row = "dual-bert"}), "cosine"),
               HasSubstr("there is no option 'cosine' of a model of the family dual-bert, which has "
                         "none"));
   ModelShape two = small_shape();
   two.layers = 2;
   EXPECT_THAT(made_with(LateRowModel({.row = "mixencoder-a"}, two), "interaction-layers-3"),
-              HasSubstr("asks for interaction in 3 layers, and the model has 2"));
+              HasSubstr("requests interaction in 3 layers, and the model has 2"));
   EXPECT_THAT(made_with(LateRowModel({.row = "deformer"}), "top-layers-3"),
-              HasSubstr("leaves no layer of 3 in which query and document are apart"));
-  const auto row_error = [](const char* row) { return parse_model_row(row).error().message; };
-  EXPECT_THAT(row_error("mixencoder-a+contexts-2+contexts-3"), HasSubstr("contradict each other"));
-  EXPECT_THAT(row_error("dual-bert+contexts-2"),
-              HasSubstr("has the option '+contexts-2', and the options of dual-bert are"));
-  EXPECT_THAT(row_error("mixencoder-a+without-h+without-e"), HasSubstr("contradict each other"));
+              HasSubstr("leaves none of the 3 layers to encode query and document separately"));
+  for (const auto& [row, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"mixencoder-a+contexts-2+contexts-3", "contradict each other"},
+           {"dual-bert+contexts-2",
+            "has the option '+contexts-2', and the options of dual-bert are"},
+           {"mixencoder-a+without-h+without-e", "contradict each other"}}) {
+    EXPECT_THAT(message_of(parse_model_row(row)), HasSubstr(message)) << row;
+  }
 }
 
-TEST_F(LateMistakes, TextsThatAreTooLongOrUnknownAreNamed) {
+TEST_F(LateErrors, ReportsLongTextsAndUnknownIds) {
   const LateRowModel model({.row = "dual-bert"});
   const DrawnPairs long_document({5}, {300});
-  EXPECT_THAT(model->score(long_document.batch()).error().message,
-              HasSubstr("document 1 has 301 tokens, and the model knows 300 positions"));
+  EXPECT_THAT(message_of(model->score(long_document.batch())),
+              HasSubstr("document 1 has 301 tokens, and the model has 300 positions"));
   const std::vector<std::int32_t> query{200, 102}, document{120, 102};
-  EXPECT_THAT(model->score({.items = {{query, document}}}).error().message,
+  EXPECT_THAT(message_of(model->score({.items = {{query, document}}})),
               HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
-  EXPECT_THAT(model->score({}).error().message, HasSubstr("without pairs"));
+  EXPECT_THAT(message_of(model->score({})), HasSubstr("without pairs"));
 }
 
-class SmallerCaches : public LateMistakes, public testing::WithParamInterface<std::string> {};
+class SmallerCaches : public LateErrors, public testing::WithParamInterface<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, SmallerCaches,
                          testing::Values("mixencoder-c", "dual-bert", "poly-encoder-64", "colbert",
                                          "deformer", "virt-like"),
-                         [](const testing::TestParamInfo<std::string>& of) {
-                           std::string name = of.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& of) { return identifier(of.param); });
 
-TEST_P(SmallerCaches, ScoreNearlyTheSameAndTellTheirError) {
+TEST_P(SmallerCaches, ScoresStayCloseAndErrorsAreReported) {
   const LateRowModel model({.row = GetParam()});
   const DocumentCache whole = cache_of(model);
   EXPECT_FALSE(whole.error());
@@ -502,11 +467,11 @@ TEST_P(SmallerCaches, ScoreNearlyTheSameAndTellTheirError) {
     for (std::size_t i = 0; i < scores.size(); ++i)
       EXPECT_NEAR(scores[i], expected[i], 4 * most * std::max(1.0F, std::abs(expected[i]))) << i;
     EXPECT_NE(scores, expected);
-    EXPECT_THAT(mapped->narrowed(format).error().message, HasSubstr("do not become smaller"));
+    EXPECT_THAT(message_of(mapped->narrowed(format)), HasSubstr("do not become smaller"));
   }
 }
 
-TEST_F(LateMistakes, ATruncatedCacheIsRefused) {
+TEST_F(LateErrors, RefusesATruncatedCache) {
   const LateRowModel model({.row = "dual-bert"});
   const DocumentCache whole = cache_of(model);
   const ScratchFolder folder;
@@ -514,24 +479,23 @@ TEST_F(LateMistakes, ATruncatedCacheIsRefused) {
     ASSERT_TRUE(whole.narrowed(format)->write(folder / "documents"));
     std::filesystem::resize_file(folder / "documents",
                                  std::filesystem::file_size(folder / "documents") - 10);
-    const auto opened = DocumentCache::open(folder / "documents", whole.maker());
-    ASSERT_FALSE(opened);
-    EXPECT_THAT(opened.error().message, HasSubstr("documents"));
+    EXPECT_THAT(message_of(DocumentCache::open(folder / "documents", whole.maker())),
+                HasSubstr("documents"));
   }
-  EXPECT_THAT(whole.narrowed(VectorFormat::bfloat16).error().message,
+  EXPECT_THAT(message_of(whole.narrowed(VectorFormat::bfloat16)),
               HasSubstr("in float16 or int8, not in bfloat16"));
 }
 
-TEST_F(LateMistakes, WhatFloat16HasNotIsNotRoundedToInfinity) {
+TEST_F(LateErrors, RefusesValuesTooLargeForFloat16) {
   const std::vector<float> values{1e5F, 1.0F};
   const auto bytes = std::as_bytes(std::span(values));
   const DocumentCache cache({.family = "x"}, 2, {0, 1}, {bytes.begin(), bytes.end()});
-  EXPECT_THAT(cache.narrowed(VectorFormat::float16).error().message,
+  EXPECT_THAT(message_of(cache.narrowed(VectorFormat::float16)),
               HasSubstr("float16 has no number as large as 100000"));
   EXPECT_TRUE(cache.narrowed(VectorFormat::int8));
 }
 
-TEST_F(LateMistakes, ARowThatIsNoNumberStaysNoneInEveryFormat) {
+TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
   const LateRowModel model({.row = "colbert"});
   const DocumentCache whole = cache_of(model);
   std::vector<std::byte> bytes(whole.document(0).begin(), whole.document(0).end());
@@ -548,16 +512,15 @@ TEST_F(LateMistakes, ARowThatIsNoNumberStaysNoneInEveryFormat) {
   }
 }
 
-/// A checkpoint's folder of random weights.
-class CheckpointFolders : public testing::TestWithParam<std::string> {
- protected:
-  static std::string config_json(const std::string& own) {
-    return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
-        "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
-        "type_vocab_size": 2, {}}})",
-                       own);
-  }
-};
+/// Checkpoint folders with random weights.
+class CheckpointFolders : public testing::TestWithParam<std::string> {};
+
+std::string config_json(const std::string& own) {
+  return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
+      "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
+      "type_vocab_size": 2, {}}})",
+                     own);
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Every, CheckpointFolders,
@@ -572,7 +535,7 @@ INSTANTIATE_TEST_SUITE_P(
                     R"("model_type": "deformer", "top_layers": 1)", R"("model_type": "virt-like")",
                     R"("model_type": "cross-bert")"));
 
-TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
+TEST_P(CheckpointFolders, ScoresMatchTheReference) {
   const std::string json = config_json(GetParam());
   const auto config = read_model_config(json, "config.json");
   ASSERT_TRUE(config) << config.error().message;
@@ -608,36 +571,29 @@ TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto reference = family.reference(*weights, variant, pairs.item(i), 101);
     ASSERT_TRUE(reference) << reference.error().message;
-    EXPECT_LT(late_error_of(*output, i, *reference),
+    EXPECT_LT(error_of(*output, i, *reference),
               family.error_bound(DType::float32, weights->shape()));
   }
 }
 
-TEST(LateConfigs, ThatContradictThemselvesAreDeclined) {
-  const auto declined = [](const std::string& own) {
-    const auto config = read_model_config(
-        fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
-            "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
-            "type_vocab_size": 2, {}}})",
-                    own),
-        "config.json");
-    return config ? std::string("read") : config.error().message;
-  };
-  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 2)"),
-              HasSubstr("has no 'interaction_layers'"));
-  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [3])"),
-              HasSubstr("interaction_layers"));
-  EXPECT_THAT(
-      declined(R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [2, 1])"),
-      HasSubstr("does not ascend"));
-  EXPECT_THAT(declined(R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [2],
-                          "without_H": true, "without_E": true)"),
-              HasSubstr("leaves no interaction"));
-  EXPECT_THAT(declined(R"("model_type": "deformer", "top_layers": 3)"), HasSubstr("top_layers"));
-  EXPECT_THAT(declined(R"("model_type": "poly-encoder")"), HasSubstr("has no 'codes'"));
+TEST(LateConfigs, RefusesContradictoryFields) {
+  for (const auto& [own, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {R"("model_type": "mixencoder", "contexts": 2)", "has no 'interaction_layers'"},
+           {R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [3])",
+            "interaction_layers"},
+           {R"("model_type": "mixencoder", "contexts": 2, "interaction_layers": [2, 1])",
+            "does not ascend"},
+           {R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [2],
+               "without_H": true, "without_E": true)",
+            "leaves no interaction"},
+           {R"("model_type": "deformer", "top_layers": 3)", "top_layers"},
+           {R"("model_type": "poly-encoder")", "has no 'codes'"}}) {
+    EXPECT_THAT(message_of(read_model_config(config_json(own), "config.json")), HasSubstr(message))
+        << own;
+  }
 }
 
-TEST(LateRowsOfSweeps, AreNamedAndShareWeightsWhereTheirTensorsAreTheSame) {
+TEST(LateSweepRows, RowsWithTheSameTensorsShareWeights) {
   const ModelRow c = *parse_model_row("mixencoder-c+contexts-4");
   EXPECT_THAT(c.options,
               testing::ElementsAre("contexts-4", "disentangled", "interaction-layers-3"));

@@ -1,9 +1,10 @@
 #pragma once
-// Rows of the late-interaction families as sweeps name them, made into small models.
+// Small models of the rows of sweeps, with their float64 references.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@
 
 namespace attnscope::test {
 
-/// "mixencoder-b+contexts-2", with what it is computed by and in.
+/// A row such as "mixencoder-b+contexts-2", with implementation, dtype and threads.
 struct LateCase {
   std::string row;
   std::string implementation = "segment";
@@ -35,17 +36,19 @@ inline const LateDescription& late_family(std::string_view model_type) {
 
 class LateRowModel {
  public:
-  explicit LateRowModel(const LateCase& one, ModelShape shape = small_shape(),
+  explicit LateRowModel(const LateCase& chosen, ModelShape shape = small_shape(),
                         std::uint64_t seed = 7)
-      : row_(*parse_model_row(one.row)), variant_(variant_of(one)) {
+      : row_(*parse_model_row(chosen.row)), variant_(variant_of(chosen)) {
     weights_ = ModelWeights::random(row_.family->config_for(shape, {&row_, 1}),
                                     {.seed = seed, .deviation = 0.1});
-    make(one);
+    make(chosen);
   }
   /// The same row on given weights.
-  LateRowModel(const LateCase& one, std::shared_ptr<const ModelWeights> weights)
-      : row_(*parse_model_row(one.row)), variant_(variant_of(one)), weights_(std::move(weights)) {
-    make(one);
+  LateRowModel(const LateCase& chosen, std::shared_ptr<const ModelWeights> weights)
+      : row_(*parse_model_row(chosen.row)),
+        variant_(variant_of(chosen)),
+        weights_(std::move(weights)) {
+    make(chosen);
   }
 
   [[nodiscard]] const Family& family() const { return family_of(*row_.family); }
@@ -69,16 +72,16 @@ class LateRowModel {
   }
 
  private:
-  ModelVariant variant_of(const LateCase& one) const {
+  ModelVariant variant_of(const LateCase& chosen) const {
     return {.pattern = *find_pattern(row_.pattern),
-            .window = one.window,
+            .window = chosen.window,
             .options = row_.options,
-            .dtype = one.dtype,
-            .threads = one.threads};
+            .dtype = chosen.dtype,
+            .threads = chosen.threads};
   }
-  void make(const LateCase& one) {
-    auto made = family().make(weights_, variant_, one.implementation);
-    EXPECT_TRUE(made) << one.row << ": " << made.error().message;
+  void make(const LateCase& chosen) {
+    auto made = family().make(weights_, variant_, chosen.implementation);
+    EXPECT_TRUE(made) << chosen.row << ": " << made.error().message;
     if (made) model_ = std::move(*made);
   }
 
@@ -88,13 +91,32 @@ class LateRowModel {
   std::unique_ptr<Model> model_;
 };
 
+/// Every item's output differs from the float64 reference by less than the family's bound.
+inline void expect_matches_reference(const LateRowModel& model, const PairBatch& batch) {
+  const ModelOutput output = model.scored(batch);
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    EXPECT_LT(error_of(output, i, model.reference(batch.items[i])), model.bound())
+        << i << ", " << batch.items[i].document.size() << " tokens";
+  }
+}
+
+/// What the model shows of a batch, by "layer.name".
+inline std::map<std::string, Shown> shown_of(const LateRowModel& model, const PairBatch& batch) {
+  std::map<std::string, Shown> shown;
+  EXPECT_TRUE(model->score(batch, [&](Shown tensor) {
+    const std::string key = fmt::format("{}.{}", tensor.layer, tensor.name);
+    shown.emplace(key, std::move(tensor));
+  }));
+  return shown;
+}
+
 inline std::vector<TokenIds> document_ids(const PairBatch& batch) {
   std::vector<TokenIds> documents;
   for (const PairBatch::Item& item : batch.items) documents.push_back(item.document);
   return documents;
 }
 
-/// The same queries beside encoded documents, with no ids of theirs.
+/// The same queries with encoded documents instead of token ids.
 inline PairBatch from_cache(const PairBatch& batch, const DocumentCache& documents) {
   PairBatch cached = batch;
   cached.documents = &documents;
@@ -103,14 +125,13 @@ inline PairBatch from_cache(const PairBatch& batch, const DocumentCache& documen
   return cached;
 }
 
-/// The batch's documents as its model encodes them, through a file; none of a family that encodes
-/// none, and says so.
+/// The batch's documents as the model encodes them, written to a file and mapped from it; nothing
+/// for a family that cannot encode documents, which reports an error.
 inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
                                                    const PairBatch& batch) {
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   if (model.family().description().keeps() == Kept::nothing) {
-    EXPECT_FALSE(encoded);
-    EXPECT_THAT(encoded.error().message, testing::HasSubstr("nothing can be encoded before"));
+    EXPECT_THAT(message_of(encoded), testing::HasSubstr("documents cannot be encoded in advance"));
     return std::nullopt;
   }
   EXPECT_TRUE(encoded) << encoded.error().message;
@@ -122,7 +143,7 @@ inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
   return mapped ? std::optional(std::move(*mapped)) : std::nullopt;
 }
 
-/// What is done before the query is known and with it is all that is done without a cache.
+/// The work before the query is known and the work with the cache add up to that without a cache.
 inline void expect_stages_add_up(const LateRowModel& model, const PairBatch& batch,
                                  const DocumentCache& documents) {
   const auto offline = model->work_of_documents(document_ids(batch));

@@ -38,8 +38,8 @@ TEST(Linear, EveryRouteMultipliesAndAdds) {
   }
 }
 
-/// Of 48 products each, by the step of what they are rounded to.
-TEST(Linear, NarrowProductsAreNear) {
+/// Errors of sums of 48 products, from the rounding of the factors.
+TEST(Linear, NarrowProductsStayWithinTheirErrorBounds) {
   const c10::InferenceMode no_graph;
   const at::Tensor weight = at::randn({96, 48}), bias = at::randn({96}), x = at::randn({70, 48});
   const at::Tensor expected =
@@ -53,7 +53,7 @@ TEST(Linear, NarrowProductsAreNear) {
   }
 }
 
-TEST(Linear, RowsOfTheKernelDoNotDependOnThoseBesideThemAndMayStandApart) {
+TEST(Linear, KernelRowsAreIndependentAndMayBeStrided) {
   const c10::InferenceMode no_graph;
   const Linear linear(at::randn({96, 900}), at::randn({96}), LinearRoute::kernel);
   const at::Tensor wide = at::randn({200, 1000});
@@ -68,13 +68,13 @@ TEST(Linear, RowsOfTheKernelDoNotDependOnThoseBesideThemAndMayStandApart) {
   EXPECT_TRUE(at::equal(linear.plus(by_columns, rest.t().contiguous().t()), together));
 }
 
-TEST(Linear, RowsOfOtherWidthsAreDeclined) {
+TEST(Linear, RefusesRowsOfOtherWidths) {
   const c10::InferenceMode no_graph;
   const Linear linear(at::randn({96, 48}), at::randn({96}), LinearRoute::kernel);
   EXPECT_ANY_THROW(static_cast<void>(linear(at::randn({3, 50}))));
 }
 
-TEST(Linear, TheRouteIsChosenOnceAProcess) {
+TEST(Linear, ChoosesTheRouteOncePerProcess) {
   const LinearRoute chosen = fastest_route(DType::float32, DeviceKind::cpu, 48, 96);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(fastest_route(DType::float32, DeviceKind::cpu, 48, 96), chosen);

@@ -16,7 +16,7 @@ namespace {
 
 const char* some_layer = "encoder.layer.1.output.dense.weight";
 
-TEST(ModelWeights, AreTheSameForTheSameSeed) {
+TEST(ModelWeights, SameSeedGivesTheSameWeights) {
   const auto a = ModelWeights::random(small_config(), {.seed = 3});
   const auto b = ModelWeights::random(small_config(), {.seed = 3});
   const auto c = ModelWeights::random(small_config(), {.seed = 4});
@@ -26,10 +26,10 @@ TEST(ModelWeights, AreTheSameForTheSameSeed) {
   EXPECT_NE(a->fingerprint(), c->fingerprint());
 }
 
-TEST(ModelWeights, SignsThatAreTurnedInPairsAreOfTheFingerprint) {
+TEST(ModelWeights, FingerprintChangesWithPairsOfSigns) {
   const auto weights = ModelWeights::random(small_config(), {.seed = 3});
   std::set<std::uint64_t> all{weights->fingerprint()};
-  // Odd places are the upper halves of words of 8 bytes.
+  // Odd positions are the upper halves of words of 8 bytes.
   for (const auto& [first, second] : {std::pair(1, 3), {1, 101}, {3, 101}, {5, 7}}) {
     ModelWeights::Tensors tensors = weights->tensors();
     at::Tensor& changed = tensors[some_layer];
@@ -40,7 +40,7 @@ TEST(ModelWeights, SignsThatAreTurnedInPairsAreOfTheFingerprint) {
   EXPECT_EQ(all.size(), 5U);
 }
 
-TEST(ModelWeights, DoNotDependOnWhetherGlobalProjectionsAreDrawn) {
+TEST(ModelWeights, GlobalProjectionsDoNotChangeOtherWeights) {
   const auto with = ModelWeights::random(small_config({"global-projections"}), {.seed = 3});
   const auto without = ModelWeights::random(small_config(), {.seed = 3});
   EXPECT_TRUE(at::equal(with->tensor("classifier.weight"), without->tensor("classifier.weight")));
@@ -48,7 +48,7 @@ TEST(ModelWeights, DoNotDependOnWhetherGlobalProjectionsAreDrawn) {
   EXPECT_FALSE(without->has("encoder.layer.2.attention.self.key_global.bias"));
 }
 
-TEST(ModelWeights, DoublesAreRoundedToFloats) {
+TEST(ModelWeights, RoundsDoublesToFloats) {
   const double tenth = 0.1;
   const Checkpoint checkpoint{
       .config = small_config(),
@@ -58,7 +58,7 @@ TEST(ModelWeights, DoublesAreRoundedToFloats) {
   EXPECT_EQ((*weights)->tensor("x").item<float>(), 0.1F);
 }
 
-TEST(ModelWeights, MorePositionsLieBetweenTheOldOnes) {
+TEST(ModelWeights, InterpolatesNewPositions) {
   ModelShape shape = small_shape();
   shape.positions = 5;
   shape.first_position = 2;

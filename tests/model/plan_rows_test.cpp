@@ -1,8 +1,7 @@
-#include "engine/model/bert/plan_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
 
@@ -14,13 +13,13 @@ SequenceLayout two_items() {
       {{.cls = 1, .query = 2, .documents = {4}}, {.cls = 1, .query = 1, .documents = {70}}});
 }
 
-TEST(PlanRows, KeepAllThatTheKeptRowsAttendTo) {
+TEST(PlanRows, KeptRowsKeepAllTheirKeys) {
   const SequenceLayout layout = two_items();
   for (const char* name : {"full", "sparse", "longformer", "qds", "bigbird"}) {
     const AttentionPattern pattern = *find_pattern(name);
     const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
     const AttentionPlan cls = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
-    // [CLS] sees its whole item in all of them.
+    // In all of them, [CLS] attends to its whole item.
     EXPECT_EQ(count(cls).pairs, 2 * (7 + 72)) << name;
     std::vector<int> covered(static_cast<std::size_t>(2 * layout.tokens()), 0);
     for (const Task& task : cls.tasks) {
@@ -34,7 +33,7 @@ TEST(PlanRows, KeepAllThatTheKeptRowsAttendTo) {
   }
 }
 
-TEST(PlanRows, TheTwoPartsOfAPlanAreTheWhole) {
+TEST(PlanRows, BothPartsAddUpToThePlan) {
   const SequenceLayout layout = two_items();
   const AttentionPattern pattern = *find_pattern("qds");
   const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
@@ -44,7 +43,7 @@ TEST(PlanRows, TheTwoPartsOfAPlanAreTheWhole) {
   EXPECT_EQ(global + count(with_rows(plan, keeps)).pairs, count(plan).pairs);
 }
 
-TEST(PlanRows, GlobalRowsAreTheGroupsThatSeeAndAreSeenByAll) {
+TEST(PlanRows, GlobalRowsAttendToAllAndAreAttendedToByAll) {
   const SequenceLayout layout = two_items();
   EXPECT_THAT(global_rows(*find_pattern("longformer"), layout),
               testing::ElementsAre(0, 1, 2, 7, 8));

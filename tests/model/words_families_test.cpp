@@ -1,18 +1,17 @@
-// Re-rankers over word vectors: every row and option against its float64 reference, both stages
-// against the direct computation, and the traps of their formulas.
+// Re-rankers over word vectors: every row and option matches its float64 reference, scores from
+// cached documents match the direct computation, and special cases of the formulas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <random>
 
-#include "engine/model/tkl/chunks.h"
-#include "engine/model/words/best_regions.h"
+#include "engine/model/tkl/tkl_config.h"
+#include "engine/model/words/pooled_documents.h"
 #include "engine/model/words/words_description.h"
 #include "kernels/cpu/kernel_pooling.h"
 #include "tests/model/late_rows.h"
@@ -79,8 +78,8 @@ class WordTexts {
  public:
   WordTexts(std::int64_t query, const std::vector<std::int64_t>& documents)
       : query_(words(query, 1)) {
-    for (const std::int64_t one : documents)
-      documents_.push_back(words(one, static_cast<std::uint32_t>(one) + 7));
+    for (const std::int64_t length : documents)
+      documents_.push_back(words(length, static_cast<std::uint32_t>(length) + 7));
   }
   [[nodiscard]] PairBatch batch() const {
     PairBatch batch{.items = {}, .one_query = true};
@@ -93,40 +92,22 @@ class WordTexts {
   std::vector<std::vector<std::int32_t>> documents_;
 };
 
-double words_error(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
-  const std::size_t width = output.states.size() / output.scores.size();
-  double largest = 0;
-  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
-  EXPECT_EQ(reference.state.size(), width);
-  for (std::size_t i = 0; i < reference.state.size(); ++i) {
-    const double found = output.states[item * width + i];
-    error = std::isnan(found) ? INFINITY : std::max(error, std::abs(found - reference.state[i]));
-    largest = std::max(largest, std::abs(reference.state[i]));
-  }
-  return largest > 0 ? error / largest : error;
-}
-
 class WordsRows : public testing::TestWithParam<LateCase> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, WordsRows, testing::ValuesIn(words_cases()), [](const auto& of) {
-  std::string name = of.param.row + "_" + of.param.implementation;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
+  return identifier(of.param.row + "_" + of.param.implementation);
 });
 
-TEST_P(WordsRows, AreTheFloat64ModelsAtEveryLength) {
+TEST_P(WordsRows, MatchTheFloat64ReferenceAtEveryLength) {
   const WordTexts texts(7, {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 85, 200});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch batch = texts.batch();
-  const ModelOutput output = model.scored(batch);
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound())
-        << batch.items[i].document.size();
-  }
+  expect_matches_reference(model, batch);
+  EXPECT_EQ(model.scored(batch).states.size(),
+            batch.items.size() * model.reference(batch.items.front()).state.size());
 }
 
-TEST_P(WordsRows, DoNotDependOnCompanyOrThreads) {
+TEST_P(WordsRows, DoNotDependOnOtherDocumentsOrThreads) {
   const WordTexts texts(9, {130, 41, 1, 0, 85});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch batch = texts.batch();
@@ -140,7 +121,7 @@ TEST_P(WordsRows, DoNotDependOnCompanyOrThreads) {
   }
 }
 
-TEST_P(WordsRows, PaddingBehindWordsIsNoPartOfThem) {
+TEST_P(WordsRows, IgnoreTrailingPadding) {
   const WordTexts texts(5, {43});
   const LateRowModel model(GetParam(), words_shape());
   const PairBatch::Item item = texts.batch().items.front();
@@ -151,17 +132,15 @@ TEST_P(WordsRows, PaddingBehindWordsIsNoPartOfThem) {
   EXPECT_EQ(model.scored({.items = {{query, document}}}).scores,
             model.scored({.items = {item}}).scores);
   document[4] = padding_word;
-  const auto refused = model->score({.items = {{query, document}}});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("padding (id 0) between its words"));
+  EXPECT_THAT(message_of(model->score({.items = {{query, document}}})),
+              HasSubstr("padding (id 0) between its words"));
 }
 
-TEST_P(WordsRows, BadIdsAreToldInASentence) {
+TEST_P(WordsRows, ReportInvalidIds) {
   const LateRowModel model(GetParam(), words_shape());
   const std::vector<std::int32_t> good{5, 6}, outside{5, 200}, negative{5, -1}, none;
   const auto message = [&](TokenIds query, TokenIds document) {
-    const auto refused = model->score({.items = {{query, document}}});
-    return refused ? std::string("scored") : refused.error().message;
+    return message_of(model->score({.items = {{query, document}}}));
   };
   EXPECT_THAT(message(good, outside), HasSubstr("the word id 200, and the list of words ends at"));
   EXPECT_THAT(message(negative, good), HasSubstr("the word id -1"));
@@ -169,7 +148,7 @@ TEST_P(WordsRows, BadIdsAreToldInASentence) {
   EXPECT_FALSE(model->score({.items = {}}));
 }
 
-TEST_P(WordsRows, FromACacheTheyAreTheSame) {
+TEST_P(WordsRows, CachedScoresMatchDirectScores) {
   const WordTexts texts(6, {130, 40, 1, 43, 0});
   const PairBatch batch = texts.batch();
   const LateRowModel model(GetParam(), words_shape());
@@ -185,27 +164,27 @@ TEST_P(WordsRows, FromACacheTheyAreTheSame) {
   expect_stages_add_up(model, batch, *mapped);
 }
 
-TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {
+TEST_P(WordsRows, ReportUnsupportedDtypesDevicesAndImplementations) {
   const LateRowModel model(GetParam(), words_shape());
   ModelVariant variant = model.variant();
   variant.dtype = DType::bfloat16;
   const auto& config = model.weights()->config();
-  EXPECT_THAT(model.family().supports(config, variant, GetParam().implementation).error().message,
+  EXPECT_THAT(message_of(model.family().supports(config, variant, GetParam().implementation)),
               HasSubstr("compute in float32"));
   variant = model.variant();
   variant.device = DeviceKind::cuda;
   EXPECT_FALSE(model.family().supports(config, variant, GetParam().implementation));
-  EXPECT_THAT(model.family().supports(config, model.variant(), "longformer-chunks").error().message,
+  EXPECT_THAT(message_of(model.family().supports(config, model.variant(), "longformer-chunks")),
               HasSubstr("not by 'longformer-chunks'"));
 }
 
-TEST_P(WordsRows, MemoryGrowsAsDocumentsDo) {
-  if (GetParam().implementation == "dense") return;  // stores what every word sees
+TEST_P(WordsRows, MemoryGrowsLinearlyWithDocuments) {
+  if (GetParam().implementation == "dense") return;  // stores the scores of all pairs of words
   const LateRowModel model(GetParam(), words_shape());
   const auto bytes = [&](std::int64_t words) {
     return model->predicted_peak_bytes(WordTexts(10, {words}).batch());
   };
-  if (!bytes(20'000)) return;  // takes no such documents
+  if (!bytes(20'000)) return;  // does not support such documents
   const auto growth = static_cast<double>(*bytes(40'000)) / static_cast<double>(*bytes(20'000));
   EXPECT_LE(growth, 2.05);
 }
@@ -217,19 +196,23 @@ std::int64_t words_parameters(const std::string& row) {
   return family.parameters(family.config_for(shape, {&parsed, 1}));
 }
 
-TEST(WordsSizes, ParametersAreThePapers) {
-  for (const char* row :
-       {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log"})
-    EXPECT_EQ(words_parameters(row), 1'469'986) << row;
-  EXPECT_EQ(words_parameters("tk"), 845'626);
-  EXPECT_EQ(words_parameters("knrm"), 11);
-  EXPECT_EQ(words_parameters("conv-knrm"), 230'883);
-  EXPECT_EQ(words_parameters("match-pyramid"), 58'560);
-  EXPECT_EQ(words_parameters("pacrr"), 46'600);
-  EXPECT_EQ(words_parameters("co-pacrr"), 361'600);
+TEST(WordsSizes, ParametersMatchThePaper) {
+  for (const auto& [row, parameters] : std::initializer_list<std::pair<const char*, std::int64_t>>{
+           {"tkl", 1'469'986},
+           {"tkl+saturation-idf", 1'469'986},
+           {"tkl+saturation-linear", 1'469'986},
+           {"tkl+saturation-log", 1'469'986},
+           {"tk", 845'626},
+           {"knrm", 11},
+           {"conv-knrm", 230'883},
+           {"match-pyramid", 58'560},
+           {"pacrr", 46'600},
+           {"co-pacrr", 361'600}}) {
+    EXPECT_EQ(words_parameters(row), parameters) << row;
+  }
 }
 
-TEST(WordsSizes, WorkOfConvKnrmIsTheSpecifications) {
+TEST(WordsSizes, ConvKnrmWorkMatchesTheSpecification) {
   const WordTexts texts(10, {200});
   const LateRowModel model(words_case("conv-knrm"), {.hidden = 300, .vocabulary = 200});
   const PairBatch batch = texts.batch();
@@ -238,7 +221,7 @@ TEST(WordsSizes, WorkOfConvKnrmIsTheSpecifications) {
   EXPECT_DOUBLE_EQ(model->work(batch)->exponentials, 11 * pairs);
 }
 
-TEST(WordsSizes, WorkOfTklIsTheSpecifications) {
+TEST(WordsSizes, TklWorkMatchesTheSpecification) {
   const WordTexts texts(10, {2000});
   const LateRowModel model(
       words_case("tkl"),
@@ -259,7 +242,7 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
   }
   for (const std::int64_t length : {1, 5, 6, 39, 40, 45, 80, 85})
     EXPECT_EQ(kept_words(length, true), length);
-  // A word that only the full tail has changes the score there alone.
+  // The last words are kept only with the full tail, but neighbouring chunks attend to them.
   const std::vector<std::int32_t> query{3, 4};
   std::vector<std::int32_t> document = words(42, 5), other = document;
   other.back() = 3;
@@ -270,26 +253,22 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
     EXPECT_EQ(kept->rows_of(0), row == std::string("tkl") ? 42 : 40);
     EXPECT_NE(model.scored({.items = {{query, document}}}).scores,
               model.scored({.items = {{query, other}}}).scores)
-        << "a chunk sees the words beside it, dropped or not";
+        << "a chunk attends to neighbouring words, dropped or not";
   }
 }
 
-TEST(Tkl, LongDocumentsAreTheFloat64Model) {
+TEST(Tkl, LongDocumentsMatchTheFloat64Reference) {
   const WordTexts texts(7, {2000, 4000, 5003});
-  const LateRowModel model(words_case("tkl"), words_shape());
-  const PairBatch batch = texts.batch();
-  const ModelOutput output = model.scored(batch);
-  for (std::size_t i = 0; i < batch.items.size(); ++i)
-    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound()) << i;
+  expect_matches_reference(LateRowModel(words_case("tkl"), words_shape()), texts.batch());
 }
 
-TEST(Tkl, AnEmptyDocumentScoresNothing) {
+TEST(Tkl, EmptyDocumentScoresZero) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const std::vector<std::int32_t> query{3, 4};
   EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F);
 }
 
-TEST(Tkl, AVectorThatIsNoNumberMakesNoScore_WhereverItStands) {
+TEST(Tkl, NanVectorGivesANanScoreAtAnyPosition) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200, 90});
   const PairBatch batch = texts.batch();
@@ -313,7 +292,7 @@ TEST(Tkl, AVectorThatIsNoNumberMakesNoScore_WhereverItStands) {
   }
 }
 
-TEST(Tkl, ACacheOfOtherHeadsIsRefused) {
+TEST(Tkl, RefusesACacheOfOtherHeads) {
   const LateRowModel six(words_case("tkl"), words_shape());
   ModelConfig config = six.weights()->config();
   config.shape.heads = 3;
@@ -323,14 +302,12 @@ TEST(Tkl, ACacheOfOtherHeadsIsRefused) {
   const PairBatch batch = texts.batch();
   const auto kept = six->encode_documents(document_ids(batch), 0);
   ASSERT_TRUE(kept);
-  const auto refused = three->score(from_cache(batch, *kept));
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
+  EXPECT_THAT(message_of(three->score(from_cache(batch, *kept))),
               HasSubstr("encoded as 'chunks of 40 words, 6 heads', and the model encodes them as "
                         "'chunks of 40 words, 3 heads'; encode them again"));
 }
 
-TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {
+TEST(Tkl, BestRegionsDoNotOverlapAndPreferTheFirst) {
   std::vector<float> scores(100, 1.0F);
   scores[50] = 3;
   scores[60] = 2;  // too near
@@ -344,33 +321,28 @@ TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {
   EXPECT_EQ(best_regions({}).score[0], 0.0F);
 }
 
-TEST(Tkl, AQueryOfMoreWordsThanPositionsIsRefused) {
+TEST(Tkl, RefusesAQueryLongerThanThePositions) {
   const LateRowModel model(words_case("tkl"), words_shape());
-  const auto refused = model->score(WordTexts(31, {10}).batch());
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("a query has 31 words, and such a model takes 30"));
+  EXPECT_THAT(message_of(model->score(WordTexts(31, {10}).batch())),
+              HasSubstr("a query has 31 words, and the model accepts 30"));
 }
 
-TEST(Tk, ARegionThatHoldsTheDocumentHasItsScore) {
+TEST(Tk, RegionOfTheWholeDocumentHasItsScore) {
   const LateRowModel model(words_case("tk"), words_shape());
   const WordTexts texts(4, {25});
-  std::vector<float> regions;
-  const auto output = model->score(texts.batch(), [&](const Shown& one) {
-    if (one.name == "regions") regions = one.values;
-  });
-  ASSERT_TRUE(output);
+  const std::vector<float> regions = shown_of(model, texts.batch()).at("0.regions").values;
   ASSERT_EQ(regions.size(), 6U);
-  EXPECT_NEAR(regions[0], output->scores[0], 1e-5 * std::abs(output->scores[0]));
+  const float score = model.scored(texts.batch()).scores[0];
+  EXPECT_NEAR(regions[0], score, 1e-5 * std::abs(score));
 }
 
-TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
+TEST(Tkl, ShowsRegionsWithTheirShares) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200});
   std::map<std::string, Shown> shown;
-  const auto output = model->score(texts.batch(), [&](Shown one) {
-    const std::string name = one.name;
-    shown.emplace(name, std::move(one));
+  const auto output = model->score(texts.batch(), [&](Shown tensor) {
+    const std::string name = tensor.name;
+    shown.emplace(name, std::move(tensor));
   });
   ASSERT_TRUE(output);
   ASSERT_EQ(shown.at("regions").shape, std::vector<std::int64_t>{cpu::regions_of(200)});
@@ -392,7 +364,7 @@ TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
   EXPECT_THAT(shown.at("score").values, testing::ElementsAre(output->scores[0]));
 }
 
-/// A narrow kernel tells equal words from near ones only where rounding does not part them.
+/// A narrow kernel counts equal words only if rounding does not separate their cosines from 1.
 TEST(Knrm, EqualWordsCountFully) {
   const LateRowModel model(words_case("knrm"), {.hidden = 300, .vocabulary = 200});
   const std::vector<std::int32_t> query = {2, 17, 101, 1, 60};
@@ -404,37 +376,32 @@ TEST(Knrm, EqualWordsCountFully) {
   ASSERT_TRUE(output);
   ASSERT_EQ(sums.size(), query.size() * 11);
   for (std::size_t i = 0; i < query.size(); ++i) {
-    // Of a cosine within 1e-6 the kernel is within 5e-5.
+    // A cosine within 1e-6 of 1 gives a kernel within 5e-5.
     const auto counted = static_cast<double>(std::ranges::count(document, query[i]));
     EXPECT_NEAR(sums[i * 11], counted, 5e-5 * counted) << i;
   }
 }
 
-TEST(Pacrr, TakesTwoHundredWordsAndNoMore) {
+TEST(Pacrr, RefusesMoreThanTwoHundredWords) {
   for (const char* row : {"pacrr", "co-pacrr"}) {
     const LateRowModel model(words_case(row), words_shape());
-    const auto refused = model->score(WordTexts(5, {201}).batch());
-    ASSERT_FALSE(refused) << row;
-    EXPECT_THAT(refused.error().message,
-                HasSubstr("a document has 201 words, and such a model takes 200; cut it"));
-    EXPECT_THAT(model->supports(WordTexts(31, {9}).batch()).error().message,
-                HasSubstr("a query has 31 words, and such a model takes 30"));
-    const auto config = read_model_config(
-        fmt::format(R"({{"model_type": "{}", "embedding_dim": 8, "max_document_tokens": 400}})",
-                    row),
-        "config.json");
-    ASSERT_FALSE(config) << row;
-    EXPECT_THAT(config.error().message,
+    EXPECT_THAT(message_of(model->score(WordTexts(5, {201}).batch())),
+                HasSubstr("a document has 201 words, and the model accepts 200; truncate it"));
+    EXPECT_THAT(message_of(model->supports(WordTexts(31, {9}).batch())),
+                HasSubstr("a query has 31 words, and the model accepts 30"));
+    const std::string config = fmt::format(
+        R"({{"model_type": "{}", "embedding_dim": 8, "max_document_tokens": 400}})", row);
+    EXPECT_THAT(message_of(read_model_config(config, "config.json")),
                 HasSubstr(fmt::format("is 400, and models of the family {} take 200 words", row)));
   }
 }
 
-TEST(Pacrr, ShowsTheMapThatItSees) {
+TEST(Pacrr, ShowsItsMapOfCosines) {
   const LateRowModel model(words_case("pacrr"), words_shape());
   const std::vector<std::int32_t> query{5, 6}, document{7, 6, 8};
   std::vector<Shown> shown;
   const auto output = model->score({.items = {{query, document}}},
-                                   [&](Shown one) { shown.push_back(std::move(one)); });
+                                   [&](Shown tensor) { shown.push_back(std::move(tensor)); });
   ASSERT_TRUE(output);
   ASSERT_EQ(shown.size(), 1U);
   EXPECT_EQ(shown[0].name, "cosines");

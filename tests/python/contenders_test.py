@@ -17,13 +17,13 @@ import unittest
 try:
     import numpy  # noqa: F401  what the contenders compute with
 except ImportError:
-    print("NumPy is not there")
+    print("skipped: NumPy is not installed")
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(sys.argv.pop()).resolve() if len(sys.argv) > 1 else HERE.parents[1] / "build/release"
 if not (BUILD / "attnscope-worker").exists():
-    print("this build has no worker")
+    print("skipped: this build has no worker")
     sys.exit(77)
 CONTENDERS = HERE / "contenders.py"
 SWEEP = {"name": "with", "query_tokens": 5, "sequence_tokens": 24, "batch": {"max": 3}, "heads": 2, "head_dim": 8,
@@ -86,10 +86,10 @@ class Contenders(unittest.TestCase):
         shown = self.attnscope("show", "last", "--db", "runs.db").stdout
         words = " ".join(shown.split())
         self.assertRegex(words, r"by-hand computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
-        self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
+        self.assertRegex(words, r"each call includes [\d.]+ us of communication with that process")
         self.assertIn(f"--with {CONTENDERS}", words)
 
-    def test_a_wrong_contender_costs_one_cell_with_the_reason(self):
+    def test_a_wrong_contender_fails_only_its_cell(self):
         expected = {"copies": ("wrong", "the relative error of its output"),
                     "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is required"),
                     "dtype": ("crashed", "it returned float64, not float32"),
@@ -113,16 +113,19 @@ class Contenders(unittest.TestCase):
                     "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
                     "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
                     "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}
-        cells = self.cells([f"full/{name}" for name in expected], code=1)
-        for name, (status, reason) in expected.items():
-            (cell,) = [cell for cell in cells.values() if cell["implementation"] == name]
+        self.assert_outcomes(self.cells([f"full/{name}" for name in expected], code=1), expected)
+
+    def assert_outcomes(self, cells, expected):
+        """Each cell has its status, and one of its reasons in one line."""
+        for name, (status, reasons) in expected.items():
+            cell = cells[f"full/{name}"]
             with self.subTest(contender=name):
                 self.assertEqual(cell["status"], status, cell["reason"])
-                reasons = (reason,) if isinstance(reason, str) else reason
-                self.assertTrue(any(one in cell["reason"] for one in reasons), cell["reason"])
+                parts = (reasons,) if isinstance(reasons, str) else reasons
+                self.assertTrue(any(part in cell["reason"] for part in parts), cell["reason"])
                 self.assertNotIn("\n", cell["reason"])
 
-    def test_no_timed_call_has_inputs_that_were_there_before(self):
+    def test_timed_calls_have_new_inputs(self):
         names = ["bytes", "queries", "keys", "values", "a-row", "sums", "sizes"]
         # With 16 channels the same signs would be drawn again at times.
         for name, cell in self.cells([f"full/knows-{name}" for name in names], head_dim=64).items():
@@ -131,13 +134,13 @@ class Contenders(unittest.TestCase):
         (cell,) = self.models(["full/bert-knows-pairs"]).values()
         self.assertEqual(cell["status"], "ok", cell["reason"])
 
-    def test_what_it_does_not_support_is_unsupported_with_the_reason(self):
-        (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes the patterns full, not sparse"))
-        (cell,) = self.cells(["full/in-place"], dtype="bfloat16").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes float32, not bfloat16"))
-        (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
+    def test_unsupported_cells_have_a_reason(self):
+        for contender, reason, changes in (
+                ("sparse/in-place", "in-place supports the patterns full, not sparse", {"windows": [2]}),
+                ("full/in-place", "in-place supports float32, not bfloat16", {"dtype": "bfloat16"}),
+                ("full/in-place", "in-place has no backward pass", {"direction": "forward-backward"})):
+            (cell,) = self.cells([contender], **changes).values()
+            self.assertEqual((cell["status"], cell["reason"]), ("unsupported", reason))
 
     def test_models_are_measured_with_the_built_in_ones(self):
         cells = self.models(["full/sdpa", "full/bert", "full/bert-off-int8"])
@@ -165,16 +168,16 @@ class Contenders(unittest.TestCase):
         (cell,) = self.models(["full/bert"], document_tokens=16, candidates=7, batch={"memory_mb": 1}).values()
         self.assertEqual((cell["status"], cell["batch"]), ("ok", 7), cell["reason"])
 
-    def test_models_of_their_own_weights_are_compared_with_themselves(self):
+    def test_models_with_their_own_weights_are_compared_with_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
-        # Pairs are in other places in every call.
+        # Pairs are at other positions in every call.
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
         self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-drifts"]["reason"])
 
-    def test_a_model_whose_scores_do_not_follow_its_documents_is_wrong(self):
+    def test_a_model_with_scores_independent_of_documents_is_wrong(self):
         of_the_same = "it gives what it remembers: other documents have the very same scores"
         for pairs, name, reason in ((1, "bert-remembers", of_the_same), (1, "bert-remembers-int8", of_the_same),
                                     (3, "bert-remembers-int8", of_the_same),
@@ -183,7 +186,7 @@ class Contenders(unittest.TestCase):
                 cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
                 self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))
 
-    def test_a_wrong_model_costs_one_cell_with_the_reason(self):
+    def test_a_wrong_model_fails_only_its_cell(self):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
                     "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is required"),
@@ -201,66 +204,59 @@ class Contenders(unittest.TestCase):
                     "bert-dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
                     "bert-short": ("unsupported", "bert-short takes one layer"),
                     "by-hand": ("ok", ""), "bert": ("ok", ""), "sdpa": ("ok", "")}
-        cells = self.models([f"full/{name}" for name in expected], code=1)
-        for name, (status, reason) in expected.items():
-            cell = cells[f"full/{name}"]
-            with self.subTest(contender=name):
-                self.assertEqual(cell["status"], status, cell["reason"])
-                self.assertIn(reason, cell["reason"])
-                self.assertNotIn("\n", cell["reason"])
+        self.assert_outcomes(self.models([f"full/{name}" for name in expected], code=1), expected)
 
-    def test_what_is_no_model_of_bert_s_is_unsupported_with_the_reason(self):
+    def test_unsupported_models_have_a_reason(self):
         cells = self.models(["sparse/bert", "longformer/own", "full+cls-only-last-layer/bert", "colbert/bert"], windows=[4])
         self.assertEqual({name: cell["reason"] for name, cell in cells.items()}, {
-            "sparse/bert/4": "bert takes the patterns full, not sparse",
-            "longformer/own/4": "own is given a checkpoint of BERT, and 'longformer' has projections of its own for "
+            "sparse/bert/4": "bert supports the patterns full, not sparse",
+            "longformer/own/4": "own receives a BERT checkpoint, and 'longformer' needs separate projections for "
                                 "global tokens",
-            "full+cls-only-last-layer/bert": "bert is not asked to compute with '+cls-only-last-layer', which this "
-                                             "program's own implementations do",
+            "full+cls-only-last-layer/bert": "bert does not support '+cls-only-last-layer', which only attnscope's own "
+                                             "implementations compute",
             "colbert/bert": "bert computes cross-encoders of BERT's rows, not of the family colbert"})
         (cell,) = self.models(["full/bert"], dtype="bfloat16").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert takes float32, not bfloat16"))
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert supports float32, not bfloat16"))
         (cell,) = self.cells(["full/bert"]).values()
         self.assertEqual((cell["status"], cell["reason"]), (
             "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
 
-    def test_a_run_is_repeated_and_needs_the_program(self):
+    def test_repeating_a_run_needs_its_program(self):
         self.cells(["full/by-hand"])
         again = self.attnscope("run", "--again", "last", "--with", CONTENDERS, "--db", "runs.db")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("there is no implementation 'by-hand'",
                       self.refused("run", "--again", "last", "--db", "runs.db"))
 
-    def test_programs_that_cannot_be_contenders_are_refused_in_a_sentence(self):
+    def test_invalid_programs_are_refused(self):
         run = ("list", "implementations", "--with")
         self.assertIn("'absent.py' could not be started: No such file or directory", self.refused(*run, "absent.py"))
-        self.assertIn("ended with exit code 1; its last words: NameError: name 'nonsense' is not defined",
-                      self.refused(*run, self.script("broken.py", "nonsense\n")))
-        self.assertIn("ended with exit code 0", self.refused(*run, self.script("silent.py", "pass\n")))
-        self.assertIn("offers no implementation and no model",
-                      self.refused(*run, self.script("empty.py", "from attnscope import serve\nserve()\n")))
         mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
-        self.assertIn("'segment', which there is already", self.refused(*run, self.script("taken.py", mark.format("segment"))))
-        self.assertIn("ids are letters, digits", self.refused(*run, self.script("name.py", mark.format("a/b"))))
-        twice = self.script("twice.py", mark.format("twice"))
-        self.assertIn("'twice', which there is already", self.refused(*run, twice, "--with", twice))
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
-        self.assertIn("speaks version 3 of the contenders' protocol, this program version 2",
-                      self.refused(*run, self.script("new.py", other.format(b'{"protocol": 3}\n'))))
-        for answer in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
-                     b'{"protocol": 2, "implementations": [{"id": 7}]}\n'):
-            with self.subTest(answer=answer):
-                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(answer))))
+        for text, message in (
+                ("nonsense\n", "ended with exit code 1; its last words: NameError: name 'nonsense' is not defined"),
+                ("pass\n", "ended with exit code 0"),
+                ("from attnscope import serve\nserve()\n", "offers no implementation and no model"),
+                (mark.format("segment"), "'segment', whose id is already in use"),
+                (mark.format("a/b"), "ids are letters, digits"),
+                (other.format(b'{"protocol": 3}\n'), "uses version 3 of the contenders' protocol, and this program version 2"),
+                *((other.format(answer), "contenders' protocol") for answer in (
+                    b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
+                    b'{"protocol": 2, "implementations": [{"id": 7}]}\n'))):
+            with self.subTest(text=text):
+                self.assertIn(message, self.refused(*run, self.script("invalid.py", text)))
+        twice = self.script("twice.py", mark.format("twice"))
+        self.assertIn("'twice', whose id is already in use", self.refused(*run, twice, "--with", twice))
 
-    def test_the_file_alone_explains_its_use(self):
+    def test_running_the_file_alone_prints_its_usage(self):
         done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("attnscope run SWEEP.json --with contenders.py", done.stderr)
 
-    def test_it_ends_with_the_worker_also_in_the_middle_of_a_call(self):
+    def test_it_ends_with_the_worker_during_a_call(self):
         self.kill_while_it_hangs("hangs", {"operation": "attention"})
 
-    def test_it_ends_with_the_worker_while_it_loads_and_its_weights_go_with_the_next(self):
+    def test_it_ends_with_the_worker_while_loading_and_the_next_run_removes_its_weights(self):
         model = {"operation": "model", "memory_order": "token-major", "layers": 1, "feed_forward": 16}
         self.kill_while_it_hangs("bert-hangs", model)
         self.assertEqual(len(self.left_over()), 1)

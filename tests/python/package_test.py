@@ -43,18 +43,18 @@ class Package(unittest.TestCase):
     def in_venv(self, *lines):
         return run(self.python, "-c", "\n".join(lines), cwd=self.folder.name)
 
-    def test_the_wheel_is_for_every_machine_and_of_the_program_s_version(self):
+    def test_the_wheel_is_universal_and_has_the_version_of_the_program(self):
         version = re.search(r"project\(AttnScope VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
         self.assertEqual(self.wheel.name, f"attnscope-{version}-py3-none-any.whl")
         self.assertEqual(self.in_venv("import attnscope", "print(attnscope.__version__)").strip(), version)
 
-    def test_importing_it_loads_nothing_of_other_people_s(self):
+    def test_importing_loads_only_the_standard_library(self):
         loaded = self.in_venv("import sys", "before = set(sys.modules)", "import attnscope",
                               "new = {name.partition('.')[0] for name in set(sys.modules) - before}",
                               "print(*sorted(new - set(sys.stdlib_module_names)))").split()
         self.assertEqual(loaded, ["attnscope"])
 
-    def test_its_names_are_found_when_they_are_asked_for(self):
+    def test_names_are_imported_on_first_use(self):
         self.assertEqual(self.in_venv("from attnscope import open, Store, StoreError, AttnScopeError, ProgramError, Figure",
                                       "print(issubclass(StoreError, AttnScopeError), open.__module__)").split(),
                          ["True", "attnscope._store"])

@@ -24,12 +24,12 @@ os.environ["ATTNSCOPE"] = str(pathlib.Path(sys.argv.pop()) / "attnscope")
 try:
     import pandas
 except ImportError:
-    print("skipped: pandas is not here; scripts/setup --with-tests installs Debian's")
+    print("skipped: pandas is not installed; scripts/setup --with-tests installs Debian's")
     sys.exit(77)
 import attnscope  # noqa: E402
 from attnscope import _store  # noqa: E402
 
-OLDER = SOURCE / "tests/store/small_run.attn"  # of the version before
+OLDER = SOURCE / "tests/store/small_run.attn"  # of the previous version
 TKL = SOURCE / "results/tkl/run.attn.gz"       # whole models, drawn lengths, parts
 UUID = "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3"
 
@@ -41,7 +41,7 @@ def program(*arguments):
 
 
 def setUpModule():
-    global SMALL  # the same run, of the present version
+    global SMALL  # the same run in the current version
     folder = tempfile.TemporaryDirectory()
     unittest.addModuleCleanup(folder.cleanup)
     SMALL = pathlib.Path(folder.name) / "small.attn"
@@ -56,7 +56,7 @@ class Folder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def copy(self, *statements, name="run.attn"):
-        """A copy of the small run that is changed by SQL."""
+        """A copy of the small run, changed by SQL statements."""
         file = self.folder / name
         shutil.copy(SMALL, file)
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -64,12 +64,18 @@ class Folder(unittest.TestCase):
                 connection.execute(statement).fetchall()
         return file
 
+    def assert_same(self, file, expected):
+        store, other = attnscope.open(file), attnscope.open(expected)
+        self.assertTrue(store.runs().equals(other.runs()))
+        self.assertTrue(store.samples().equals(other.samples()))
+        self.assertEqual(len(store.cells()), len(other.cells()))
+
     def file_names(self):
         return sorted(path.name for path in self.folder.iterdir())
 
 
 class OlderVersion(Folder):
-    def test_a_file_of_it_is_read_as_what_the_program_makes_of_it(self):
+    def test_an_older_file_is_read_like_its_conversion(self):
         packed = self.folder / "old.attn.gz"
         packed.write_bytes(gzip.compress(OLDER.read_bytes()))
         logged = self.folder / "old.db"
@@ -77,27 +83,21 @@ class OlderVersion(Folder):
         with contextlib.closing(sqlite3.connect(logged)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         for file in (OLDER, packed, logged):
-            store, now = attnscope.open(file), attnscope.open(SMALL)
-            self.assertTrue(store.runs().equals(now.runs()))
-            self.assertTrue(store.samples().equals(now.samples()))
-            self.assertEqual(len(store.cells()), len(now.cells()))
+            self.assert_same(file, SMALL)
         self.assertEqual(self.file_names(), ["old.attn.gz", "old.db"])
 
 
 class Packed(Folder):
-    def test_a_packed_export_is_read_as_it_is(self):
+    def test_a_packed_export_is_read(self):
         packed = self.folder / "run.attn.gz"
         packed.write_bytes(gzip.compress(SMALL.read_bytes()))
         for file in (packed, shutil.copy(packed, self.folder / "named.attn")):
-            store, plain = attnscope.open(file), attnscope.open(SMALL)
-            self.assertTrue(store.runs().equals(plain.runs()))
-            self.assertTrue(store.samples().equals(plain.samples()))
-            self.assertEqual(len(store.cells()), len(plain.cells()))
+            self.assert_same(file, SMALL)
 
-    def test_what_is_not_whole_is_refused_and_no_copy_stays(self):
+    def test_incomplete_files_are_refused_and_leave_no_copy(self):
         whole, file = gzip.compress(SMALL.read_bytes()), self.folder / "run.attn.gz"
         with mock.patch.object(tempfile, "tempdir", str(self.folder)):
-            for data, words in [(whole[:len(whole) // 2], "break off"), (whole[:-6] + b"123456", "are damaged"),
+            for data, words in [(whole[:len(whole) // 2], "incomplete"), (whole[:-6] + b"123456", "are damaged"),
                                 (gzip.compress(b"no database" * 100), "not a database of AttnScope")]:
                 file.write_bytes(data)
                 with self.assertRaisesRegex(attnscope.StoreError, f"run.attn.gz.*{words}"):
@@ -110,7 +110,7 @@ class Packed(Folder):
 
 
 class Frames(Folder):
-    def test_runs_have_a_row_each_with_what_they_were_made_by(self):
+    def test_runs_have_a_row_each(self):
         runs = attnscope.open(SMALL).runs()
         run = runs.iloc[0]
         self.assertEqual((len(runs), run["uuid"], run["name"], run["status"]), (1, UUID, "version-1", "done"))
@@ -119,7 +119,7 @@ class Frames(Folder):
         self.assertRegex(run["commit"], "^[0-9a-f]{40}$")
         self.assertEqual(run["started"].strftime("%Y-%m-%d %H:%M %Z"), "2026-11-21 12:23 UTC")
 
-    def test_cells_are_the_program_s_table_to_the_last_digit(self):
+    def test_cells_match_the_table_of_the_program(self):
         for file, options in [(SMALL, {"baseline": "full/sdpa"}), (TKL, {"only": "stage=whole"})]:
             cells = attnscope.open(file).cells("last", **options)
             table = json.loads(program("table", "last", "--db", file, "--format", "json",
@@ -131,7 +131,7 @@ class Frames(Folder):
                     mine = row[column]
                     self.assertTrue(pandas.isna(mine) if value is None else mine == value, (column, mine, value))
 
-    def test_columns_with_a_unit_say_so(self):
+    def test_units_are_listed_for_columns(self):
         units = attnscope.open(SMALL).cells().attrs["units"]
         self.assertEqual((units["median_ms"], units["peak_bytes"], units["sequence_tokens"], units["clock_mhz"]),
                          ("ms", "bytes", "tokens", "MHz"))
@@ -140,7 +140,7 @@ class Frames(Folder):
                  if re.search(r"(_ms|_bytes|_flop|_tokens|_mhz|_c|_mb)(_|$)", column)}
         self.assertEqual(named - set(units), set())
 
-    def test_samples_are_as_measured(self):
+    def test_samples_match_the_stored_values(self):
         for file in (SMALL, TKL):
             samples = attnscope.open(file).samples()
             plain = self.folder / "plain.attn"
@@ -156,7 +156,7 @@ class Frames(Folder):
             self.assertEqual(set(samples["sequence_tokens"]), set(cells["sequence_tokens"]))
         self.assertEqual(samples.attrs["units"]["time_ms"], "ms")
 
-    def test_a_figure_is_the_program_s_svg(self):
+    def test_a_figure_is_the_svg_of_the_program(self):
         store = attnscope.open(SMALL)
         try:
             figure = store.figure("last", y="memory")
@@ -172,7 +172,7 @@ class Frames(Folder):
 
 
 class Names(Folder):
-    def test_a_run_is_found_as_the_program_finds_it(self):
+    def test_runs_are_found_by_last_number_uuid_or_name(self):
         file = self.copy("UPDATE runs SET name = 'for the paper'")
         store = attnscope.open(file)
         for name in ("last", 1, "1", UUID, UUID[:4], "for the paper"):
@@ -180,13 +180,13 @@ class Names(Folder):
         with self.assertRaisesRegex(attnscope.StoreError, "there is no run 'd7f' in .*runs\\(\\) lists them"):
             store.samples("d7f")
 
-    def test_what_lies_in_the_trash_is_in_no_list(self):
+    def test_trashed_runs_are_not_listed(self):
         store = attnscope.open(self.copy("UPDATE runs SET trashed_unix_ms = 1"))
         self.assertEqual((len(store.runs()), len(store.runs(trash=True)), len(store.cells())), (0, 1, 0))
         with self.assertRaises(attnscope.StoreError):
             store.samples("last")
 
-    def test_a_program_that_is_not_there_is_one_sentence(self):
+    def test_a_missing_program_is_one_sentence(self):
         store = attnscope.open(SMALL)
         kept = os.environ.pop("ATTNSCOPE")
         self.addCleanup(os.environ.__setitem__, "ATTNSCOPE", kept)
@@ -196,7 +196,7 @@ class Names(Folder):
 
 
 class Damage(Folder):
-    def test_a_changed_value_is_shown_as_damaged_and_not_as_a_number(self):
+    def test_changed_values_are_damaged_and_have_no_numbers(self):
         for change in ("UPDATE samples SET time_ns = time_ns + 1 WHERE cell_id = 1 AND ordinal = 0",
                        "UPDATE samples SET time_ns = 'many' WHERE cell_id = 1 AND ordinal = 0",
                        "UPDATE cells SET batch = 2 WHERE id = 1", "UPDATE cells SET batch = 'x' WHERE id = 1",
@@ -213,23 +213,23 @@ class Damage(Folder):
             self.assertEqual((shown["status"] == "damaged").sum(), cells, change)
             self.assertTrue(shown[shown["status"] == "damaged"]["median_ms"].isna().all())
 
-    def test_a_run_whose_start_or_state_was_changed_is_damaged(self):
+    def test_a_run_with_a_changed_row_is_damaged(self):
         for change in ("UPDATE runs SET device = 'a faster one'", "UPDATE runs SET heats_planned = 'x'",
                        "UPDATE runs SET note = 'another'", "DELETE FROM heats WHERE id = 1", "DELETE FROM ceilings"):
             self.assertEqual(attnscope.open(self.copy(change)).runs()["status"][0], "damaged", change)
 
-    def test_a_run_whose_process_is_gone_was_interrupted(self):
+    def test_a_run_without_its_process_is_interrupted(self):
         store = attnscope.open(self.copy("UPDATE runs SET status = 'running'"))
         run = store._read(_store._runs)[0]
         run["state_fingerprint"] = _store._fingerprint(
             run["uuid"], *_store._from(run, "status", "state_fingerprint"), run["restarts"], run["ceilings"])
         self.assertEqual(_store._status(run), "interrupted")
 
-    def test_pages_that_are_not_whole_are_one_sentence(self):
+    def test_damaged_pages_are_one_sentence(self):
         file = self.copy()
-        with open(file, "r+b") as bytes_of_it:
-            bytes_of_it.seek(4096)
-            bytes_of_it.write(b"\xff" * 60000)
+        with open(file, "r+b") as bytes_of_file:
+            bytes_of_file.seek(4096)
+            bytes_of_file.write(b"\xff" * 60000)
         with self.assertRaisesRegex(attnscope.StoreError, "^the database .* is damaged .*check-store"):
             attnscope.open(file).samples()
 
@@ -240,16 +240,14 @@ class Refusals(Folder):
             attnscope.open(file)
         self.assertNotIn("\n", str(caught.exception))
 
-    def test_what_is_no_store_is_refused_with_its_reason(self):
+    def test_files_that_are_not_stores_are_refused(self):
         (self.folder / "text").write_text("no database\n" * 100)
         (self.folder / "empty").touch()
         with contextlib.closing(sqlite3.connect(self.folder / "other")) as other:
             other.execute("CREATE TABLE theirs (x)")
-        self.refused(self.folder / "text", "is not a database of AttnScope")
-        self.refused(self.folder / "empty", "is empty")
-        self.refused(self.folder / "other", "of another program")
-        self.refused(self.folder / "none", "there is no file")
-        self.refused(self.folder, "is a folder")
+        for name, words in (("text", "is not a database of AttnScope"), ("empty", "is empty"),
+                            ("other", "of another program"), ("none", "there is no file"), ("", "is a folder")):
+            self.refused(self.folder / name, words)
         self.assertEqual(self.file_names(), ["empty", "other", "text"])
 
     def test_other_versions_and_code_are_refused(self):
@@ -259,7 +257,7 @@ class Refusals(Folder):
 
 
 class Reading(Folder):
-    def test_a_database_stays_alone_and_as_it_was(self):
+    def test_reading_changes_no_file(self):
         file = self.copy(name="store.db")
         before = file.read_bytes()
         store = attnscope.open(file)
@@ -267,7 +265,7 @@ class Reading(Folder):
         self.assertEqual(self.file_names(), ["store.db"])
         self.assertEqual(file.read_bytes(), before)
 
-    def test_what_another_process_has_just_written_is_seen(self):
+    def test_writes_of_another_process_are_visible(self):
         file = self.copy(name="store.db")
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
             writer.execute("UPDATE runs SET note = 'new'")
@@ -276,7 +274,7 @@ class Reading(Folder):
             writer.execute("UPDATE runs SET note = 'newer'")
             self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
 
-    def test_the_default_is_the_program_s(self):
+    def test_the_default_database_is_that_of_the_program(self):
         os.environ["XDG_DATA_HOME"] = str(self.folder)
         self.addCleanup(os.environ.pop, "XDG_DATA_HOME")
         self.assertEqual(attnscope._store.default_database(), f"{self.folder}/attnscope/attnscope.db")
@@ -287,7 +285,7 @@ class Reading(Folder):
 class Agreement(unittest.TestCase):
     """Tests that what Python and C++ both define is the same."""
 
-    def test_the_version_is_the_schema_s(self):
+    def test_the_version_matches_the_schema(self):
         text = (SOURCE / "engine/store/location.h").read_text()
         self.assertEqual(_store.SCHEMA_VERSION, int(re.search(r"schema_version = (\d+)", text).group(1)))
         self.assertEqual(_store.APPLICATION_ID, int(re.search(r"application_id = (0x\w+)", text).group(1), 16))

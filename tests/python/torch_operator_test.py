@@ -80,7 +80,7 @@ class Operator(unittest.TestCase):
         scale = max(1.0, expected.abs().max().item())
         self.assertLess((found.to(torch.float64) - expected).abs().max().item(), tolerance * scale)
 
-    def test_output_and_gradients_are_those_of_a_mask_in_float64(self):
+    def test_output_and_gradients_match_a_mask_in_float64(self):
         for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 2e-6), (torch.float16, 4e-3),
                                  (torch.bfloat16, 3e-2)):
             tensors = qkv(dtype)
@@ -112,7 +112,7 @@ class Operator(unittest.TestCase):
             self.assertTrue(torch.autograd.gradcheck(
                 lambda q, k, v: segment_attention(q, k, v, pattern, items, window), tensors))
 
-    def test_float32_gradients_are_float64s_for_every_built_in_pattern(self):
+    def test_float32_gradients_match_float64_for_every_built_in_pattern(self):
         names = [json.loads(file.read_text())["name"] for file in (ROOT / "resources" / "patterns").glob("*.json")]
         self.assertGreater(len(names), 8)
         exact, tensors = qkv(torch.float64), qkv()
@@ -120,8 +120,8 @@ class Operator(unittest.TestCase):
             expected = segment_attention(*exact, name, LAYOUT, 2)
             found = segment_attention(*tensors, name, LAYOUT, 2)
             self.assert_near(found, expected, 2e-6)
-            for one, right in zip(gradients(found, tensors), gradients(expected, exact)):
-                self.assert_near(one, right, 4e-6)
+            for gradient, right in zip(gradients(found, tensors), gradients(expected, exact)):
+                self.assert_near(gradient, right, 4e-6)
 
     def test_compiles_into_one_graph(self):
         def layer(x, weights):
@@ -135,7 +135,7 @@ class Operator(unittest.TestCase):
         for found, right in zip(gradients(compiled, (x, weights)), gradients(expected, (x, weights))):
             self.assert_near(found, right.to(torch.float64), 1e-5)
 
-    def test_autocast_computes_in_its_type_and_gives_gradients_in_the_inputs(self):
+    def test_autocast_computes_in_its_dtype_and_gradients_in_that_of_the_inputs(self):
         tensors = qkv()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             o = segment_attention(*tensors, "sparse", LAYOUT, 4)
@@ -144,7 +144,7 @@ class Operator(unittest.TestCase):
         self.assertTrue(torch.equal(o, expected))
         self.assertEqual({gradient.dtype for gradient in gradients(o, tensors)}, {torch.float32})
 
-    def test_views_are_read_where_they_lie(self):
+    def test_views_are_not_copied(self):
         together = drawn(TOKENS, 3, HEADS, DIM, seed=6)
         head_major = drawn(HEADS, TOKENS, DIM, seed=7)
         for leaf, views in ((together, together.unbind(1)), (head_major, [head_major.transpose(0, 1)] * 3)):
@@ -157,7 +157,7 @@ class Operator(unittest.TestCase):
             self.assertTrue(torch.equal(o, expected))
             self.assert_near(gradients(o, leaf)[0], gradients(expected, leaf)[0].to(torch.float64), 1e-6)
 
-    def test_arriving_gradients_may_be_of_any_strides(self):
+    def test_incoming_gradients_may_have_any_strides(self):
         tensors = qkv()
         o = segment_attention(*tensors, "sparse", LAYOUT, 4)
         for grad in (torch.ones(()).expand_as(o), drawn(DIM, HEADS, TOKENS, seed=8, requires_grad=False).permute(2, 1, 0),
@@ -166,14 +166,14 @@ class Operator(unittest.TestCase):
             expected = torch.autograd.grad(o, tensors, grad.contiguous(), retain_graph=True)
             self.assertTrue(all(map(torch.equal, found, expected)))
 
-    def test_no_items_and_no_tokens_give_nothing(self):
+    def test_empty_layouts_give_empty_outputs(self):
         for layout in ([], {"items": []}, [(0, 0, 0), (0, 0)]):
             tensors = [drawn(0, HEADS, DIM) for _ in range(3)]
             o, lse = segment_attention(*tensors, "sparse", layout, 4, return_lse=True)
             self.assertEqual((o.shape, lse.shape), ((0, HEADS, DIM), (0, HEADS)))
             self.assertEqual(torch.autograd.grad(o.sum(), tensors)[0].shape, (0, HEADS, DIM))
 
-    def test_patterns_and_layouts_are_taken_in_every_form(self):
+    def test_patterns_and_layouts_are_accepted_in_every_form(self):
         tensors = qkv(requires_grad=False)
         expected = segment_attention(*tensors, "sparse", LAYOUT, 4)
         file = ROOT / "resources" / "patterns" / "sparse.json"
@@ -182,10 +182,10 @@ class Operator(unittest.TestCase):
             layout_file = pathlib.Path(folder) / "layout.json"
             layout_file.write_text(json.dumps(layout))
             for pattern in (str(file), file, json.loads(file.read_text()), file.read_text()):
-                for one in (layout, json.dumps(layout), layout_file, layout["items"], [[1, 3, 20], layout["items"][1]]):
-                    self.assertTrue(torch.equal(segment_attention(*tensors, pattern, one, "4"), expected))
+                for form in (layout, json.dumps(layout), layout_file, layout["items"], [[1, 3, 20], layout["items"][1]]):
+                    self.assertTrue(torch.equal(segment_attention(*tensors, pattern, form, "4"), expected))
 
-    def test_threads_share_plans_and_more_layouts_than_are_kept_are_compiled_anew(self):
+    def test_threads_share_plans_and_evicted_layouts_are_recompiled(self):
         tensors = qkv(requires_grad=False)
         layouts = [[(1, query, 33 - query)] for query in range(33)] + [[(0, query, 34 - query)] for query in range(34)]
         alone = [segment_attention(*tensors, "sparse", layout, 1) for layout in layouts]
@@ -215,9 +215,9 @@ class Operator(unittest.TestCase):
             (dict(k=drawn(TOKENS, HEADS + 1, DIM)), "k has shape [34, 3, 8]; the plan needs [34, 2, head_dim]"),
             (dict(v=drawn(TOKENS, HEADS, 4)), "v has head_dim 4, and q has 8"),
             (dict(q=drawn(1, TOKENS, HEADS, DIM)), "q has 4 dimensions; it takes [tokens, heads, head_dim]"),
-            (dict(k=k.to(torch.float16)), "k is Half, and q is Float: one dtype is needed"),
-            (dict(q=q.to(torch.float64)), "k is Float, and q is Double: one dtype is needed"),
-            (dict(q=q.int().detach(), k=k.int().detach(), v=v.int().detach()), "takes float32, float16 or bfloat16"),
+            (dict(k=k.to(torch.float16)), "k is Half, and q is Float; all tensors must have one dtype"),
+            (dict(q=q.to(torch.float64)), "k is Float, and q is Double; all tensors must have one dtype"),
+            (dict(q=q.int().detach(), k=k.int().detach(), v=v.int().detach()), "supports float32, float16 and bfloat16"),
             (dict(v=drawn(TOKENS, DIM, HEADS).transpose(1, 2)), "stride 2; give v.contiguous()"),
             (dict(v=v.detach().to_sparse()), "v is torch.sparse_coo; give v.to_dense()"),
             (dict(k=k.detach().numpy()), "k is a ndarray, and a torch.Tensor is needed"),
@@ -238,13 +238,13 @@ class Operator(unittest.TestCase):
                 call(**arguments)
             self.assertIn(sentence, str(raised.exception))
             self.assertNotIn("\n", str(raised.exception).strip())
-        with self.assertRaisesRegex(ValueError, "k is on meta, and q is on cpu: one device is needed"):
+        with self.assertRaisesRegex(ValueError, "k is on meta, and q is on cpu; all tensors must be on one device"):
             call(k=k.detach().to("meta"))
 
     def test_a_second_derivative_is_refused(self):
         tensors = qkv()
         o = segment_attention(*tensors, "sparse", LAYOUT, 4)
-        with self.assertRaisesRegex(ValueError, "no second derivative: leave create_graph out"):
+        with self.assertRaisesRegex(ValueError, "no second derivative; do not set create_graph"):
             torch.autograd.grad(o.sum(), tensors, create_graph=True)
 
     def test_a_library_for_another_torch_is_refused(self):
@@ -256,7 +256,7 @@ class Operator(unittest.TestCase):
             attnscope.torch._fitting("2.9.1", [])
 
     @unittest.skipUnless(torch.cuda.is_available(), "no CUDA device")
-    def test_on_cuda_results_and_gradients_are_those_of_the_cpu(self):
+    def test_cuda_results_and_gradients_match_the_cpu(self):
         tensors = qkv()
         there = [tensor.detach().cuda().requires_grad_() for tensor in tensors]
         for window in (4, 1, 4):
@@ -289,7 +289,7 @@ class Sparsify(unittest.TestCase):
         return {"input_ids": padded(rows, 1), "token_type_ids": padded(types, 0),
                 "attention_mask": padded([[1] * len(row) for row in rows], 0)}
 
-    def test_scores_are_the_golden_ones(self):
+    def test_scores_match_the_golden_scores(self):
         model = self.model()
         for name, expected in self.scores.items():
             pattern, _, window = name.partition("/")
@@ -297,7 +297,7 @@ class Sparsify(unittest.TestCase):
                 logits = sparsify(model, window or None, pattern)(**self.batch()).logits[:, 0]
             self.assertLess((logits - torch.tensor(expected)).abs().max().item(), 1e-5, name)
 
-    def test_scores_are_those_of_attnscope_score(self):
+    def test_scores_match_attnscope_score(self):
         words = "how tall is the tower it a of iron . ?".split()
         vocabulary = {word: at for at, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])}
         queries = ["how tall is the tower", "iron ?", "is it a tower"]
@@ -325,7 +325,7 @@ class Sparsify(unittest.TestCase):
                 self.assertLess((logits - expected).abs().max().item(), 1e-5, (pattern, window))
             self.assertGreater((expected[0] - expected[1]).abs().item(), 1e-3)
 
-    def test_hidden_states_stand_where_the_tokens_do_and_padding_may_stand_left(self):
+    def test_hidden_states_are_at_their_tokens_also_with_left_padding(self):
         model = sparsify(self.model())
         with torch.no_grad():
             right = model(**self.batch(), output_hidden_states=True)
@@ -345,7 +345,7 @@ class Sparsify(unittest.TestCase):
             shifted = embedded[self.batch(left=True)["attention_mask"].bool()]
             self.assertLess((shifted - right.hidden_states[-1][kept]).abs().max().item(), 1e-5)
 
-    def test_gradients_are_those_of_the_masked_model(self):
+    def test_gradients_match_the_masked_model(self):
         batch = {name: values[:1, :67] for name, values in self.batch().items()}
         exact = self.model(attn_implementation="eager")
         pair = self.pairs[0]
@@ -358,7 +358,7 @@ class Sparsify(unittest.TestCase):
             scale = max(1.0, right.grad.abs().max().item())
             self.assertLess((found.grad - right.grad).abs().max().item(), 2e-5 * scale, name)
 
-    def test_another_attention_gives_full_attention_back(self):
+    def test_another_attention_restores_full_attention(self):
         model = sparsify(self.model())
         model.set_attn_implementation("sdpa")
         with torch.no_grad():

@@ -51,10 +51,6 @@ def bert():
     return BertConfig(**SIZES, max_position_embeddings=64)
 
 
-def electra():
-    return ElectraConfig(**SIZES, embedding_size=16, max_position_embeddings=64)
-
-
 def longformer():
     return LongformerConfig(**SIZES, attention_window=[4, 8], max_position_embeddings=80, sep_token_id=3,
                             pad_token_id=0, type_vocab_size=2, bos_token_id=2, eos_token_id=3)
@@ -112,32 +108,25 @@ def attention(metadata, tensors, layer):
     q, k, v = (tensors[f"layer.{layer}.{part}"].double() for part in "qkv")
     mask = allowed(metadata, layer)
 
-    def put_out(q, k, v):
+    def attended(q, k, v):
         scores = torch.einsum("ihd,jhd->hij", q, k) * float(metadata["scale"])
         return torch.einsum("hij,jhd->ihd", scores.masked_fill(~mask, -torch.inf).softmax(-1), v)
 
-    result = put_out(q, k, v)
+    result = attended(q, k, v)
     if "global_rows" in metadata:
         rows = json.loads(metadata["global_rows"])
-        result[rows] = put_out(*(tensors[f"layer.{layer}.{part}_global"].double() for part in "qkv"))[rows]
+        result[rows] = attended(*(tensors[f"layer.{layer}.{part}_global"].double() for part in "qkv"))[rows]
     return result
 
 
 class AttnscopeDump(unittest.TestCase):
-    def check_attention(self, config):
-        metadata, tensors, expected = dump(config)
-        self.assertEqual(sorted(expected), [0, 1])
-        for layer, output in expected.items():
-            torch.testing.assert_close(attention(metadata, tensors, layer), output.double(), rtol=0, atol=1e-5)
-
-    def test_bert_s_attention_follows_from_its_dump(self):
-        self.check_attention(bert())
-
-    def test_electra_s_attention_follows_from_its_dump(self):
-        self.check_attention(electra())
-
-    def test_longformer_s_attention_follows_from_its_dump(self):
-        self.check_attention(longformer())
+    def test_attention_can_be_computed_from_the_dump(self):
+        for config in (bert(), ElectraConfig(**SIZES, embedding_size=16, max_position_embeddings=64), longformer()):
+            with self.subTest(config.model_type):
+                metadata, tensors, expected = dump(config)
+                self.assertEqual(sorted(expected), [0, 1])
+                for layer, output in expected.items():
+                    torch.testing.assert_close(attention(metadata, tensors, layer), output.double(), rtol=0, atol=1e-5)
 
     def test_the_layout_counts_the_special_tokens(self):
         metadata, tensors, _ = dump(bert(), "--sentences")
@@ -148,13 +137,13 @@ class AttnscopeDump(unittest.TestCase):
                                      "sentences": [0, 5, 12, 17]}]})
         self.assertEqual(tensors["layer.0.q"].shape, (len(tokens), 2, 8))
 
-    def test_chosen_layers_halves_and_a_length_are_heeded(self):
+    def test_layers_half_and_max_length_are_applied(self):
         metadata, tensors, _ = dump(bert(), "--layers", "1", "--half", "--max-length", "12")
         self.assertEqual(sorted(tensors), ["layer.1.k", "layer.1.q", "layer.1.v"])
         self.assertEqual(tensors["layer.1.q"].dtype, torch.float16)
         self.assertEqual(len(json.loads(metadata["tokens"])), 12)
 
-    def test_a_layer_that_is_not_there_is_said(self):
+    def test_a_missing_layer_is_reported(self):
         with self.assertRaises(subprocess.CalledProcessError) as failed:
             dump(bert(), "--layers", "7")
         self.assertIn(b"in layers 7", failed.exception.stderr)

@@ -55,13 +55,13 @@ class Index:
         self.folder = tempfile.TemporaryDirectory()
         home = pathlib.Path(self.folder.name)
         names, descriptions = [], []
-        for one in made:
-            description = f"{one['query']}\n {one['text']}\n"
+        for each in made:
+            description = f"{each['query']}\n {each['text']}\n"
             md5 = hashlib.md5(description.encode()).hexdigest()
-            names.append(f"Package: {one['name']}\n" + (f"Source: {one['source']} (1.0)\n" if one["source"] else "")
-                         + f"Version: 1.0-1\nSection: {one['section']}\nDescription: {one['query']}\n"
+            names.append(f"Package: {each['name']}\n" + (f"Source: {each['source']} (1.0)\n" if each["source"] else "")
+                         + f"Version: 1.0-1\nSection: {each['section']}\nDescription: {each['query']}\n"
                          f"Description-md5: {md5}\n")
-            descriptions.append(f"Package: {one['name']}\nDescription-md5: {md5}\nDescription-en: {description}")
+            descriptions.append(f"Package: {each['name']}\nDescription-md5: {md5}\nDescription-en: {description}")
         files = []
         for name, parts in (("Packages", names), ("Translation-en", descriptions)):
             file = home / (name + (".gz" if packed else ""))
@@ -102,13 +102,13 @@ class DebianPackages(unittest.TestCase):
             self.assertEqual(made.rows("documents.tsv"), [["tower", "Kabar is a tool. Verbatim " + LONG_ENOUGH]])
             self.assertEqual(made.queries(), {"tower": "finds how tall towers are"})
 
-    def test_of_siblings_with_one_text_the_shortest_name_is_kept(self):
+    def test_of_packages_with_one_text_the_shortest_name_is_kept(self):
         with Index([package("tower-doc", "manual of the tower", LONG_ENOUGH + " with a manual"),
                     package("tower", "finds how tall towers are", LONG_ENOUGH),
                     package("bridge", "finds how long bridges are", OTHER)]) as made:
             self.assertEqual([id for id, _ in made.rows("documents.tsv")], ["bridge", "tower"])
 
-    def test_half_of_the_shingles_is_near_and_less_is_not(self):
+    def test_near_copies_share_half_of_the_shingles(self):
         words = [f"word{at}" for at in range(60)]
         base = packages.Package("a", "a", "utils", "", " ".join(words[:42]))  # 40 shingles
         for shared, kept in ((29, 1), (28, 2)):  # 27 shingles of 53, or 26 of 54
@@ -118,7 +118,7 @@ class DebianPackages(unittest.TestCase):
             other = packages.Package("ab", "b", "utils", "", " ".join(text))
             self.assertEqual(len(packages.without_near_copies([other, base])), kept)
 
-    def test_near_copies_are_those_that_comparing_all_with_all_finds(self):
+    def test_near_copies_match_a_comparison_of_all_pairs(self):
         draw, made = random.Random(3), []
         for at in range(120):
             is_copy = at and draw.random() < 0.7
@@ -126,22 +126,22 @@ class DebianPackages(unittest.TestCase):
             for _ in range(draw.randrange(8)):
                 text[draw.randrange(len(text))] = draw.choice(WORDS)
             made.append(packages.Package(f"p{at:03}", "s", "utils", "", " ".join(text)))
-        shingles = lambda one: {tuple(one.text.split()[at:at + 3]) for at in range(38)}
+        shingles = lambda package: {tuple(package.text.split()[at:at + 3]) for at in range(38)}
         expected = []
-        for one in made:
-            mine = shingles(one)
+        for candidate in made:
+            mine = shingles(candidate)
             if all(len(mine & shingles(other)) < 0.5 * len(mine | shingles(other)) for other in expected):
-                expected.append(one)
+                expected.append(candidate)
         self.assertEqual(packages.without_near_copies(made), expected)
         self.assertTrue(30 < len(expected) < 115, len(expected))
 
-    def test_sections_of_no_own_text_and_short_texts_are_left_out(self):
+    def test_transitional_packages_and_short_texts_are_omitted(self):
         with Index([package("tower", "finds how tall towers are", LONG_ENOUGH),
                     package("old", "transitional package for tower", OTHER, section="oldlibs"),
                     package("brief", "finds how brief texts are", "kabar kaden")]) as made:
             self.assertEqual([id for id, _ in made.rows("documents.tsv")], ["tower"])
 
-    def test_queries_that_tell_too_little_or_stand_in_their_document_are_none(self):
+    def test_uninformative_and_verbatim_queries_are_omitted(self):
         texts = [" ".join(random.Random(at).choices(WORDS, k=40)) for at in range(5)]
         with Index([package("title", "Finds tall towers", texts[0] + "; finds TALL towers"),
                     package("same1", "reads old maps", texts[1]), package("same2", "reads old, maps", texts[2]),
@@ -154,7 +154,7 @@ class DebianPackages(unittest.TestCase):
                          "not the pinned index"):
                 self.assertIn(line, page)
 
-    def test_files_fit_each_other(self):
+    def test_files_are_consistent(self):
         with Index(made_up(120), "--triples", "150", "--depth", "10") as made:
             self.assertEqual(made.done.returncode, 0, made.done.stderr)
             for folder in ("", "long/"):
@@ -173,10 +173,10 @@ class DebianPackages(unittest.TestCase):
                     self.assertLessEqual(set(by_query), {id for id, _ in made.rows(f"{folder}queries.{part}.tsv")})
                     for ranked in by_query.values():
                         self.assertEqual([rank for rank, _ in ranked], list(range(1, len(ranked) + 1)))
-                        self.assertEqual(sorted(ranked, key=lambda one: -one[1]), ranked)
+                        self.assertEqual(sorted(ranked, key=lambda ranked: -ranked[1]), ranked)
                         self.assertLessEqual(len(ranked), 10)
 
-    def test_triples_are_a_train_query_its_document_and_another(self):
+    def test_triples_are_a_training_query_its_document_and_another(self):
         with Index(made_up(120), "--triples", "150", "--depth", "10") as made:
             documents = dict(made.rows("documents.tsv"))
             train = {text: id for id, text in made.rows("queries.train.tsv")}
@@ -188,7 +188,7 @@ class DebianPackages(unittest.TestCase):
                 self.assertNotEqual(negative, positive)
                 self.assertIn(negative, documents.values())
 
-    def test_a_triple_has_as_many_negatives_as_asked_for_and_none_twice(self):
+    def test_triples_have_the_requested_number_of_distinct_negatives(self):
         with Index(made_up(120), "--negatives", "3") as made:
             rows = made.rows("triples.tsv")
             self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query occurs again
@@ -197,11 +197,11 @@ class DebianPackages(unittest.TestCase):
             self.assertEqual(len(pairs), len(set(pairs)))
             self.assertTrue(all(row[1] not in row[2:] for row in rows))
 
-    def test_siblings_are_in_one_part_and_long_documents_hold_one_part_each(self):
+    def test_siblings_and_long_documents_belong_to_one_part(self):
         with Index(made_up(120)) as made:
             parts = {id: part for part in packages.PARTS for id, _ in made.rows(f"queries.{part}.tsv")}
             for at in range(0, 120, 2):
-                of_siblings = {parts.get(f"p{at + one:03}") for one in (0, 1)} - {None}
+                of_siblings = {parts.get(f"p{at + sibling:03}") for sibling in (0, 1)} - {None}
                 self.assertLessEqual(len(of_siblings), 1)
             documents, short = dict(made.rows("long/documents.tsv")), dict(made.rows("documents.tsv"))
             for part in packages.PARTS:
@@ -223,7 +223,7 @@ class DebianPackages(unittest.TestCase):
             self.assertEqual({name for name, content in first.content().items() if second.content()[name] != content},
                              {"triples.tsv", "long/triples.tsv"})
 
-    def test_an_index_that_cannot_be_read_is_said(self):
+    def test_unreadable_indexes_are_reported(self):
         for options, message in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
                                  (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
                                  (["--packages", "/dev/null"], "must be given together")):
@@ -247,10 +247,10 @@ class MiniLM(unittest.TestCase):
         size, = struct.unpack("<Q", content[:8])
         header = json.loads(content[8:8 + size])
         header.pop("__metadata__")
-        return {name: struct.unpack(f"<{(one['data_offsets'][1] - one['data_offsets'][0]) // 4}f",
-                                    content[8 + size:][slice(*one["data_offsets"])]) for name, one in header.items()}
+        return {name: struct.unpack(f"<{(entry['data_offsets'][1] - entry['data_offsets'][0]) // 4}f",
+                                    content[8 + size:][slice(*entry["data_offsets"])]) for name, entry in header.items()}
 
-    def test_weights_stay_and_a_classifier_is_drawn(self):
+    def test_weights_are_kept_and_a_classifier_is_initialised(self):
         tensors = self.read(b"".join(minilm.with_classifier(self.weights(), 400, 1)))
         self.assertEqual(sorted(tensors), ["bert.pooler.dense.bias", "classifier.bias", "classifier.weight"])
         self.assertEqual(tensors["bert.pooler.dense.bias"], (1.5, -2.5))
@@ -259,12 +259,12 @@ class MiniLM(unittest.TestCase):
         self.assertEqual(len(drawn), 400)
         self.assertAlmostEqual((sum(number * number for number in drawn) / 400) ** 0.5, 0.02, delta=0.002)
 
-    def test_a_seed_gives_its_own_weights_again(self):
-        one, again, other = (b"".join(minilm.with_classifier(self.weights(), 8, seed)) for seed in (1, 1, 2))
-        self.assertEqual(one, again)
-        self.assertNotEqual(one, other)
+    def test_a_seed_determines_the_weights(self):
+        first, again, other = (b"".join(minilm.with_classifier(self.weights(), 8, seed)) for seed in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
 
-    def test_a_folder_has_what_a_cross_encoder_is_opened_by(self):
+    def test_the_folder_has_the_files_of_a_cross_encoder(self):
         files = {"config.json": json.dumps({"architectures": ["BertModel"], "hidden_size": 2}).encode(),
                  "tokenizer.json": json.dumps({"truncation": {"max_length": 128}, "padding": {}, "a": "é"}).encode(),
                  "model.safetensors": self.weights(), "vocab.txt": b"words", "tokenizer_config.json": b"{}",

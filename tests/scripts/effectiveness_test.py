@@ -57,9 +57,9 @@ else:
 
 class Effectiveness(unittest.TestCase):
     def setUp(self):
-        cellar = tempfile.TemporaryDirectory()
-        self.addCleanup(cellar.cleanup)
-        self.home = pathlib.Path(cellar.name)
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.home = pathlib.Path(scratch.name)
         self.program = self.home / "attnscope"
         self.program.write_text(STAND_IN % str(BUILD / "attnscope"))
         self.program.chmod(0o755)
@@ -79,9 +79,9 @@ class Effectiveness(unittest.TestCase):
         write("queries.test.tsv", (f"{id}\tquery" for id in ids))
         write("qrels.test.txt", (f"{id} 0 {id} 1" for id in sorted(ids)))
         write("bm25.test.trec", (f"{id} Q0 {other} {rank} {9 - rank} bm25" for id in sorted(ids)
-                                 for rank, other in enumerate([*[one for one in ids if one != id][:3], id], 1)))
+                                 for rank, other in enumerate([*[other for other in ids if other != id][:3], id], 1)))
 
-    def run_it(self, *options):
+    def effectiveness(self, *options):
         return subprocess.run([HOME / "results/tools/effectiveness", self.folder, "--queries", "30", *options],
                               env={**os.environ, "ATTNSCOPE": str(self.program)}, capture_output=True, text=True)
 
@@ -89,10 +89,10 @@ class Effectiveness(unittest.TestCase):
         file = self.home / "calls"
         return file.read_text().splitlines() if file.exists() else []
 
-    def test_each_pattern_is_trained_alike_ranks_the_same_queries_and_stands_in_the_table(self):
-        done = self.run_it("--margin", "0.1")
+    def test_patterns_are_trained_ranked_and_tabulated_alike(self):
+        done = self.effectiveness("--margin", "0.1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.look_at_the_table(done.stdout)
+        self.check_table(done.stdout)
         calls = self.calls()
         self.assertEqual(len(calls), 28)
         trained = [call for call in calls if call.startswith("train")]
@@ -106,7 +106,7 @@ class Effectiveness(unittest.TestCase):
         for run in runs:
             self.assertEqual(len({line.split()[0] for line in gzip.open(run, "rt")}), 30)
 
-    def look_at_the_table(self, table):
+    def check_table(self, table):
         self.assertEqual((self.folder / "results/table.md").read_text(), table)
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
                 if line.startswith("|")]
@@ -122,26 +122,26 @@ class Effectiveness(unittest.TestCase):
         self.assertIn("seed 2 against that of seed 1, for scale: +0.0000 (each query's: no test)", table)
         self.assertIn("| nDCG@10 | full-seed2 |", (self.folder / "results/tests-seed1.md").read_text())
 
-    def test_run_again_it_makes_nothing_anew(self):
-        first, calls = self.run_it("--seeds", "1"), self.calls()
-        second = self.run_it("--seeds", "1")
+    def test_a_second_run_repeats_nothing(self):
+        first, calls = self.effectiveness("--seeds", "1"), self.calls()
+        second = self.effectiveness("--seeds", "1")
         self.assertEqual((second.returncode, second.stdout, self.calls()), (0, first.stdout, calls))
 
-    def test_what_was_stopped_goes_on_in_the_same_folder(self):
+    def test_a_stopped_run_resumes_in_its_folder(self):
         (self.home / "stops").touch()
-        done = self.run_it()
+        done = self.effectiveness()
         self.assertEqual(done.returncode, 2)
         self.assertIn("effectiveness: train longformer-64-seed1 was not finished", done.stderr)
         self.assertEqual(len(self.calls()), 3)
         self.assertFalse((self.folder / "results/table.md").exists())
         (self.home / "stops").unlink()
-        self.assertEqual(self.run_it("--seeds", "1").returncode, 0)
+        self.assertEqual(self.effectiveness("--seeds", "1").returncode, 0)
         models = self.folder / "models"
         self.assertEqual((models / "longformer-64-seed1/steps").read_text(), "begun\nbegun\n")
         self.assertEqual((models / "full-seed1/steps").read_text(), "begun\n")
         self.assertEqual(len(list(models.iterdir())), 7)
 
-    def test_a_signal_stops_the_program_and_waits_until_it_has_saved(self):
+    def test_a_signal_waits_until_the_program_has_saved(self):
         os.mkfifo(self.home / "ready")
         with subprocess.Popen([HOME / "results/tools/effectiveness", self.folder], stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "ATTNSCOPE": str(self.program)}) as running:
@@ -151,31 +151,31 @@ class Effectiveness(unittest.TestCase):
         self.assertEqual(running.returncode, 2)
         self.assertTrue((self.folder / "models/full-seed1/saved").exists())
 
-    def test_another_setting_wants_another_folder_but_other_tests_do_not(self):
-        self.assertEqual(self.run_it("--seeds", "1").returncode, 0)
-        done = self.run_it("--steps", "7", "--batch", "2")
+    def test_other_settings_need_another_folder_but_other_tests_do_not(self):
+        self.assertEqual(self.effectiveness("--seeds", "1").returncode, 0)
+        done = self.effectiveness("--steps", "7", "--batch", "2")
         self.assertEqual(done.returncode, 2)
         self.assertIn("other batch, steps", done.stderr)
         calls = self.calls()
-        self.assertIn("within ± 0.1 ", self.run_it("--margin", "0.1", "--seeds", "1").stdout)
+        self.assertIn("within ± 0.1 ", self.effectiveness("--margin", "0.1", "--seeds", "1").stdout)
         self.assertEqual(self.calls(), calls)
 
-    def test_the_sweep_names_the_runs_that_are_there(self):
-        self.assertEqual(self.run_it("--seeds", "3").returncode, 0)
+    def test_the_sweep_names_existing_runs(self):
+        self.assertEqual(self.effectiveness("--seeds", "3").returncode, 0)
         sweep = json.loads((self.folder / "results/sweep.json").read_text())
         self.assertEqual(len(sweep["contenders"]), 7)
-        for file in (sweep["qrels"], *(one["run"] for one in sweep["contenders"])):
+        for file in (sweep["qrels"], *(contender["run"] for contender in sweep["contenders"])):
             self.assertTrue((self.folder / "results" / file).is_file(), file)
 
-    def test_long_documents_are_the_other_collection_s_under_more_positions(self):
-        self.assertEqual(self.run_it("--long", "--max-tokens", "4096", "--seeds", "1").returncode, 0)
+    def test_long_documents_use_the_long_collection_and_extended_positions(self):
+        self.assertEqual(self.effectiveness("--long", "--max-tokens", "4096", "--seeds", "1").returncode, 0)
         for call in self.calls():
             self.assertIn("--extend-positions 4096", call)
             self.assertIn("collection/long/", call)
 
-    def test_a_program_that_is_not_there_is_said(self):
+    def test_a_missing_program_is_reported(self):
         self.program.unlink()
-        done = self.run_it()
+        done = self.effectiveness()
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"effectiveness: .*attnscope: No such file or directory\n$")
 

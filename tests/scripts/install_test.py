@@ -38,17 +38,21 @@ class Installation(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_the_program_runs_from_its_new_place(self):
+    def need_window(self):
+        if not self.has_window:
+            self.skipTest("this build has no window")
+
+    def test_the_program_runs_after_moving(self):
         version = run(self.program, "--version")
         self.assertEqual(version.returncode, 0, version.stderr)
         self.assertRegex(version.stdout, r"\d+\.\d+")
 
-    def test_man_pages_and_completion_are_there(self):
+    def test_man_pages_and_completions_are_installed(self):
         self.assertIn(".TH ATTNSCOPE-SCORE 1", (self.root / "share/man/man1/attnscope-score.1").read_text())
         for file in ("bash-completion/completions/attnscope", "zsh/site-functions/_attnscope"):
             self.assertIn("--checkpoint", (self.root / "share" / file).read_text())
 
-    def test_the_worker_brings_its_own_libraries(self):
+    def test_the_worker_has_its_libraries(self):
         if not self.has_worker:
             self.skipTest("this build has no worker")
         listed = run(self.program, "list", "implementations", "--json")
@@ -68,9 +72,8 @@ class Installation(unittest.TestCase):
             listed = run(self.program, "list", "runs", "--db", file)
             self.assertEqual(listed.returncode, 0, f"{file}: {listed.stderr}")
 
-    def test_the_desktop_entry_names_what_is_there(self):
-        if not self.has_window:
-            self.skipTest("this build has no window")
+    def test_the_desktop_entry_names_existing_files(self):
+        self.need_window()
         entry = configparser.ConfigParser(interpolation=None)
         entry.optionxform = str
         entry.read(self.root / "share/applications/attnscope.desktop")
@@ -81,8 +84,7 @@ class Installation(unittest.TestCase):
         self.assertTrue(xml.etree.ElementTree.parse(icon).getroot().tag.endswith("svg"))
 
     def test_attn_files_have_the_type_that_the_entry_opens(self):
-        if not self.has_window:
-            self.skipTest("this build has no window")
+        self.need_window()
         kinds = self.root / "share/mime/packages/attnscope.xml"
         space = "{http://www.freedesktop.org/standards/shared-mime-info}"
         kind, packed = xml.etree.ElementTree.parse(kinds).getroot().findall(space + "mime-type")
@@ -103,8 +105,7 @@ class Installation(unittest.TestCase):
             self.assertTrue({f"{kind.get('type')}:*.attn", f"{packed.get('type')}:*.attn.gz"} <= set(globs))
 
     def test_the_window_opens(self):
-        if not self.has_window:
-            self.skipTest("this build has no window")
+        self.need_window()
         home = pathlib.Path(self.folder.name) / "home"
         home.mkdir()
         environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": str(home),
@@ -119,7 +120,7 @@ class Installation(unittest.TestCase):
                     window.wait(0.1)
                 except subprocess.TimeoutExpired:
                     pass
-            self.assertIsNone(window.poll(), "the window went away by itself")
+            self.assertIsNone(window.poll(), "the window closed by itself")
             self.assertTrue((home / "attnscope/attnscope.db").exists())
         finally:
             window.kill()

@@ -26,7 +26,7 @@ loader.exec_module(script)
 
 
 class NoPackage(unittest.TestCase):
-    def test_the_pip_command_is_named(self):
+    def test_the_error_names_the_pip_command(self):
         # Without site packages ir_datasets is not found.
         done = subprocess.run([sys.executable, "-I", "-S", SCRIPT, "any", "/nowhere"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
@@ -66,7 +66,7 @@ def registered(name, documents, scores=(("1", "b", 2.0), ("1", "a", 3.0))):
                                                     formats.GenericQuery("2", "why")]),
         handler(formats.BaseQrels, qrels_iter=[formats.TrecQrel("1", "a", 2, "0"),
                                                 formats.TrecQrel("2", 'b"', 0, "0")]),
-        handler(formats.BaseScoredDocs, scoreddocs_iter=[formats.GenericScoredDoc(*one) for one in scores]))
+        handler(formats.BaseScoredDocs, scoreddocs_iter=[formats.GenericScoredDoc(*score) for score in scores]))
     ir_datasets.registry.register(name, dataset)
     return name
 
@@ -87,7 +87,7 @@ class IrDatasets(unittest.TestCase):
     def lines(self, name):
         return (self.out / name).read_text(encoding="utf-8").splitlines()
 
-    def test_a_folder_as_beirs(self):
+    def test_the_folder_has_the_layout_of_beir(self):
         code, output, wrong = self.written(registered("made-up/titled", [Titled("a", "rye bread", "Bread"),
                                                                        Titled("b", "bees", "")]), "--split", "dev")
         self.assertEqual((code, wrong), (0, ""))
@@ -110,13 +110,12 @@ class IrDatasets(unittest.TestCase):
         self.assertIn("all with equal scores", output)
         self.assertEqual(json.loads(self.lines("corpus.jsonl")[0]), {"_id": "a", "title": "", "text": "T H b"})
 
-    def test_what_cannot_be_written_is_a_sentence(self):
-        code, _, wrong = self.written("made-up/none")
-        self.assertEqual(code, 2)
-        self.assertIn("has no data set 'made-up/none'", wrong)
-        code, _, wrong = self.written(registered("made-up/ids", [Titled("a\tb", "t", "")]))
-        self.assertEqual(code, 2)
-        self.assertIn("which cannot be written to a TSV file", wrong)
+    def test_unwritable_data_sets_are_reported(self):
+        for name, message in (("made-up/none", "has no data set 'made-up/none'"),
+                              (registered("made-up/ids", [Titled("a\tb", "t", "")]), "cannot be written to a TSV file")):
+            code, _, wrong = self.written(name)
+            self.assertEqual(code, 2)
+            self.assertIn(message, wrong)
 
 
 if __name__ == "__main__":

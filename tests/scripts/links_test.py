@@ -43,7 +43,7 @@ class Links(unittest.TestCase):
                         broken.append(f"{path.relative_to(HOME)}: {target}")
         self.assertEqual(broken, [])
 
-    def test_scripts_that_are_named_exist(self):
+    def test_named_scripts_exist(self):
         missing = [f"{path.relative_to(HOME)}: {name}" for path, text in tracked_files()
                    for name in SCRIPT.findall(text) if not (HOME / name).exists()]
         self.assertEqual(missing, [])

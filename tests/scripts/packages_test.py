@@ -19,7 +19,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.split()
 
-    def test_every_release_names_what_a_build_needs(self):
+    def test_releases_have_the_packages_of_a_build(self):
         debian_12 = self.names("debian-12", "build", "gui", "test", "runtime")
         debian_13 = self.names("debian-13", "build", "gui", "test", "runtime")
         self.assertLessEqual({"g++", "libqt6opengl6-dev", "libboost1.74-dev", "libicu72"}, set(debian_12))
@@ -27,12 +27,12 @@ class Packages(unittest.TestCase):
         self.assertEqual({"libqt6opengl6-dev", "libboost1.74-dev", "libicu72"} & set(debian_13), set())
         self.assertEqual({"-", "="} & {*debian_12, *debian_13}, set())
 
-    def test_a_release_that_nobody_has_tried_is_marked(self):
+    def test_an_untried_release_is_marked(self):
         done = packages("ubuntu-24.04", "runtime")
         self.assertEqual(done.stdout.split(), ["libfmt9", "libsqlite3-0", "libicu74", "libonig5", "libminizip1t64", "googletest"])
         self.assertIn("nobody has tried ubuntu-24.04", done.stderr)
 
-    def test_another_system_gets_one_sentence_with_the_roles(self):
+    def test_unknown_systems_get_one_sentence_with_the_roles(self):
         done = packages("fedora-42", "build", "gui")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(len(done.stderr.splitlines()), 1)
@@ -40,7 +40,7 @@ class Packages(unittest.TestCase):
             self.assertIn(part, done.stderr)
         self.assertEqual(self.names("none", "build", "gui"), [])
 
-    def test_a_role_that_a_release_lacks_is_refused(self):
+    def test_missing_roles_are_refused(self):
         done = packages("debian-13", "build", "lint")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("debian-13 has no packages for the role 'lint'; run what needs them on Debian 12", done.stderr)

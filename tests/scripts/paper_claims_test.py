@@ -85,7 +85,7 @@ def verdict_of(page, part):
 
 
 class PaperClaims(unittest.TestCase):
-    def test_numbers_like_the_papers_confirm_every_claim(self):
+    def test_the_papers_numbers_confirm_every_claim(self):
         status, page, _ = page_of(products(4), products(64), attention(4, 0.5), attention(64, 1))
         self.assertEqual(status, 0)
         answers = verdicts(page)
@@ -102,13 +102,13 @@ class PaperClaims(unittest.TestCase):
         self.assertIn("in 10 of 12 cells", why)
         self.assertIn("Longformer-banded, w = 64, 4096 tokens (0.262 MB against 0.262 MB)", why)
 
-    def test_an_interval_that_holds_one_shows_no_difference(self):
+    def test_an_interval_around_one_shows_no_difference(self):
         close = {**PAPER, ("bigbird", "bigbird"): lambda w, n: (PAPER["sparse", "windowed"](w, n)[0] * 1.005, n * 512)}
         answer, why = verdict_of(page_of(products(4, close), products(64))[1], "faster than every earlier")
         self.assertEqual(answer, "no")
         self.assertIn("Bigbird, w = 4, 4096 tokens (1x [0.995, 1.02])", why)
 
-    def test_slower_than_full_although_the_window_fits_is_a_no(self):
+    def test_slower_than_full_with_a_fitting_window_denies_the_claim(self):
         slow = {**PAPER, ("sparse", "windowed"): lambda w, n: (n * n / 5e3, n * w)}
         answer, why = verdict_of(page_of(products(4, slow), products(64))[1], "slower than full attention only where")
         self.assertEqual(answer, "no")
@@ -120,7 +120,7 @@ class PaperClaims(unittest.TestCase):
         self.assertIn("w = 64, 64 tokens (0.833x", why)
         self.assertIn("shown to be faster in 2 of 4", why)
 
-    def test_cells_that_were_not_measured_are_named_and_decide_nothing(self):
+    def test_unmeasured_cells_are_named_and_ignored(self):
         tables = [products(4), products(64)]
         for rows in tables:
             for fields in rows:
@@ -134,7 +134,7 @@ class PaperClaims(unittest.TestCase):
         self.assertIn("in 10 of 10 cells; not measured: Longformer-chunks, w = 4, 4096 tokens", why)
         self.assertIn("| 4 | 4096 | oom |", page)
 
-    def test_a_table_against_something_else_is_refused_in_one_sentence(self):
+    def test_tables_of_another_baseline_or_operation_are_refused(self):
         rows = products(4)
         for fields in rows:
             fields["ratio_low"] = fields["ratio_high"] = ""

@@ -21,7 +21,7 @@ def verdict(tokens, kind, word):
 
 
 class Verdicts(unittest.TestCase):
-    def test_wilson_holds_the_share_and_stays_between_none_and_all(self):
+    def test_wilson_interval_contains_the_share_within_0_and_1(self):
         low, high = trust_verdicts.wilson(5, 100)
         self.assertAlmostEqual(low, 0.0215, places=3)  # Wilson 1927, by the formula
         self.assertAlmostEqual(high, 0.1118, places=3)
@@ -29,7 +29,7 @@ class Verdicts(unittest.TestCase):
         self.assertAlmostEqual(trust_verdicts.wilson(20, 20)[1], 1)
         self.assertEqual(trust_verdicts.wilson(0, 0), [0, 1])
 
-    def test_false_verdicts_are_counted_in_all_by_length_and_by_kind(self):
+    def test_false_verdicts_are_counted_by_length_and_kind(self):
         verdicts = [verdict(128, "full/sdpa", "faster"), verdict(128, "sparse/segment/4", "no difference shown"),
                     verdict(512, "full/sdpa", "no difference shown"), verdict(512, "full/sdpa", "slower")]
         counts = trust_verdicts.counted(verdicts, lambda word: word != trust_verdicts.NO_DIFFERENCE)
@@ -40,21 +40,21 @@ class Verdicts(unittest.TestCase):
 
 
 class Overhead(unittest.TestCase):
-    def test_phases_are_those_of_the_events(self):
+    def test_phases_follow_the_events(self):
         def phase(event, text=""):
             return trust_overhead.phase_of({"event": event, "text": text})
         self.assertEqual(phase("contender", "sparse/segment/4: check"), trust_overhead.PHASES["check"])
         self.assertEqual(phase("contender", "full/dense: time"), trust_overhead.PHASES["time"])
         self.assertEqual(phase("heat-started"), "worker starts")
 
-    def test_timed_are_calls_times_their_time(self):
+    def test_timed_seconds_are_calls_times_their_duration(self):
         cell = {"samples": [[0, 0, 0, 2e9, 3, 0, 0.0], [0, 0, 1, 4e9, 1, 0, 0.0], [0, 0, 2, 3e9, 1, 0, 0.0]]}
         self.assertEqual(trust_overhead.timed_seconds(cell), 13)
         self.assertEqual(trust_overhead.call_ms(cell), 3000)
 
 
 class Readme(unittest.TestCase):
-    def test_every_figure_that_is_there_has_its_part(self):
+    def test_every_present_figure_has_its_section(self):
         counts = trust_verdicts.counted([verdict(128, "full/sdpa", "faster")], lambda word: True)
         parts = [
             {"name": "aa", "repeats": 20, "launcher": None, "machine": MACHINE, "within": counts, "between": counts},

@@ -1,5 +1,5 @@
 #pragma once
-// A small cross-encoder with drawn weights, and the ways to train it.
+// A small cross-encoder with random weights, and variants to train.
 
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-// Losses against their formulas, and the optimiser against steps written out.
+// Losses and optimiser steps match their formulas.
 #include "engine/train/objective.h"
 
 #include <ATen/Functions.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/train/adamw.h"
+#include "engine/train/trainer.h"
 
 namespace attnscope::test {
 namespace {
@@ -23,7 +23,7 @@ std::vector<float> values_of(const at::Tensor& tensor) {
   return {dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel()};
 }
 
-TEST(Objective, MarginMseIsTheSquaredDistanceFromTheTeachersMargin) {
+TEST(Objective, MarginMseIsTheSquaredDifferenceFromTheMargin) {
   const at::Tensor scores = scores_of({3, 1, 0, 2});
   const at::Tensor loss =
       loss_of(Objective::margin_mse, scores, std::vector<ScoredGroup>{{2, 1.5}, {2, -1}});
@@ -49,13 +49,13 @@ TEST(Objective, LocalizedCrossEntropyIsOverEachGroup) {
   EXPECT_NEAR(loss.item<double>(), first + second, 1e-6);
 }
 
-TEST(Objective, IsKnownByItsName) {
+TEST(Objective, ParsesItsName) {
   for (const char* name : {"margin-mse", "ranknet", "localized-ce"})
     EXPECT_EQ(name_of(*parse_objective(name)), name);
   EXPECT_THAT(parse_objective("rank-net").error().message, testing::HasSubstr("ranknet"));
 }
 
-/// One weight and one bias with the gradients of a step.
+/// A weight, a bias and a weight without gradients.
 struct Weights {
   std::vector<Parameter> all{{"weight", at::full({1, 1}, 2.0F).requires_grad_()},
                              {"bias", at::full({1}, 3.0F).requires_grad_()},
@@ -67,7 +67,7 @@ struct Weights {
   [[nodiscard]] double at(std::size_t i) const { return all[i].value.item<double>(); }
 };
 
-TEST(AdamW, IsItsFormulaWithDecayOfWeightsAlone) {
+TEST(AdamW, FollowsTheFormulaAndDecaysOnlyWeights) {
   Weights weights;
   AdamW optimizer(weights.all, {.weight_decay = 0.1, .most_norm = 0});
   double value[] = {2, 3}, first[] = {0, 0}, second[] = {0, 0};
@@ -85,11 +85,11 @@ TEST(AdamW, IsItsFormulaWithDecayOfWeightsAlone) {
       EXPECT_NEAR(weights.at(i), value[i], 1e-6) << t;
     }
   }
-  EXPECT_EQ(weights.at(2), 4) << "no gradient came to it";
+  EXPECT_EQ(weights.at(2), 4) << "it has no gradient";
   EXPECT_FALSE(weights.all[0].value.grad().defined());
 }
 
-TEST(AdamW, LongGradientsAreMadeShorterTogether) {
+TEST(AdamW, ClipsGradientsByTheGlobalNorm) {
   Weights weights, shortened;
   AdamW clipping(weights.all, {.most_norm = 1});
   AdamW plain(shortened.all, {.most_norm = 0});
@@ -103,7 +103,7 @@ TEST(AdamW, LongGradientsAreMadeShorterTogether) {
   }
 }
 
-TEST(AdamW, GradientsThatAreNoNumbersChangeNothing) {
+TEST(AdamW, NanGradientsChangeNothing) {
   Weights weights;
   AdamW optimizer(weights.all, {});
   weights.set(std::numeric_limits<double>::quiet_NaN(), 1);

@@ -1,4 +1,4 @@
-// The whole model's gradients, held against float64: by its autograd, and by finite differences.
+// The whole model's gradients match those of float64: from autograd and from finite differences.
 #include "engine/train/trained_cross_encoder.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Gradients = std::map<std::string, at::Tensor>;
 
-/// Pairs of several lengths; what is derived is the sum of their scores, each times its factor.
+/// Pairs of several lengths. The tests differentiate the sum of their scores times `factors`.
 const DrawnPairs& pairs() {
   static const DrawnPairs drawn({5, 1, 9}, {61, 40, 1});
   return drawn;
@@ -49,7 +49,7 @@ std::string test_name(const testing::TestParamInfo<TrainedRow>& of) {
   return name;
 }
 
-/// In float64, plainly, of weights that are leaves of its graph or numbers alone.
+/// The same sum in float64, with a graph if the weights require gradients.
 at::Tensor reference_value(const ModelWeights& weights, const ModelVariant& variant) {
   at::Tensor sum = at::zeros({}, at::kDouble);
   for (std::size_t i = 0; i < pairs().size(); ++i) {
@@ -95,11 +95,15 @@ at::Tensor value_of(const TrainedCrossEncoder& model) {
   return (*scores * at::tensor(at::ArrayRef<double>(factors), at::kFloat)).sum();
 }
 
+Gradients gradients_of(const std::vector<Parameter>& parameters) {
+  Gradients gradients;
+  for (const auto& [name, value] : parameters) gradients.emplace(name, value.grad());
+  return gradients;
+}
+
 Gradients gradients_of(const TrainedCrossEncoder& model) {
   value_of(model).backward();
-  Gradients gradients;
-  for (const Parameter& one : model.parameters()) gradients.emplace(one.name, one.value.grad());
-  return gradients;
+  return gradients_of(model.parameters());
 }
 
 /// The largest difference over the largest value of the whole model's gradients.
@@ -121,7 +125,7 @@ double error_of(const Gradients& found, const Gradients& reference) {
 class EveryTrainedRow : public testing::TestWithParam<TrainedRow> {};
 INSTANTIATE_TEST_SUITE_P(Gradients, EveryTrainedRow, testing::ValuesIn(rows()), test_name);
 
-TEST_P(EveryTrainedRow, ScoresAreTheModels) {
+TEST_P(EveryTrainedRow, ScoresMatchTheReference) {
   const auto model = trained(GetParam());
   const auto scores = model->scores(pairs().batch());
   for (std::size_t i = 0; i < pairs().size(); ++i) {
@@ -131,14 +135,14 @@ TEST_P(EveryTrainedRow, ScoresAreTheModels) {
   }
 }
 
-TEST_P(EveryTrainedRow, GradientsAreThoseOfFloat64) {
+TEST_P(EveryTrainedRow, GradientsMatchFloat64) {
   const Gradients reference = reference_gradients(variant_of(GetParam()));
   EXPECT_LT(error_of(gradients_of(*trained(GetParam())), reference),
             bert_error_bound(DType::float32, small_shape()));
 }
 
-/// Along drawn directions of all tensors together; the float64 model knows no graph then.
-TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
+/// Along random directions of all tensors together.
+TEST_P(EveryTrainedRow, GradientsMatchFiniteDifferences) {
   const Gradients gradients = gradients_of(*trained(GetParam()));
   at::Generator generator = at::detail::createCPUGenerator(3);
   constexpr double step = 0x1p-12;
@@ -146,15 +150,15 @@ TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
     const ModelWeights ahead(drawn_weights()->config(), copies(false));
     const ModelWeights after(drawn_weights()->config(), copies(false));
     double expected = 0;
-    double squares = 0;  // of the gradients: a direction may lie across them
+    double squares = 0;  // of the gradients, because a direction may be orthogonal to them
     for (const auto& [name, gradient] : gradients) {
       at::Tensor up = ahead.tensor(name);
       at::Tensor down = after.tensor(name);
-      const at::Tensor way = at::empty(up.sizes(), at::kFloat).normal_(0, step, generator);
-      up += way;
-      down -= way;
+      const at::Tensor direction = at::empty(up.sizes(), at::kFloat).normal_(0, step, generator);
+      up += direction;
+      down -= direction;
       if (!gradient.defined()) continue;
-      // What rounding to float32 left of the way.
+      // The difference after rounding to float32.
       expected += (gradient * (up.to(at::kDouble) - down.to(at::kDouble))).sum().item<double>();
       squares += gradient.square().sum().item<double>();
     }
@@ -165,12 +169,12 @@ TEST_P(EveryTrainedRow, GradientsAreFiniteDifferencesOfFloat64) {
   }
 }
 
-TEST_P(EveryTrainedRow, TheLastLayerForClsAloneHasTheSameGradients) {
+TEST_P(EveryTrainedRow, ClsOnlyLastLayerHasTheSameGradients) {
   TrainedRow row = GetParam();
   const Gradients whole = gradients_of(*trained(row));
   row.options.emplace("cls-only-last-layer");
   const Gradients short_last = gradients_of(*trained(row));
-  // The last layer's own projections of other tokens than the global ones are not asked for.
+  // The last layer does not use its own projections of tokens that are not global.
   Gradients both;
   for (const auto& [name, gradient] : whole) {
     if (short_last.at(name).defined()) {
@@ -182,12 +186,23 @@ TEST_P(EveryTrainedRow, TheLastLayerForClsAloneHasTheSameGradients) {
   EXPECT_LT(error_of(short_last, both), bert_error_bound(DType::float32, small_shape()));
 }
 
-TEST_P(EveryTrainedRow, LayersComputedTwiceHaveTheSameGradients) {
+TEST_P(EveryTrainedRow, RecomputedLayersHaveTheSameGradients) {
   const Gradients kept = gradients_of(*trained(GetParam()));
   EXPECT_EQ(error_of(gradients_of(*trained(GetParam(), KeptLayers::inputs_alone)), kept), 0);
 }
 
-TEST(TrainedCrossEncoder, GradientsInBfloat16AreNearThoseOfFloat64AndAreFloat32) {
+TEST(TrainedCrossEncoder, LayersAreRecomputedAfterTheModelIsDestroyed) {
+  const TrainedRow row{"sparse", "segment", Window::of(4)};
+  const Gradients kept = gradients_of(*trained(row));
+  auto model = trained(row, KeptLayers::inputs_alone);
+  const std::vector<Parameter> parameters = model->parameters();
+  const at::Tensor value = value_of(*model);
+  model.reset();
+  value.backward();
+  EXPECT_EQ(error_of(gradients_of(parameters), kept), 0);
+}
+
+TEST(TrainedCrossEncoder, Bfloat16GradientsAreFloat32AndWithinTheBound) {
   const TrainedRow row{"sparse", "segment", Window::of(4)};
   ModelVariant variant = variant_of(row);
   const Gradients reference = reference_gradients(variant);
@@ -202,20 +217,20 @@ TEST(TrainedCrossEncoder, GradientsInBfloat16AreNearThoseOfFloat64AndAreFloat32)
   EXPECT_GT(error, bert_error_bound(DType::float32, small_shape())) << "is this float32?";
 }
 
-TEST(TrainedCrossEncoder, SaysWhatItDoesNotTrain) {
+TEST(TrainedCrossEncoder, ReportsUnsupportedVariants) {
   const auto refusal = [](ModelVariant variant, std::string_view implementation) {
     const auto made =
         TrainedCrossEncoder::make(*drawn_weights(), variant, implementation, KeptLayers::whole);
-    return made ? "taken" : made.error().message;
+    return message_of(made);
   };
   ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
-  EXPECT_THAT(refusal(variant, "dense"), testing::HasSubstr("take segment, windowed, sdpa"));
+  EXPECT_THAT(refusal(variant, "dense"), testing::HasSubstr("use segment, windowed, sdpa"));
   EXPECT_THAT(refusal(variant, "sdpa"), testing::HasSubstr("full"));
   variant.dtype = DType::float16;
   EXPECT_THAT(refusal(variant, "segment"), testing::HasSubstr("float32 or bfloat16"));
 }
 
-TEST(TrainedCrossEncoder, AnEncoderGetsAHeadOfItsSeed) {
+TEST(TrainedCrossEncoder, WithHeadInitialisesTheHeadFromTheSeed) {
   ModelWeights::Tensors body = copies(false);
   for (const char* name : {"classifier.weight", "classifier.bias", "pooler.dense.weight"})
     body.erase(name);

@@ -1,5 +1,5 @@
-// A training's steps: that they learn, that they are the same each time, and that they go on from
-// a file to the same weights.
+// Training steps reduce the loss, are deterministic, and continue from a saved file to the same
+// weights.
 #include "engine/train/trainer.h"
 
 #include <ATen/Functions.h>
@@ -14,6 +14,7 @@
 #include <string>
 
 #include "engine/safetensors/safetensors.h"
+#include "tests/safetensors/scratch_folder.h"
 #include "tests/train/drawn_model.h"
 
 namespace attnscope::test {
@@ -29,7 +30,7 @@ TrainingGroup group(std::uint32_t seed, std::size_t documents = 2) {
   return drawn;
 }
 
-/// Of a step: two batches of two groups.
+/// The two batches of a step, each of two groups.
 std::vector<Batch> batches_of(std::uint32_t step) {
   return {{group(4 * step), group(4 * step + 1)}, {group(4 * step + 2), group(4 * step + 3)}};
 }
@@ -51,6 +52,12 @@ StepReport stepped(Trainer& trainer, const std::vector<Batch>& batches) {
   return report.value_or(StepReport{});
 }
 
+std::unique_ptr<Trainer> trained_for(std::uint32_t steps) {
+  auto made = trainer(quick());
+  for (std::uint32_t step = 0; step < steps; ++step) stepped(*made, batches_of(step));
+  return made;
+}
+
 void expect_same_weights(const Trainer& a, const Trainer& b) {
   const auto left = a.weights();
   const auto right = b.weights();
@@ -58,23 +65,17 @@ void expect_same_weights(const Trainer& a, const Trainer& b) {
     EXPECT_TRUE(tensor.equal(right->tensor(name))) << name;
 }
 
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 class Training : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  [[nodiscard]] std::string bytes_of(const char* name) const {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  fs::path folder_;
+  const tests::ScratchFolder folder_;
 };
 
-TEST_F(Training, LessensItsLossByEveryObjective) {
+TEST_F(Training, ReducesTheLossOfEveryObjective) {
   for (const Objective objective :
        {Objective::margin_mse, Objective::ranknet, Objective::localized_ce}) {
     const auto one = trainer(quick(objective));
@@ -84,19 +85,17 @@ TEST_F(Training, LessensItsLossByEveryObjective) {
   }
 }
 
-TEST_F(Training, AStepTellsItsLossTokensAndRate) {
+TEST_F(Training, StepReportsLossTokensAndLearningRate) {
   const auto one = trainer(quick());
   const StepReport report = stepped(*one, batches_of(0));
   EXPECT_EQ(report.step, 1);
   EXPECT_EQ(report.tokens, 8 * (1 + 4) + 4 * (10 + 13) + 2 * (0 + 1 + 2 + 3));
   EXPECT_DOUBLE_EQ(report.learning_rate, 1e-3 / 3);
-  const auto scores = trainer(quick())->model().scores(
-      {.items = {{group(0).query, group(0).documents[0]}}, .cls = 101});
   EXPECT_GT(report.gradient_norm, 0);
   EXPECT_GT(report.loss, 0);
 }
 
-TEST_F(Training, GradientsAddUpOverBatchesAsIfTheyWereOne) {
+TEST_F(Training, AccumulatesGradientsOverBatches) {
   const auto apart = trainer(quick());
   const auto together = trainer(quick());
   std::vector<Batch> batches = batches_of(1);
@@ -109,20 +108,15 @@ TEST_F(Training, GradientsAddUpOverBatchesAsIfTheyWereOne) {
   EXPECT_EQ(first.tokens, second.tokens);
 }
 
-TEST_F(Training, IsTheSameToTheBitEachTime) {
-  const auto one = trainer(quick());
-  const auto other = trainer(quick());
-  for (std::uint32_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(stepped(*one, batches_of(step)).loss, stepped(*other, batches_of(step)).loss);
-  }
-  expect_same_weights(*one, *other);
+TEST_F(Training, IsDeterministic) {
+  const auto first = trained_for(4);
+  const auto second = trained_for(4);
+  expect_same_weights(*first, *second);
+  EXPECT_EQ(stepped(*first, batches_of(4)).loss, stepped(*second, batches_of(4)).loss);
 }
 
-TEST_F(Training, GoesOnFromItsFileToTheSameWeights) {
-  const auto whole = trainer(quick());
-  for (std::uint32_t step = 0; step < 5; ++step) stepped(*whole, batches_of(step));
-  const auto first = trainer(quick());
-  for (std::uint32_t step = 0; step < 3; ++step) stepped(*first, batches_of(step));
+TEST_F(Training, ResumesFromAFileToTheSameWeights) {
+  const auto first = trained_for(3);
   ASSERT_TRUE(first->save(folder_ / "state", {{"settings", "mine"}}));
   EXPECT_EQ(SafetensorsFile::open(folder_ / "state")->metadata("settings").value(), "mine");
   const auto second = trainer(quick());
@@ -130,10 +124,10 @@ TEST_F(Training, GoesOnFromItsFileToTheSameWeights) {
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(second->steps_done(), 3);
   for (std::uint32_t step = 3; step < 5; ++step) stepped(*second, batches_of(step));
-  expect_same_weights(*whole, *second);
+  expect_same_weights(*trained_for(5), *second);
 }
 
-TEST_F(Training, WeightsThatAreKeptAreThoseThatAreWritten_FromItsFileToo) {
+TEST_F(Training, WritesKeptWeightsAlsoAfterResuming) {
   const auto one = trainer(quick());
   stepped(*one, batches_of(0));
   ASSERT_TRUE(one->write_model(folder_ / "then"));
@@ -146,26 +140,25 @@ TEST_F(Training, WeightsThatAreKeptAreThoseThatAreWritten_FromItsFileToo) {
   ASSERT_TRUE(resumed) << resumed.error().message;
   expect_same_weights(*one, *other);
   ASSERT_TRUE(other->write_model(folder_ / "resumed"));
-  EXPECT_EQ(bytes_of("kept"), bytes_of("then"));
-  EXPECT_EQ(bytes_of("resumed"), bytes_of("then"));
+  EXPECT_EQ(bytes_of(folder_ / "kept"), bytes_of(folder_ / "then"));
+  EXPECT_EQ(bytes_of(folder_ / "resumed"), bytes_of(folder_ / "then"));
   other->keep();
   ASSERT_TRUE(other->write_model(folder_ / "last"));
-  EXPECT_NE(bytes_of("last"), bytes_of("then"));
+  EXPECT_NE(bytes_of(folder_ / "last"), bytes_of(folder_ / "then"));
 }
 
-TEST_F(Training, AFileOfAnotherModelOrADamagedOneChangesNothing) {
+TEST_F(Training, FilesOfOtherModelsAndDamagedFilesChangeNothing) {
   const auto one = trainer(quick());
-  const auto before = one->weights();
+  const auto before = trainer(quick());
   ASSERT_TRUE(one->save(folder_ / "state", {}));
   fs::resize_file(folder_ / "state", fs::file_size(folder_ / "state") / 2);
   EXPECT_FALSE(one->resume(folder_ / "state"));
   ASSERT_TRUE(one->write_model(folder_ / "model"));
   EXPECT_THAT(one->resume(folder_ / "model").error().message, testing::HasSubstr("steps"));
-  for (const auto& [name, tensor] : before->tensors())
-    EXPECT_TRUE(tensor.equal(one->weights()->tensor(name))) << name;
+  expect_same_weights(*one, *before);
 }
 
-TEST_F(Training, AGroupThatFitsNoObjectiveIsASentence) {
+TEST_F(Training, ReportsGroupsThatDoNotFitTheObjective) {
   const auto one = trainer(quick());
   const std::vector<Batch> three{{group(1, 3)}};
   EXPECT_THAT(one->step(three, 101).error().message, testing::HasSubstr("3 documents"));
@@ -174,7 +167,7 @@ TEST_F(Training, AGroupThatFitsNoObjectiveIsASentence) {
   EXPECT_TRUE(other->step(three, 101));
 }
 
-TEST_F(Training, ALossThatIsNoNumberLeavesTheWeights) {
+TEST_F(Training, NanLossLeavesTheWeightsUnchanged) {
   TrainingOptions options = quick();
   const auto one = trainer(options);
   Batch batch{group(1)};
@@ -185,7 +178,7 @@ TEST_F(Training, ALossThatIsNoNumberLeavesTheWeights) {
   EXPECT_EQ(one->steps_done(), 0);
 }
 
-TEST_F(Training, TheRateRisesThenStaysOrFallsToTheLastStep) {
+TEST_F(Training, LearningRateWarmsUpThenStaysOrDecays) {
   const TrainingOptions constant{.learning_rate = 1, .warm_up = 4, .steps = 10};
   EXPECT_DOUBLE_EQ(learning_rate_of(1, constant), 0.25);
   EXPECT_DOUBLE_EQ(learning_rate_of(4, constant), 1);
@@ -199,7 +192,7 @@ TEST_F(Training, TheRateRisesThenStaysOrFallsToTheLastStep) {
   EXPECT_DOUBLE_EQ(learning_rate_of(1, linear), 1);
 }
 
-TEST_F(Training, TheModelIsWrittenByTheNamesThatTransformersHas) {
+TEST_F(Training, WritesTheTensorNamesOfTransformers) {
   const auto one = trainer(quick());
   ASSERT_TRUE(one->write_model(folder_ / "model.safetensors"));
   const auto file = SafetensorsFile::open(folder_ / "model.safetensors");

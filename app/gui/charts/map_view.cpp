@@ -10,7 +10,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/drawing/chart_theme.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/heat_drawing.h"
-#include "app/drawing/map_axis.h"
+#include "app/drawing/map.h"
 #include "app/drawing/mask_drawing.h"
 #include "app/drawing/mask_problem.h"
 #include "app/gui/session/latest_job.h"

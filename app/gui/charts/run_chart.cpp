@@ -19,7 +19,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/figure_table.h"
 
 namespace attnscope::charts {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::gui {

@@ -12,7 +12,6 @@
 
 #include "app/gui/session/text.h"
 #include "engine/report/answer.h"
-#include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
 #include "engine/sweep/pause.h"

@@ -23,9 +23,9 @@
 #include "engine/report/compare.h"
 #include "engine/report/figure.h"
 #include "engine/report/pivot.h"
-#include "engine/report/question.h"
 #include "engine/report/slice.h"
 #include "engine/report/table.h"
+#include "engine/report/text_statistics.h"
 #include "engine/store/store.h"
 
 namespace attnscope::gui {

@@ -13,7 +13,7 @@
 #include "app/gui/session/text.h"
 #include "base/json.h"
 #include "base/written_file.h"
-#include "engine/report/question.h"
+#include "engine/report/text_statistics.h"
 
 namespace attnscope::gui {
 namespace {

@@ -18,13 +18,12 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/contender_style.h"
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
 #include "base/sentences.h"
-#include "engine/report/conditions.h"
+#include "engine/report/row.h"
 #include "views/ui_answer_fields.h"
 
 namespace attnscope::gui {

@@ -16,7 +16,7 @@
 #include <cmath>
 #include <span>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"

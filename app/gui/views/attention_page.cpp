@@ -23,7 +23,7 @@
 #include <tuple>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/regions_drawing.h"
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/models/rows_model.h"

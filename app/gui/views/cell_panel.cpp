@@ -24,18 +24,17 @@
 #include <tuple>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/theme.h"
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
-#include "engine/report/repeat_command.h"
+#include "engine/report/row.h"
+#include "engine/report/run_description.h"
 
 namespace attnscope::gui {
 namespace {

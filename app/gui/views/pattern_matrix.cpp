@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"

@@ -16,8 +16,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/contender_style.h"
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/fields.h"

@@ -28,8 +28,8 @@
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/theme.h"
 #include "base/written_file.h"
-#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
 #include "views/ui_run_view.h"
 
 namespace attnscope::gui {

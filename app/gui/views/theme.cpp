@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/chart_theme.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::gui {
 namespace {

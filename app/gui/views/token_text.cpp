@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/theme.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "engine/inspect/dump.h"
 #include "kernels/plan/attention_plan.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of BERT and derived models (the sparse cross-encoders of Schlatt et al., Longformer):
-// config.json, and Hugging Face's tensor names. A setting with which scores would differ from
-// BERT's is an error.
+// Checkpoints of BERT and derived models (the sparse cross-encoders of Schlatt et al., Longformer,
+// RoBERTa, XLM-RoBERTa, ELECTRA, DistilBERT): config.json, and Hugging Face's tensor names. A
+// setting with which scores would differ from BERT's is an error.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,8 +13,7 @@
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/checkpoint/trained_config.h"
-#include "engine/model/bert/bert_config.h"
-#include "engine/model/bert/bert_like.h"
+#include "engine/model/bert/bert_description.h"
 
 namespace attnscope {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::int64_t sparse_query_tokens = 31;
 
 /// The attention that `attnscope train` stored; it takes precedence over the file's other fields.
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
-  const auto own = stated(config, trained_attention_field);
+  const auto own = present_field(config, trained_attention_field);
   if (!own) return;
   own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
   if (const auto limit = own->member("most_query_tokens"))
@@ -68,15 +69,15 @@ GroupFlags read_groups(const JsonField& config) {
 void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const GroupFlags groups = read_groups(config);
   std::optional<Window> window;
-  if (const auto size = stated(config, "attention_window_size")) {
+  if (const auto size = present_field(config, "attention_window_size")) {
     window = Window::of(size->whole(0, most_rows));
   }
   const bool query_alone = !groups.query_cls && !groups.query_document;
   const bool query_sees_all = groups.query_cls && groups.query_document;
   if (!groups.others_see_all() || !(query_alone || query_sees_all)) {
     config.wrong(
-        "switches attention off between other groups than from the query to [CLS] and the document "
-        "together; of the sparse cross-encoders only those two are read here");
+        "disables attention between groups other than from the query to both [CLS] and the "
+        "document; only the sparse cross-encoders that disable exactly those two are supported");
   }
   if (query_sees_all && !window) return;
   model.pattern = query_alone ? "sparse" : "sparse-without-independent-query";
@@ -87,7 +88,7 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
 /// 'attention_window' is the sum of both sides: one number, or one per layer.
 void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   constexpr std::int64_t usual = 512;
-  const auto field = stated(config, "attention_window");
+  const auto field = present_field(config, "attention_window");
   if (!field) model.layer_windows.push_back(Window::of(usual / 2));
   for (const JsonField& window : field ? field->one_or_more() : std::vector<JsonField>()) {
     const std::int64_t both_sides = window.whole(2, most_rows);
@@ -207,21 +208,20 @@ class BertDescription final : public BertLikeDescription {
 
   [[nodiscard]] std::vector<FamilyChoice> rows() const override {
     return {{.name = row_without_kernel,
-             .summary = "The pattern sparse by an implementation that was not made for it, such as "
-                        "longformer-chunks.",
+             .summary = "The pattern sparse, computed by an implementation for other patterns, "
+                        "such as longformer-chunks.",
              .pattern = "sparse"}};
   }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override {
-    return {{.name = cls_only_last_layer,
-             .summary = "Its last layer computes what [CLS] needs and nothing else."},
-            {.name = recomputed_layers,
-             .summary = "In stages of training: layers keep their input alone, and are computed a "
-                        "second time on the way back."},
-            {.name = bfloat16_products,
-             .summary = "Its linear layers multiply in bfloat16, on a CPU in float32."},
-            {.name = int8_products,
-             .summary = "Its linear layers multiply in whole numbers of 8 bits, on a CPU in "
-                        "float32."}};
+    return {
+        {.name = cls_only_last_layer, .summary = "The last layer computes only what [CLS] needs."},
+        {.name = recomputed_layers,
+         .summary =
+             "In training, layers keep only their input and are recomputed in the backward pass."},
+        {.name = bfloat16_products,
+         .summary = "Linear layers multiply in bfloat16; for models in float32 on the CPU."},
+        {.name = int8_products,
+         .summary = "Linear layers multiply in int8; for models in float32 on the CPU."}};
   }
 
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
@@ -235,17 +235,18 @@ class BertDescription final : public BertLikeDescription {
     for (const std::string_view option : options) {
       if (std::ranges::find(known, option, &FamilyChoice::name) == known.end() ||
           !row.options.emplace(option).second) {
-        return fail("has the options '+{}', and of '+{}', '+{}', '+{}' and '+{}' each may be once",
-                    in_a_sentence(fmt::format("{}", fmt::join(options, "+"))), known[0].name,
-                    known[1].name, known[2].name, known[3].name);
+        return fail(
+            "has the options '+{}'; '+{}', '+{}', '+{}' and '+{}' are possible, each at most once",
+            in_a_sentence(fmt::format("{}", fmt::join(options, "+"))), known[0].name, known[1].name,
+            known[2].name, known[3].name);
       }
     }
-    for (const auto& [one, other] :
+    for (const auto& [first, second] :
          {std::pair(bfloat16_products, int8_products), std::pair(recomputed_layers, int8_products),
           std::pair(recomputed_layers, bfloat16_products)}) {
-      if (!row.options.contains(one) || !row.options.contains(other)) continue;
-      return fail("has the options '+{}' and '+{}', which contradict each other; give one", one,
-                  other);
+      if (!row.options.contains(first) || !row.options.contains(second)) continue;
+      return fail("has the options '+{}' and '+{}', which contradict each other; give only one",
+                  first, second);
     }
     return row;
   }
@@ -274,37 +275,154 @@ class BertDescription final : public BertLikeDescription {
   }
 };
 
+/// RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., ACL 2020) as sequence classifiers:
+/// BERT's layers, positions that begin after that of padding, one token type, a two-layer head.
+class RobertaDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "roberta"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"roberta", "xlm-roberta"};
+  }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view model_type) const override {
+    return read_classifier(config, "roberta", model_type == "roberta" ? roberta_base : bert_base,
+                           {.pooler = "classifier.dense", .classifier = "classifier.out_proj"},
+                           &skip_padding_positions);
+  }
+};
+
+/// ELECTRA (Clark et al., ICLR 2020) as a sequence classifier: BERT's body, embeddings that may be
+/// narrower than the layers and are then projected to their width, and a head with gelu.
+class ElectraDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "electra"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override { return {"electra"}; }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    return read_classifier(config, "electra", electra_small,
+                           {.pooler = "classifier.dense",
+                            .activation = HeadActivation::gelu,
+                            .classifier = "classifier.out_proj"},
+                           &read_embedding_width);
+  }
+};
+
+constexpr std::string_view distil_bert_prefix = "distilbert.";
+
+/// DistilBERT (Sanh et al., 2019) as a sequence classifier: BERT's layers with other names, no
+/// token types, and a head with ReLU.
+class DistilBertDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "distilbert"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"distilbert"};
+  }
+  [[nodiscard]] bool reads_token_types() const override { return false; }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    ModelConfig model;
+    model.architecture = read_architecture(config);
+    must_state(config, "activation", "gelu");
+    ModelShape& shape = model.shape;
+    shape = bert_base;
+    constexpr std::int64_t usual_layers = 6;
+    shape.layers = size_or(config, "n_layers", usual_layers, most_layers);
+    shape.hidden = size_or(config, "dim", shape.hidden, most_width);
+    shape.heads = size_or(config, "n_heads", shape.heads, most_width);
+    shape.feed_forward = size_or(config, "hidden_dim", shape.feed_forward, most_width);
+    shape.vocabulary = size_or(config, "vocab_size", shape.vocabulary, most_rows);
+    shape.positions = size_or(config, "max_position_embeddings", shape.positions, most_rows);
+    shape.types = 0;
+    if (shape.hidden % shape.heads != 0) {
+      config.wrong(fmt::format("has a 'dim' of {}, which its {} heads do not divide", shape.hidden,
+                               shape.heads));
+    }
+    model.own = BertConfig{.body = "distilbert"};
+    model.head = classifier_head(
+        {.pooler = "pre_classifier", .activation = HeadActivation::relu, .hidden = shape.hidden});
+    model.head.stated_labels = stated_labels(config);
+    return model;
+  }
+
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* files) const override {
+    ModelTensors found = BertLikeDescription::tensors(config, nullptr);
+    const auto prefixed = [&](const TensorViews& all) {
+      const auto first = all.lower_bound(distil_bert_prefix);
+      return first != all.end() && first->first.starts_with(distil_bert_prefix);
+    };
+    const std::string prefix(files == nullptr || prefixed(*files) ? distil_bert_prefix : "");
+    std::vector<TensorSpec> specs;
+    for (TensorSpec& spec : found.specs) {
+      if (spec.name.starts_with("embeddings.token_type_embeddings")) continue;
+      const bool in_body =
+          spec.name.starts_with("embeddings.") || spec.name.starts_with("encoder.");
+      if (in_body) spec.in_file = prefix + name_in_files(spec.name);
+      specs.push_back(std::move(spec));
+    }
+    found.specs = std::move(specs);
+    if (files == nullptr) return found;
+    found.gives_scores = config.head.needed || has_head(config.head, *files) ||
+                         config.architecture.ends_with("ForSequenceClassification");
+    if (found.gives_scores) return found;
+    std::erase_if(found.specs, [](const TensorSpec& spec) {
+      return !spec.name.starts_with("embeddings.") && !spec.name.starts_with("encoder.");
+    });
+    return found;
+  }
+
+ private:
+  static std::string name_in_files(std::string name) {
+    struct Renamed {
+      std::string_view ours, theirs;
+    };
+    for (const Renamed& part :
+         {Renamed{"encoder.layer.", "transformer.layer."},
+          Renamed{"attention.self.query", "attention.q_lin"},
+          Renamed{"attention.self.key", "attention.k_lin"},
+          Renamed{"attention.self.value", "attention.v_lin"},
+          Renamed{"attention.output.dense", "attention.out_lin"},
+          Renamed{"attention.output.LayerNorm", "sa_layer_norm"},
+          Renamed{"intermediate.dense", "ffn.lin1"}, Renamed{".output.dense", ".ffn.lin2"},
+          Renamed{".output.LayerNorm", ".output_layer_norm"}}) {
+      if (const std::size_t at = name.find(part.ours); at != std::string::npos)
+        name.replace(at, part.ours.size(), part.theirs);
+    }
+    return name;
+  }
+};
+
 }  // namespace
 
 void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   const auto padding = config.member("pad_token_id");
   if (padding && padding->is_null())
-    padding->wrong("is null, and positions are counted from it; write the id of the padding token");
+    padding->wrong(
+        "is null, and positions are counted from it; set it to the id of the padding token");
   shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
   shape.positions -= shape.first_position;
   if (shape.positions <= 0) {
-    config["max_position_embeddings"].wrong("leaves no position behind that of padding");
+    config["max_position_embeddings"].wrong("leaves no position after that of padding");
   }
 }
 
 std::string read_architecture(const JsonField& config) {
-  const auto list = stated(config, "architectures");
+  const auto list = present_field(config, "architectures");
   if (!list || list->elements().empty()) return {};
   std::string architecture = list->elements().front().text();
   for (const std::string_view known :
        {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining", "HF_ColBERT"}) {
     if (architecture.ends_with(known)) return architecture;
   }
-  list->wrong(
-      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
-                  "without a head are read as well",
-                  in_a_sentence(architecture)));
+  list->wrong(fmt::format(
+      "is '{}'; only classes for sequence classification and encoders without a head are supported",
+      in_a_sentence(architecture)));
 }
 
 std::optional<std::int64_t> stated_labels(const JsonField& config) {
   constexpr std::int64_t most_labels = 10'000;
-  if (const auto count = stated(config, "num_labels")) return count->whole(1, most_labels);
-  if (const auto names = stated(config, "id2label"))
+  if (const auto count = present_field(config, "num_labels")) return count->whole(1, most_labels);
+  if (const auto names = present_field(config, "id2label"))
     return static_cast<std::int64_t>(names->members().size());
   return std::nullopt;
 }
@@ -344,8 +462,8 @@ bool BertLikeDescription::leaves_out(const ModelConfig& config, std::string_view
 
 Result<ModelRow> BertLikeDescription::row(std::string_view name,
                                           std::span<const std::string_view> /*options*/) const {
-  return fail("'{}' is no row: models of the family {} cost what BERT's cost", in_a_sentence(name),
-              id());
+  return fail("'{}' is not a row: models of the family {} cost as much as BERT's",
+              in_a_sentence(name), id());
 }
 
 ModelConfig BertLikeDescription::config_for(const ModelShape& shape,
@@ -361,12 +479,13 @@ Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
                                                       ModelOptions requested) const {
   for (const std::string& option : requested) {
     if (option != cls_only_last_layer) {
-      return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
+      return fail("a model has no option '{}'; its only option is '{}'", in_a_sentence(option),
                   cls_only_last_layer);
     }
     if (!config.head.reads_cls_alone()) {
-      return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
-                  cls_only_last_layer);
+      return fail(
+          "'{}' is for models that compute the score from [CLS]; this model pools all tokens",
+          cls_only_last_layer);
     }
   }
   return requested;
@@ -374,6 +493,21 @@ Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
 
 const FamilyDescription& bert_description() {
   static const BertDescription description;
+  return description;
+}
+
+const FamilyDescription& roberta_description() {
+  static const RobertaDescription description;
+  return description;
+}
+
+const FamilyDescription& electra_description() {
+  static const ElectraDescription description;
+  return description;
+}
+
+const FamilyDescription& distil_bert_description() {
+  static const DistilBertDescription description;
   return description;
 }
 

@@ -17,7 +17,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/part_times.h"
 
 namespace attnscope {
@@ -112,7 +112,7 @@ BertEncoder::BertEncoder(const ModelWeights& weights, const ModelVariant& varian
       global_(variant.options.contains(with_global_projections)),
       implementation_(implementation),
       embeddings_(weights, computing, learned) {
-  for (const auto& [layers, window] : window_stretches(variant, shape_.layers)) {
+  for (const auto& [layers, window] : layers_by_window(variant, shape_.layers)) {
     by_window_.push_back({layers, whole_, cls_alone_});
     by_window_.back().whole.window = by_window_.back().cls_alone.window = window;
   }
@@ -121,32 +121,31 @@ BertEncoder::BertEncoder(const ModelWeights& weights, const ModelVariant& varian
     layers_.emplace_back(weights, l, computing, splits_last && l + 1 == shape_.layers, global_);
 }
 
-std::vector<std::pair<LayerRange, std::optional<Window>>> window_stretches(
+std::vector<std::pair<LayerRange, std::optional<Window>>> layers_by_window(
     const ModelVariant& variant, std::int64_t layers) {
   if (variant.layer_windows.empty()) return {{{0, layers}, variant.window}};
-  std::vector<std::pair<LayerRange, std::optional<Window>>> stretches;
+  std::vector<std::pair<LayerRange, std::optional<Window>>> staged;
   for (std::int64_t l = 0; l < layers; ++l) {
     const Window window = variant.layer_windows.at(static_cast<std::size_t>(l));
-    if (stretches.empty() || stretches.back().second != window)
-      stretches.push_back({{l, l}, window});
-    stretches.back().first.end = l + 1;
+    if (staged.empty() || staged.back().second != window) staged.push_back({{l, l}, window});
+    staged.back().first.end = l + 1;
   }
-  return stretches;
+  return staged;
 }
 
 BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show) {
   if (!show) return {};
   return [&stage, &show](std::int64_t layer, const LayerHeads& local, const LayerHeads* global) {
-    const auto hand_out = [&](const char* name, const at::Tensor& heads) {
+    const auto show_heads = [&](const char* name, const at::Tensor& heads) {
       show({layer, name, heads.sizes().vec(), floats_of(heads)});
     };
-    hand_out("q", local.q);
-    hand_out("k", local.k);
-    hand_out("v", local.v);
+    show_heads("q", local.q);
+    show_heads("k", local.k);
+    show_heads("v", local.v);
     if (global == nullptr) return;
-    hand_out("q_global", spread(global->q, stage.global_index(), stage.layout().tokens()));
-    hand_out("k_global", global->k);
-    hand_out("v_global", global->v);
+    show_heads("q_global", spread(global->q, stage.global_index(), stage.layout().tokens()));
+    show_heads("k_global", global->k);
+    show_heads("v_global", global->v);
   };
 }
 
@@ -180,17 +179,17 @@ Result<at::Tensor> BertEncoder::run(const AttentionStage& stage, at::Tensor stat
   return states;
 }
 
-Result<std::vector<BertEncoder::Stretch>> BertEncoder::stages(const SequenceLayout& layout,
-                                                              LastLayer last) const {
-  std::vector<Stretch> stretches;
+Result<std::vector<BertEncoder::StagedLayers>> BertEncoder::stages(const SequenceLayout& layout,
+                                                                   LastLayer last) const {
+  std::vector<StagedLayers> staged;
   for (const Variants& variants : by_window_) {
     const bool is_last = variants.layers.end == shape_.layers && last == LastLayer::cls_alone;
     auto made = AttentionStage::make(is_last ? variants.cls_alone : variants.whole, shape_,
                                      implementation_, layout);
     if (!made) return tl::unexpected(made.error());
-    stretches.push_back({variants.layers, std::move(*made)});
+    staged.push_back({variants.layers, std::move(*made)});
   }
-  return stretches;
+  return staged;
 }
 
 at::Tensor BertEncoder::keys_and_values(std::int64_t layer, const at::Tensor& x) const {

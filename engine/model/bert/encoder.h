@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/model/bert/attention_stage.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"
@@ -71,12 +70,12 @@ class BertEncoder {
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(SequenceLayout layout,
                                                               LastLayer last) const;
   /// Attention of each range of consecutive layers with the same window, in order.
-  struct Stretch {
+  struct StagedLayers {
     LayerRange layers;
     std::unique_ptr<AttentionStage> stage;
   };
-  [[nodiscard]] Result<std::vector<Stretch>> stages(const SequenceLayout& layout,
-                                                    LastLayer last) const;
+  [[nodiscard]] Result<std::vector<StagedLayers>> stages(const SequenceLayout& layout,
+                                                         LastLayer last) const;
 
   [[nodiscard]] at::Tensor embed(const PackedBatch& batch) const { return embeddings_(batch); }
 
@@ -116,7 +115,7 @@ class BertEncoder {
 
 /// Ranges of consecutive layers with the same window, and that window: a single range if all layers
 /// have the same.
-[[nodiscard]] std::vector<std::pair<LayerRange, std::optional<Window>>> window_stretches(
+[[nodiscard]] std::vector<std::pair<LayerRange, std::optional<Window>>> layers_by_window(
     const ModelVariant& variant, std::int64_t layers);
 
 /// Passes a layer's queries, keys and values of all tokens to `show`; both must outlive the result.

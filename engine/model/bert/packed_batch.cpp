@@ -6,10 +6,6 @@
 namespace attnscope {
 namespace {
 
-std::int64_t size_of(std::span<const std::int32_t> ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
-
 class Packer {
  public:
   Packer(const ModelShape& shape, PackedBatch& packed) : shape_(shape), packed_(packed) {
@@ -53,11 +49,11 @@ class Packer {
 Status fits_positions(const PairBatch& batch, const ModelShape& shape) {
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
     const std::int64_t tokens =
-        1 + size_of(batch.items[i].query) + size_of(batch.items[i].document);
+        1 + count_of(batch.items[i].query) + count_of(batch.items[i].document);
     if (tokens <= shape.positions) continue;
     return fail(
-        "pair {} has {} tokens, and the model knows {} positions; cut the document, or extend the "
-        "positions",
+        "pair {} has {} tokens, and the model has {} positions; truncate the document, or extend "
+        "the positions",
         i + 1, tokens, shape.positions);
   }
   return {};
@@ -70,15 +66,15 @@ Result<SequenceLayout> layout_of(const PairBatch& batch, bool shares_query) {
   std::vector<LayoutItem> items;
   items.reserve(batch.items.size());
   for (const PairBatch::Item& item : batch.items) {
-    const std::int64_t query = shares_query ? 0 : size_of(item.query);
+    const std::int64_t query = shares_query ? 0 : count_of(item.query);
     if (batch.is_one_text) {
-      items.push_back({.cls = 1, .query = 0, .documents = {query + size_of(item.document)}});
+      items.push_back({.cls = 1, .query = 0, .documents = {query + count_of(item.document)}});
     } else {
-      items.push_back({.cls = 1, .query = query, .documents = {size_of(item.document)}});
+      items.push_back({.cls = 1, .query = query, .documents = {count_of(item.document)}});
     }
   }
   return SequenceLayout::make(std::move(items),
-                              shares_query ? size_of(batch.items.front().query) : 0);
+                              shares_query ? count_of(batch.items.front().query) : 0);
 }
 
 Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const ModelShape& shape) {
@@ -110,9 +106,9 @@ Result<SequenceLayout> layout_of_texts(std::span<const TokenIds> texts, const Te
   for (const TokenIds text : texts) {
     LayoutItem& item = items.emplace_back(LayoutItem{.cls = form.first_tokens()});
     if (form.group == TokenGroup::query) {
-      item.query = size_of(text);
+      item.query = count_of(text);
     } else {
-      item.documents = {size_of(text)};
+      item.documents = {count_of(text)};
     }
   }
   return SequenceLayout::make(std::move(items));
@@ -125,10 +121,10 @@ Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& 
   PackedBatch packed{.layout = std::move(*layout), .ids = {}, .positions = {}, .types = {}};
   Packer packer(shape, packed);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::int64_t tokens = form.first_tokens() + size_of(texts[i]);
+    const std::int64_t tokens = form.first_tokens() + count_of(texts[i]);
     if (tokens > shape.positions) {
       return fail(
-          "{} {} has {} tokens, and the model knows {} positions; cut it, or extend the "
+          "{} {} has {} tokens, and the model has {} positions; truncate it, or extend the "
           "positions",
           name_of(form.group), i + 1, tokens, shape.positions);
     }

@@ -21,7 +21,7 @@
 #include <limits>
 
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/score_head.h"
@@ -142,10 +142,10 @@ void ReferenceEncoder::find_global_rows() {
 at::Tensor bert_reference_states(const ModelWeights& weights, const ModelVariant& variant,
                                  const PackedBatch& packed) {
   at::Tensor x = ReferenceEncoder(weights, variant, packed.layout).embed(packed);
-  for (const auto& [layers, window] : window_stretches(variant, weights.shape().layers)) {
-    ModelVariant stretch = variant;
-    stretch.window = window;
-    x = ReferenceEncoder(weights, stretch, packed.layout).run(x, layers.first, layers.end);
+  for (const auto& [layers, window] : layers_by_window(variant, weights.shape().layers)) {
+    ModelVariant windowed = variant;
+    windowed.window = window;
+    x = ReferenceEncoder(weights, windowed, packed.layout).run(x, layers.first, layers.end);
   }
   return x;
 }

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "engine/model/bert/packed_batch.h"
-#include "engine/model/bert/wide_weights.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "engine/pattern/oracle.h"

@@ -18,8 +18,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/colbert/colbert_config.h"
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
-#include "engine/model/late/max_sim.h"
+#include "engine/model/late/late_model.h"
 
 namespace attnscope {
 

@@ -14,13 +14,13 @@ namespace {
 /// ASCII's 32 punctuation characters in bert-base-uncased's vocabulary, where single characters are
 /// in the order of their codes, with digits and letters between.
 std::vector<std::int64_t> punctuation_of_bert() {
-  struct Stretch {
+  struct IdRange {
     std::int64_t first, last;
   };
-  constexpr std::array stretches{Stretch{999, 1013}, Stretch{1024, 1036}, Stretch{1063, 1066}};
+  constexpr std::array ranges{IdRange{999, 1013}, IdRange{1024, 1036}, IdRange{1063, 1066}};
   std::vector<std::int64_t> ids;
-  for (const Stretch& stretch : stretches)
-    for (std::int64_t id = stretch.first; id <= stretch.last; ++id) ids.push_back(id);
+  for (const IdRange& range : ranges)
+    for (std::int64_t id = range.first; id <= range.last; ++id) ids.push_back(id);
   return ids;
 }
 
@@ -37,16 +37,16 @@ class ColbertDescription final : public LateDescription {
   [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Every query token finds the document token most like it; 128 numbers are "
-                        "kept of each token."}};
+             .summary = "Each query token is matched with the most similar document token; 128 "
+                        "numbers are kept per token."}};
   }
   [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
     return ColbertConfig{.punctuation = punctuation_of_bert()};
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
     ColbertConfig own{.punctuation = punctuation_of_bert()};
-    if (const auto dim = stated(config, "output_dim")) own.dim = dim->whole(1, most_width);
-    if (const auto list = stated(config, "punctuation_ids")) {
+    if (const auto dim = present_field(config, "output_dim")) own.dim = dim->whole(1, most_width);
+    if (const auto list = present_field(config, "punctuation_ids")) {
       own.punctuation.clear();
       for (const JsonField& field : list->elements())
         own.punctuation.push_back(field.whole(0, model.shape.vocabulary - 1));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/documents/document_cache.h"
-#include "engine/model/bert/bert_like_family.h"
+#include "engine/model/bert/bert_family.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 

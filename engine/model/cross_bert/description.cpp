@@ -2,7 +2,7 @@
 //
 // Cross-BERT as in the MixEncoder authors' code: BERT's cross-encoder on [CLS] q [SEP] [CLS] c
 // [SEP].
-#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/late/late_description.h"
 
 namespace attnscope {
@@ -16,12 +16,11 @@ class CrossBertDescription final : public PooledDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Query and document go through all layers together, the document with a "
-                        "[CLS] of its own; nothing is kept."}};
+             .summary = "Query and document pass through all layers together, the document with "
+                        "its own [CLS]; nothing is kept."}};
   }
   [[nodiscard]] std::vector<RowOption> late_options() const override {
-    return {{cls_only_last_layer, "Its last layer computes what [CLS] needs and nothing else.",
-             "last layer"}};
+    return {{cls_only_last_layer, "The last layer computes only what [CLS] needs.", "last layer"}};
   }
 };
 

@@ -11,7 +11,6 @@
 
 #include "engine/model/deformer/deformer_config.h"
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 #include "engine/model/score_head.h"
 
 namespace attnscope {
@@ -162,7 +161,9 @@ class DeformerFamily final : public LateFamily {
   }
   [[nodiscard]] Status fits(const ModelConfig& config) const override {
     if (std::any_cast<const DeformerConfig&>(config.own).top_layers > 0) return {};
-    return fail("a Deformer needs two layers, one for both texts apart and one for them together");
+    return fail(
+        "a Deformer needs at least two layers: one that encodes the texts separately and one that "
+        "attends across them");
   }
   [[nodiscard]] std::unique_ptr<Interaction> interaction(
       const InteractionParts& parts) const override {

@@ -23,21 +23,22 @@ class DeformerDescription final : public PooledDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "The lower layers see query and document apart, the last three both "
-                        "together; all states of a document are kept."}};
+             .summary = "The lower layers encode query and document separately, the last three "
+                        "encode them together; all states of a document are kept."}};
   }
   [[nodiscard]] std::vector<RowOption> late_options() const override {
     std::vector<RowOption> options;
     options.reserve(top_layer_options.size());
     for (const char* name : top_layer_options)
-      options.push_back({name, "How many of the last layers see both together.", "layers"});
+      options.push_back(
+          {name, "Number of last layers that encode query and document together.", "layers"});
     return options;
   }
   [[nodiscard]] std::any own_of(const ModelShape& shape) const override {
     return DeformerConfig{.top_layers = std::min(DeformerConfig{}.top_layers, shape.layers - 1)};
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
-    if (const auto top = stated(config, "top_layers"))
+    if (const auto top = present_field(config, "top_layers"))
       model.own = DeformerConfig{.top_layers = top->whole(1, model.shape.layers - 1)};
   }
   [[nodiscard]] Status apply(std::string_view option, const ModelShape& shape,
@@ -45,7 +46,8 @@ class DeformerDescription final : public PooledDescription {
     const auto layers = number_after("top-layers-", option);
     if (!layers) return {};
     if (*layers >= shape.layers) {
-      return fail("leaves no layer of {} in which query and document are apart", shape.layers);
+      return fail("leaves none of the {} layers to encode query and document separately",
+                  shape.layers);
     }
     std::any_cast<DeformerConfig&>(own).top_layers = *layers;
     return {};

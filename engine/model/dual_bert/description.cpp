@@ -15,8 +15,8 @@ class DualBertDescription final : public LateDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Query and document are encoded apart, and [CLS] of both multiplied; a "
-                        "vector is kept of each document."}};
+             .summary = "Query and document are encoded separately; the score is the product of "
+                        "their [CLS] vectors. One vector is kept per document."}};
   }
 };
 

@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 
 namespace attnscope {
 

@@ -56,12 +56,11 @@ std::int64_t LateDescription::parameters(const ModelConfig& config) const {
 
 std::vector<RowOption> LateDescription::own_options() const {
   std::vector<RowOption> options = late_options();
-  options.push_back(
-      {.name = windowed,
-       .summary = "Texts are encoded with the pattern sparse: a document's tokens see [CLS] and a "
-                  "window.",
-       .about = "pattern",
-       .pattern = "sparse"});
+  options.push_back({.name = windowed,
+                     .summary = "Texts are encoded with the pattern sparse: a document's tokens "
+                                "attend to [CLS] and a window.",
+                     .about = "pattern",
+                     .pattern = "sparse"});
   return options;
 }
 

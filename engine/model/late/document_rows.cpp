@@ -42,7 +42,7 @@ std::span<const float> floats_in(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-std::span<float> room_in(const at::Tensor& tensor) {
+std::span<float> output_floats(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
@@ -129,7 +129,7 @@ Result<at::Tensor> products_with(const Candidates& candidates, const at::Tensor&
   at::Tensor products = at::empty({candidates.count(), queries.size(0)}, at::kFloat);
   const at::Tensor workspace = workspace_of(queries, threads);
   const Status done = cpu::row_products(*vectors, numbers, floats_in(wide), queries.size(0),
-                                        room_in(products), threads, room_in(workspace));
+                                        output_floats(products), threads, output_floats(workspace));
   if (!done) return tl::unexpected(done.error());
   return products;
 }
@@ -154,8 +154,9 @@ Result<at::Tensor> largest_products_with(const Candidates& candidates, const at:
   const at::Tensor wide = queries.to(at::kFloat).contiguous();
   at::Tensor largest = at::empty({candidates.count(), queries.size(0)}, at::kFloat);
   const at::Tensor workspace = workspace_of(queries, threads);
-  const Status done = cpu::largest_products(*vectors, ranges, floats_in(wide), queries.size(0),
-                                            least, room_in(largest), threads, room_in(workspace));
+  const Status done =
+      cpu::largest_products(*vectors, ranges, floats_in(wide), queries.size(0), least,
+                            output_floats(largest), threads, output_floats(workspace));
   if (!done) return tl::unexpected(done.error());
   return largest;
 }

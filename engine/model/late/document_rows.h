@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/documents/document_cache.h"
-#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/linear.h"
 #include "kernels/cpu/document_vectors.h"
 
 namespace attnscope {

@@ -11,12 +11,11 @@
 #include <numeric>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/query_groups.h"
-#include "engine/model/stretches.h"
 #include "engine/pattern/attention_pattern.h"
 
 namespace attnscope {
@@ -25,10 +24,6 @@ namespace {
 /// Tokens of documents encoded in one call: memory does not grow with a batch's number of
 /// documents.
 constexpr std::int64_t document_tokens_at_once = 16'384;
-
-std::int64_t count_of(TokenIds ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
 
 std::vector<TokenIds> queries_of(const std::vector<QueryGroup>& groups) {
   std::vector<TokenIds> queries;
@@ -55,19 +50,19 @@ class LateModel final : public Model {
         maker_(std::move(maker)) {}
 
   Status supports(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     return size ? Status() : tl::unexpected(size.error());
   }
 
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     if (!size) return tl::unexpected(size.error());
     return std::max({size->query_bytes, size->document_bytes, size->interaction_bytes}) +
            size->row_bytes;
   }
 
   Result<ModelWork> work(const PairBatch& batch) const override {
-    const auto size = foreseen(batch);
+    const auto size = estimate(batch);
     if (!size) return tl::unexpected(size.error());
     ModelWork sum = size->documents;
     add(size->online, 1, sum);
@@ -151,7 +146,7 @@ class LateModel final : public Model {
   /// Runs of documents of at most document_tokens_at_once tokens, or of one longer document.
   [[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of(
       std::span<const TokenIds> documents) const {
-    return stretches_of(documents, document_tokens_at_once, [&](TokenIds document) {
+    return runs_of(documents, document_tokens_at_once, [&](TokenIds document) {
       return encoder_->tokens_before_document() + count_of(document);
     });
   }
@@ -178,7 +173,7 @@ class LateModel final : public Model {
   }
 
   /// Predicted work and memory of `score`.
-  [[nodiscard]] Result<Estimated> foreseen(const PairBatch& batch) const {
+  [[nodiscard]] Result<Estimated> estimate(const PairBatch& batch) const {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
     Estimated size;
     const double element = batch.documents != nullptr
@@ -195,15 +190,16 @@ class LateModel final : public Model {
     size.online = queries->work;
     size.query_bytes = queries->peak_bytes;
     for (const QueryGroup& group : groups) {
-      InteractionSize one{.query_tokens = encoder_->tokens_before_query() + count_of(group.query),
-                          .row_bytes = element * static_cast<double>(encoder_->width())};
+      InteractionSize interaction{
+          .query_tokens = encoder_->tokens_before_query() + count_of(group.query),
+          .row_bytes = element * static_cast<double>(encoder_->width())};
       for (const std::size_t item : group.items) {
-        one.candidate_rows.push_back(
+        interaction.candidate_rows.push_back(
             batch.documents != nullptr ? batch.documents->rows_of(batch.items[item].cached)
                                        : encoder_->rows_kept(count_of(batch.items[item].document)));
       }
-      add(encoder_->work(one), 1, size.online);
-      size.interaction_bytes = std::max(size.interaction_bytes, encoder_->peak_bytes(one));
+      add(encoder_->work(interaction), 1, size.online);
+      size.interaction_bytes = std::max(size.interaction_bytes, encoder_->peak_bytes(interaction));
     }
     return size;
   }
@@ -230,6 +226,18 @@ class LateModel final : public Model {
   DocumentCache::Maker maker_;  // the weights' fingerprint is computed on demand
 };
 
+/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
+/// edges.
+std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
+  std::string words = pattern.name;
+  if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {
+    RunningSum sum;
+    sum.add(pattern_json(pattern));
+    words += fmt::format(" {:016x}", sum.value());
+  }
+  return window ? fmt::format("{}, w = {}", words, window->text()) : words;
+}
+
 }  // namespace
 
 double InteractionSize::rows() const {
@@ -245,22 +253,6 @@ std::unique_ptr<Model> make_late_model(std::shared_ptr<const ModelWeights> weigh
                                      std::move(maker));
 }
 
-namespace {
-
-/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
-/// edges.
-std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
-  std::string words = pattern.name;
-  if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {
-    RunningSum sum;
-    sum.add(pattern_json(pattern));
-    words += fmt::format(" {:016x}", sum.value());
-  }
-  return window ? fmt::format("{}, w = {}", words, window->text()) : words;
-}
-
-}  // namespace
-
 std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shape) {
   std::string words = in_words(variant.pattern, variant.window);
   if (variant.local) {
@@ -273,6 +265,40 @@ std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shap
     words += fmt::format(", windows by layer {:016x}", sum.value());
   }
   return fmt::format("{}, {} heads, epsilon {}", words, shape.heads, shape.norm_epsilon);
+}
+
+Result<Interacted> MaxSim::of(const at::Tensor& query, const Candidates& candidates,
+                              std::int64_t layer, const Show& show) const {
+  const auto largest = largest_products_with(candidates, query, least, computing, threads);
+  if (!largest) return tl::unexpected(largest.error());
+  if (show && candidates.count() == 1) {
+    const at::Tensor rows =
+        at::cat({query.to(at::kFloat),
+                 candidates.rows.gathered(candidates.documents, computing).to(at::kFloat)});
+    const std::vector<float> vectors = floats_of(rows);
+    for (const char* name : {"q", "k", "v"})
+      show({layer, name, {rows.size(0), 1, rows.size(1)}, vectors});
+  }
+  return Interacted{.scores = largest->sum(1), .states = *largest};
+}
+
+ModelWork MaxSim::work(const InteractionSize& size) const {
+  return {.linear_flop = 2 * size.rows() * static_cast<double>(size.query_tokens * width),
+          .least_bytes = size.rows() * size.row_bytes};
+}
+
+std::int64_t MaxSim::peak_bytes(const InteractionSize& size) const {
+  const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
+  if (computing.device.is_cpu()) return candidates * (4 * size.query_tokens + 32);
+  return static_cast<std::int64_t>(size.rows()) * (8 * size.query_tokens + 4 * width + 16);
+}
+
+ModelWork MaxSim::work_of_vectors(std::int64_t tokens, std::int64_t hidden) const {
+  const double weights = static_cast<double>(hidden) * static_cast<double>(width);
+  const auto count = static_cast<double>(tokens);
+  return {.linear_flop = 2 * count * weights,
+          .least_bytes = (weights + count * static_cast<double>(width)) *
+                         static_cast<double>(attnscope::size_of(computing.dtype))};
 }
 
 }  // namespace attnscope

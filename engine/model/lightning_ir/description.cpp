@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lightning IR's mono cross-encoders (Schlatt et al., SIGIR 2025; monoelectra): the body of BERT or
-// ELECTRA without a prefix, and a single layer `linear` on [CLS]. Queries and documents are
-// truncated separately.
+// Lightning IR's cross-encoders. Mono (Schlatt et al., SIGIR 2025; monoelectra): the body of BERT
+// or ELECTRA without a prefix, and a single layer `linear` on [CLS]; queries and documents are
+// truncated separately. Set-Encoders (Schlatt et al., ECIR 2025): a mono cross-encoder whose
+// documents attend to [CLS], or to the following interaction token, of the query's other documents.
+// In training, missing documents up to a depth are sampled randomly; here the set is the given
+// documents.
 #include <algorithm>
 #include <array>
 
 #include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/bert/bert_config.h"
-#include "engine/model/bert/bert_like.h"
-#include "engine/model/lightning_ir/mono_config.h"
+#include "engine/model/bert/bert_description.h"
 
 namespace attnscope {
 namespace {
@@ -28,7 +29,7 @@ HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
   constexpr std::array<std::string_view, 5> strategies{"first", "mean", "max", "sum", "bert_pool"};
   constexpr std::array poolings{Pooling::cls, Pooling::mean, Pooling::max, Pooling::sum,
                                 Pooling::cls};
-  const auto strategy = stated(config, "pooling_strategy");
+  const auto strategy = present_field(config, "pooling_strategy");
   const std::size_t place = strategy ? strategy->one_of(strategies, "pooling strategy") : 0;
   const bool bert_pool = strategies[place] == "bert_pool" || read_flag(config, "_bert_pool", false);
   HeadConfig head = classifier_head({.pooler = bert_pool ? "bert_pool.0" : "",
@@ -38,33 +39,20 @@ HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
   head.pooling = {poolings[place]};
   head.needed = true;
   constexpr std::array<std::string_view, 2> scorings{"rank", "mono"};
-  const auto scoring = stated(config, "scoring_strategy");
+  const auto scoring = present_field(config, "scoring_strategy");
   const bool is_mono = scoring && scorings[scoring->one_of(scorings, "scoring strategy")] == "mono";
   head.stated_labels = is_mono ? 2 : 1;
   if (is_mono) head.label = {.kind = LabelChoice::Kind::log_softmax, .label = 1};
   return head;
 }
 
-class LightningIrDescription final : public BertLikeDescription {
- public:
-  [[nodiscard]] std::string_view id() const override { return "lightning-ir"; }
-  [[nodiscard]] std::vector<std::string_view> model_types() const override {
-    return {"mono", "cross-encoder"};
-  }
-  [[nodiscard]] ModelConfig read_config(const JsonField& config,
-                                        std::string_view /*model_type*/) const override {
-    return read_mono_config(config);
-  }
-};
-
-}  // namespace
-
+/// ModelConfig::own is a BertConfig.
 ModelConfig read_mono_config(const JsonField& config) {
   ModelConfig model;
   const JsonField backbone = needed(config, "backbone_model_type");
   const bool is_electra = backbone.text() == "electra";
   if (!is_electra && backbone.text() != "bert") {
-    backbone.wrong(fmt::format("is '{}'; cross-encoders on 'bert' and 'electra' are read here",
+    backbone.wrong(fmt::format("is '{}'; only cross-encoders on 'bert' and 'electra' are supported",
                                in_a_sentence(backbone.text())));
   }
   check_bert_computation(config);
@@ -81,8 +69,53 @@ ModelConfig read_mono_config(const JsonField& config) {
   return model;
 }
 
+class LightningIrDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "lightning-ir"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"mono", "cross-encoder"};
+  }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    return read_mono_config(config);
+  }
+};
+
+class SetEncoderDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "set-encoder"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"set-encoder"};
+  }
+  [[nodiscard]] bool is_listwise() const override { return true; }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    ModelConfig model = read_mono_config(config);
+    std::any_cast<BertConfig&>(model.own).interaction_token =
+        read_flag(config, "add_extra_token", false);
+    return model;
+  }
+  [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
+                                                 const AttentionPattern& pattern,
+                                                 ModelOptions requested) const override {
+    auto options = BertLikeDescription::options_for(config, pattern, std::move(requested));
+    if (!options) return options;
+    options->emplace(sees_other_documents);
+    if (std::any_cast<const BertConfig&>(config.own).interaction_token)
+      options->emplace(by_interaction_token);
+    return options;
+  }
+};
+
+}  // namespace
+
 const FamilyDescription& lightning_ir_description() {
   static const LightningIrDescription description;
+  return description;
+}
+
+const FamilyDescription& set_encoder_description() {
+  static const SetEncoderDescription description;
   return description;
 }
 

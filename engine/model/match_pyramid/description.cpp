@@ -2,7 +2,6 @@
 //
 // MatchPyramid (Pang et al., Text Matching as Image Recognition, AAAI 2016).
 #include "engine/model/match_pyramid/match_pyramid_sizes.h"
-#include "engine/model/words/map_names.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {
@@ -15,8 +14,8 @@ class MatchPyramidDescription final : public WordsDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Five convolutions over the cosines of the query's words with the "
-                        "document's, each pooled to fewer places."}};
+             .summary = "Five convolutions over the cosines of query and document words, each "
+                        "pooled to fewer positions."}};
   }
   void append_own(const ModelConfig& /*config*/, std::vector<TensorSpec>& specs) const override {
     using namespace pyramid;

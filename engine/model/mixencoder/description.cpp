@@ -39,40 +39,43 @@ class MixEncoderDescription final : public LateDescription {
     return {.contexts = own.contexts,
             .pattern = R"({"name": "contexts", "title": "Contexts of the candidate", "attends": {
                              "document": {"cls": "whole", "query": "whole", "document": "whole"}}})",
-            .note = "what the vectors kept of the document ask of the query and of each other"};
+            .note = "the attention of the document's kept vectors to the query and to each other"};
   }
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
-    return {{.name = "mixencoder-a",
-             .summary = "A candidate's vector meets the query in the last layer; it alone is kept.",
-             .options = {}},
-            {.name = "mixencoder-b",
-             .summary = "A candidate's vector meets the query in the last three layers.",
-             .options = {"interaction-layers-3"}},
-            {.name = "mixencoder-c",
-             .summary = "Two vectors of a candidate meet the query in the last three layers.",
-             .options = {"interaction-layers-3", "contexts-2", "disentangled"}}};
+    return {
+        {.name = "mixencoder-a",
+         .summary = "A candidate's vector interacts with the query in the last layer; only that "
+                    "vector is kept.",
+         .options = {}},
+        {.name = "mixencoder-b",
+         .summary = "A candidate's vector interacts with the query in the last three layers.",
+         .options = {"interaction-layers-3"}},
+        {.name = "mixencoder-c",
+         .summary = "Two vectors of a candidate interact with the query in the last three layers.",
+         .options = {"interaction-layers-3", "contexts-2", "disentangled"}}};
   }
 
   [[nodiscard]] std::vector<RowOption> late_options() const override {
-    return {
-        {"contexts-1", "One vector is kept of a candidate.", "contexts", true},
-        {"contexts-2", "Two vectors are kept of a candidate.", "contexts", true},
-        {"contexts-3", "Three vectors are kept of a candidate.", "contexts", true},
-        {"contexts-4", "Four vectors are kept of a candidate.", "contexts", true},
-        {"contexts-10", "Ten vectors are kept of a candidate.", "contexts", true},
-        {"interaction-layers-1", "Candidates meet the query in the last layer.", "layers", true},
-        {"interaction-layers-2", "Candidates meet the query in the last two layers.", "layers",
-         true},
-        {"interaction-layers-3", "Candidates meet the query in the last three layers.", "layers",
-         true},
-        {"c-strategy", "Contexts are composed of a candidate's states by codes.", "strategy", true},
-        {"disentangled", "The last context asks the query, and the others are the candidate.",
-         "disentangled"},
-        {"cosine", "The score is the cosine, as in the paper.", "score"},
-        {"without-h", "The query stays its [CLS], the same for all candidates.", "ablation"},
-        {"without-e", "The contexts stay as they were kept.", "ablation"}};
+    return {{"contexts-1", "One vector is kept per candidate.", "contexts", true},
+            {"contexts-2", "Two vectors are kept per candidate.", "contexts", true},
+            {"contexts-3", "Three vectors are kept per candidate.", "contexts", true},
+            {"contexts-4", "Four vectors are kept per candidate.", "contexts", true},
+            {"contexts-10", "Ten vectors are kept per candidate.", "contexts", true},
+            {"interaction-layers-1", "Candidates interact with the query in the last layer.",
+             "layers", true},
+            {"interaction-layers-2", "Candidates interact with the query in the last two layers.",
+             "layers", true},
+            {"interaction-layers-3", "Candidates interact with the query in the last three layers.",
+             "layers", true},
+            {"c-strategy", "Codes compose a candidate's states to contexts.", "strategy", true},
+            {"disentangled",
+             "The last context attends for the query's vector, the others represent the candidate.",
+             "disentangled"},
+            {"cosine", "The score is the cosine, as in the paper.", "score"},
+            {"without-h", "The query is its [CLS], the same for all candidates.", "ablation"},
+            {"without-e", "The contexts remain as they were cached.", "ablation"}};
   }
 
   [[nodiscard]] std::any own_of(const ModelShape& shape) const override {
@@ -82,20 +85,20 @@ class MixEncoderDescription final : public LateDescription {
   void read_own(const JsonField& config, ModelConfig& model) const override {
     constexpr std::int64_t most_contexts = 256;
     MixConfig own{.contexts = needed(config, "contexts").whole(1, most_contexts)};
-    if (const auto strategy = stated(config, "strategy")) {
+    if (const auto strategy = present_field(config, "strategy")) {
       constexpr std::array<std::string_view, 2> words{"S", "C"};
       own.composed = strategy->one_of(words, "strategy") == 1;
     }
     own.interaction_layers = read_layers(needed(config, "interaction_layers"), model.shape.layers);
     own.disentangled = read_flag(config, "disentangled", false);
-    if (const auto score = stated(config, "score")) {
+    if (const auto score = present_field(config, "score")) {
       constexpr std::array<std::string_view, 2> words{"dot", "cosine"};
       own.cosine = score->one_of(words, "score") == 1;
     }
     own.without_h = read_flag(config, "without_H", false);
     own.without_e = read_flag(config, "without_E", false);
     if (own.without_h && own.without_e) {
-      config["without_E"].wrong("is true beside 'without_H', which leaves no interaction");
+      config["without_E"].wrong("is true together with 'without_H', which leaves no interaction");
     }
     model.own = std::move(own);
   }
@@ -106,7 +109,7 @@ class MixEncoderDescription final : public LateDescription {
     if (const auto contexts = number_after("contexts-", option)) own.contexts = *contexts;
     if (const auto layers = number_after("interaction-layers-", option)) {
       if (*layers > shape.layers) {
-        return fail("asks for interaction in {} layers, and the model has {}", *layers,
+        return fail("requests interaction in {} layers, and the model has {}", *layers,
                     shape.layers);
       }
       own.interaction_layers = last_layers(*layers, shape.layers);
@@ -116,7 +119,8 @@ class MixEncoderDescription final : public LateDescription {
     if (option == "cosine") own.cosine = true;
     if (option == "without-h") own.without_h = true;
     if (option == "without-e") own.without_e = true;
-    if (own.without_h && own.without_e) return fail("leaves no interaction beside without-h");
+    if (own.without_h && own.without_e)
+      return fail("leaves no interaction together with without-h");
     return {};
   }
 

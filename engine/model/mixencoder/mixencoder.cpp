@@ -12,8 +12,10 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -24,10 +26,9 @@
 #include <utility>
 
 #include "engine/attention/torch_tensors.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 #include "engine/model/mixencoder/mix_config.h"
-#include "engine/model/mixencoder/mix_reference.h"
 
 namespace attnscope {
 
@@ -83,15 +84,16 @@ class InteractionLayer {
                               std::int64_t reads, SeenLayer* seen) const {
     const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
     const std::int64_t of_e = own_.without_e ? 0 : reads * candidates;
-    const at::Tensor asking = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
+    const at::Tensor attending = x.e.narrow(0, 0, reads).reshape({reads * candidates, hidden});
     const bool is_one = own_.disentangled || x.e.size(0) == 1;
     const at::Tensor hint = is_one ? x.e[x.e.size(0) - 1] : x.e.mean(0);
     const std::int64_t of_h = own_.without_h ? 0 : candidates;
     const at::Tensor attended = at::empty({of_e + of_h, hidden}, x.e.options());
-    if (!own_.without_e) attend_of_contexts(x.e, asking, query, seen, attended.narrow(0, 0, of_e));
+    if (!own_.without_e)
+      attend_of_contexts(x.e, attending, query, seen, attended.narrow(0, 0, of_e));
     if (!own_.without_h) attend_of_hints(hint, query, attended.narrow(0, of_e, of_h));
     at::Tensor t = output_(attended);
-    if (!own_.without_e) t.narrow(0, 0, of_e).add_(asking);
+    if (!own_.without_e) t.narrow(0, 0, of_e).add_(attending);
     if (!own_.without_h) {
       at::Tensor rows = t.narrow(0, of_e, candidates);
       const at::Tensor g = gate(at::cat({hint, rows, x.h}, 1)).sigmoid_();
@@ -117,14 +119,14 @@ class InteractionLayer {
   }
 
   /// Eq. 1: one softmax over the query's tokens and the candidate's own contexts.
-  void attend_of_contexts(const at::Tensor& e, const at::Tensor& asking, const QueryHeads& query,
+  void attend_of_contexts(const at::Tensor& e, const at::Tensor& attending, const QueryHeads& query,
                           SeenLayer* seen, const at::Tensor& out) const {
     const std::int64_t contexts = e.size(0), candidates = e.size(1);
     const std::int64_t heads = shape_.heads, dim = shape_.head_dim();
-    const std::int64_t reads = asking.size(0) / candidates;
+    const std::int64_t reads = attending.size(0) / candidates;
     const std::int64_t tokens = query.keys.size(1);
     const at::Tensor all = e.reshape({contexts * candidates, shape_.hidden});
-    const at::Tensor q = query_(asking), k = key_(all), v = value_(all);
+    const at::Tensor q = query_(attending), k = key_(all), v = value_(all);
     const at::Tensor of_query =
         at::bmm(by_heads(q), query.scaled_keys);  // [heads, reads * candidates, tokens]
     const at::Tensor of_own =
@@ -391,6 +393,80 @@ class MixEncoder final : public Interaction {
   at::Tensor codes_;  // [contexts, hidden], if documents are composed
   std::vector<InteractionLayer> layers_;
 };
+
+/// The kept contexts of a document, [contexts, hidden].
+Result<at::Tensor> kept_contexts(const LateReference& reference, const MixConfig& own,
+                                 TokenIds document) {
+  const std::int64_t layers = reference.shape().layers;
+  if (!own.composed) {
+    const auto states = reference.encode(
+        document, {.group = TokenGroup::document, .learned = own.contexts}, layers, mix_learned);
+    if (!states) return states;
+    return states->narrow(0, 0, own.contexts);
+  }
+  const auto states = reference.encode(document, {.group = TokenGroup::document}, layers);
+  if (!states) return states;
+  return LateReference::attend(reference.tensor(mix_codes), *states, *states, 1, 1);
+}
+
+/// The part of a layer after attention, applied to E and H.
+at::Tensor through_chunk(const LateReference& reference, std::int64_t layer, const at::Tensor& x) {
+  const auto name = [layer](const char* part) { return name_of_mix_chunk(part, layer); };
+  const at::Tensor wide = at::gelu(reference.linear(name("intermediate.dense"), x));
+  return reference.norm(name("output.LayerNorm"), x + reference.linear(name("output.dense"), wide));
+}
+
+/// MixEncoder in float64 for one candidate, according to the paper and the authors' code. The state
+/// is the candidate's vector e followed by the query's vector h.
+Result<ReferenceOutput> mix_reference(const LateReference& reference, const MixConfig& own,
+                                      TokenIds query, TokenIds document) {
+  const ModelShape& shape = reference.shape();
+  const double scale = 1 / std::sqrt(static_cast<double>(shape.head_dim()));
+  const auto kept = kept_contexts(reference, own, document);
+  if (!kept) return tl::unexpected(kept.error());
+  at::Tensor e = *kept;
+  at::Tensor h = at::zeros({1, shape.hidden}, e.options());
+  for (const std::int64_t layer : own.interaction_layers) {
+    const auto x = reference.encode(query, {.group = TokenGroup::query}, layer);
+    if (!x) return tl::unexpected(x.error());
+    const std::string self = name_of_layer(layer) + "attention.self.";
+    const at::Tensor keys = reference.linear(self + "key", *x);
+    const at::Tensor values = reference.linear(self + "value", *x);
+    const auto of_layer = [&](const char* part, const at::Tensor& rows) {
+      return reference.linear(name_of_mix_part(part, layer), rows);
+    };
+    const std::string dense = name_of_mix_chunk("attention.dense", layer);
+    const std::string norm = name_of_mix_chunk("attention.LayerNorm", layer);
+    const at::Tensor hint =
+        own.disentangled ? e.narrow(0, own.contexts - 1, 1) : e.mean(0, /*keepdim=*/true);
+    at::Tensor new_e = e;
+    if (!own.without_e) {
+      const at::Tensor o = LateReference::attend(
+          of_layer("candidate_query", e), at::cat({keys, of_layer("candidate_key", e)}),
+          at::cat({values, of_layer("candidate_value", e)}), shape.heads, scale);
+      new_e = through_chunk(reference, layer, reference.norm(norm, reference.linear(dense, o) + e));
+    }
+    if (!own.without_h) {
+      const at::Tensor o =
+          LateReference::attend(of_layer("compress_query", hint), keys, values, shape.heads, scale);
+      const at::Tensor t = reference.linear(dense, o);
+      const at::Tensor g = at::sigmoid(reference.linear(mix_gate, at::cat({hint, t, h}, 1)));
+      h = through_chunk(reference, layer, reference.norm(norm, g * t + (1 - g) * h));
+    }
+    e = new_e;
+  }
+  if (own.without_h) {
+    const auto out =
+        reference.encode(query, {.group = TokenGroup::query}, own.interaction_layers.back() + 1);
+    if (!out) return tl::unexpected(out.error());
+    h = out->narrow(0, 0, 1);
+  }
+  const bool leaves_last_out = own.disentangled && own.contexts > 1;
+  const at::Tensor mean = e.narrow(0, 0, leaves_last_out ? own.contexts - 1 : own.contexts).mean(0);
+  double score = mean.dot(h[0]).item<double>();
+  if (own.cosine) score /= mean.norm().item<double>() * h.norm().item<double>();
+  return ReferenceOutput{.score = score, .state = doubles_of(at::cat({mean, h[0]}))};
+}
 
 class MixEncoderFamily final : public LateFamily {
  protected:

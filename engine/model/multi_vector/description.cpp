@@ -25,7 +25,7 @@ class MultiVectorDescription final : public FamilyDescription {
   [[nodiscard]] ModelConfig read_config(const JsonField& /*config*/,
                                         std::string_view model_type) const override {
     throw JsonProblem{
-        {fmt::format("'{}' is no model type of a config.json", in_a_sentence(model_type))}};
+        {fmt::format("'{}' is not a model type of a config.json", in_a_sentence(model_type))}};
   }
   void take_sizes(ModelConfig& config, const TensorViews& files) const override {
     if (!config.body) return;
@@ -51,7 +51,8 @@ class MultiVectorDescription final : public FamilyDescription {
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
                                      std::span<const std::string_view> /*options*/) const override {
-    return fail("'{}' is no row: the row 'colbert' has what such models cost", in_a_sentence(name));
+    return fail("'{}' is not a row: the row 'colbert' has the cost of such models",
+                in_a_sentence(name));
   }
   [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
                                        std::span<const ModelRow> /*rows*/) const override {

@@ -19,7 +19,6 @@
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
 #include "engine/model/late/late_model.h"
-#include "engine/model/late/max_sim.h"
 #include "engine/model/score_head.h"
 #include "engine/model/text_encoder.h"
 
@@ -28,10 +27,6 @@ namespace attnscope {
 const FamilyDescription& multi_vector_description();
 
 namespace {
-
-std::int64_t count_of(TokenIds ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
 
 /// Determines which tokens of a text, starting with [CLS], have a vector.
 class VectorRules {
@@ -334,7 +329,7 @@ class MultiVectorFamily final : public Family {
   [[nodiscard]] static Status has_body(const ModelConfig& config) {
     if (config.body && config.head.max_sim && family_of(*config.body->family).encoders() != nullptr)
       return {};
-    return fail("such models are made of a checkpoint of BERT's kind, which this one is not");
+    return fail("such models need a checkpoint of a BERT-like encoder, which this is not");
   }
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PACRR (Hui et al., PACRR: A Position-Aware Neural IR Model for Relevance Matching, EMNLP 2017).
+// PACRR (Hui et al., PACRR: A Position-Aware Neural IR Model for Relevance Matching, EMNLP 2017)
+// and CO-PACRR (Hui et al., Co-PACRR: A Context-Aware Neural IR Model for Ad-hoc Retrieval, WSDM
+// 2018).
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/pacrr/pacrr_description.h"
-#include "engine/model/words/map_names.h"
+#include "engine/model/words/words_description.h"
 
 namespace attnscope {
 
@@ -33,8 +35,17 @@ void PacrrDescription::append_own(const ModelConfig& /*config*/,
 const FamilyDescription& pacrr_description() {
   static const PacrrDescription description(
       "pacrr",
-      "The best matches of each query word by itself and with one and two words beside it.",
+      "The best matches of each query word alone, and of it with the next one and two words.",
       pacrr::by_pacrr);
+  return description;
+}
+
+const FamilyDescription& co_pacrr_description() {
+  static const PacrrDescription description(
+      "co-pacrr",
+      "PACRR with the best matches up to each quarter of the document, and the similarity of the "
+      "words around them to the query.",
+      pacrr::by_co_pacrr);
   return description;
 }
 

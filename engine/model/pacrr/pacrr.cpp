@@ -2,7 +2,8 @@
 //
 // PACRR: convolutions over the cosines of words in a map of fixed size, and the largest values for
 // each query word (Hui et al., EMNLP 2017, Sec. 3), as in the code of the TKL authors. IDFs do not
-// affect scores there: the weights computed from them are unused.
+// affect scores there: the weights computed from them are unused. CO-PACRR: PACRR with the context
+// of each match (Hui et al., WSDM 2018).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -13,12 +14,14 @@
 #include <array>
 #include <limits>
 
-#include "engine/model/pacrr/pacrr_family.h"
+#include "engine/model/pacrr/pacrr_description.h"
 #include "engine/model/words/map_model.h"
+#include "engine/model/words/words_family.h"
 
 namespace attnscope {
 
 const FamilyDescription& pacrr_description();
+const FamilyDescription& co_pacrr_description();
 
 namespace {
 
@@ -156,52 +159,69 @@ at::Tensor in_order(const at::Tensor& row) {
   return (row * distinct_places).round().argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
 }
 
-}  // namespace
+class PacrrFamily final : public WordsFamily {
+ public:
+  PacrrFamily(const FamilyDescription& description, pacrr::Taken taken)
+      : description_(static_cast<const PacrrDescription&>(description)), taken_(taken) {}
 
-std::vector<std::string_view> PacrrFamily::implementations() const {
-  return {map_implementation};
-}
-
-Result<std::unique_ptr<Model>> PacrrFamily::model(
-    const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
-    const ModelVariant& variant, std::string_view /*implementation*/) const {
-  return std::make_unique<PacrrModel>(weights, config, variant, taken_);
-}
-
-Result<ReferenceOutput> PacrrFamily::reference_of(const WordsReference& reference,
-                                                  const ModelConfig& config, TokenIds query,
-                                                  TokenIds document) const {
-  const auto whole = [&](TokenIds text, std::int64_t words) {
-    const at::Tensor none = at::zeros({words - words_in(text), config.shape.hidden}, at::kDouble);
-    return at::cat({reference.embed(text), none});
-  };
-  const at::Tensor q = whole(query, pacrr::query_words), d = whole(document, pacrr::document_words);
-  const at::Tensor cosines = WordsReference::cosines(q, d);
-  std::vector<at::Tensor> maps{cosines};
-  for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words)
-    maps.push_back(reference.convolve(pacrr::convolution(words), cosines.unsqueeze(0)).amax(0));
-  const at::Tensor after =
-      at::cat({d, at::zeros({context_words - 1, config.shape.hidden}, at::kDouble)});
-  const at::Tensor contexts = WordsReference::cosines(q.mean(0, /*keepdim=*/true),
-                                                      after.unfold(0, context_words, 1).mean(2))[0];
-  std::vector<at::Tensor> features;
-  for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
-    for (const at::Tensor& map : maps) {
-      std::vector<at::Tensor> near;
-      for (const std::int64_t view : taken_.views) {
-        const at::Tensor row = map[i].narrow(0, 0, view);
-        const at::Tensor places = in_order(row).narrow(0, 0, pacrr::best);
-        features.push_back(row.index_select(0, places));
-        near.push_back(contexts.index_select(0, places));
-      }
-      if (taken_.context) features.insert(features.end(), near.begin(), near.end());
-    }
+  [[nodiscard]] std::vector<std::string_view> implementations() const override {
+    return {map_implementation};
   }
-  return scored_map(reference, at::cat(features));
-}
+
+ protected:
+  [[nodiscard]] const WordsDescription& words() const override { return description_; }
+  [[nodiscard]] Result<std::unique_ptr<Model>> model(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
+      const ModelVariant& variant, std::string_view /*implementation*/) const override {
+    return std::make_unique<PacrrModel>(weights, config, variant, taken_);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const WordsReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    const auto whole = [&](TokenIds text, std::int64_t words) {
+      const at::Tensor none = at::zeros({words - words_in(text), config.shape.hidden}, at::kDouble);
+      return at::cat({reference.embed(text), none});
+    };
+    const at::Tensor q = whole(query, pacrr::query_words),
+                     d = whole(document, pacrr::document_words);
+    const at::Tensor cosines = WordsReference::cosines(q, d);
+    std::vector<at::Tensor> maps{cosines};
+    for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words)
+      maps.push_back(reference.convolve(pacrr::convolution(words), cosines.unsqueeze(0)).amax(0));
+    const at::Tensor after =
+        at::cat({d, at::zeros({context_words - 1, config.shape.hidden}, at::kDouble)});
+    const at::Tensor contexts = WordsReference::cosines(
+        q.mean(0, /*keepdim=*/true), after.unfold(0, context_words, 1).mean(2))[0];
+    std::vector<at::Tensor> features;
+    for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
+      for (const at::Tensor& map : maps) {
+        std::vector<at::Tensor> near;
+        for (const std::int64_t view : taken_.views) {
+          const at::Tensor row = map[i].narrow(0, 0, view);
+          const at::Tensor places = in_order(row).narrow(0, 0, pacrr::best);
+          features.push_back(row.index_select(0, places));
+          near.push_back(contexts.index_select(0, places));
+        }
+        if (taken_.context) features.insert(features.end(), near.begin(), near.end());
+      }
+    }
+    return scored_map(reference, at::cat(features));
+  }
+
+ private:
+  const PacrrDescription& description_;
+  pacrr::Taken taken_;
+};
+
+}  // namespace
 
 const Family& pacrr_family() {
   static const PacrrFamily family(pacrr_description(), pacrr::by_pacrr);
+  return family;
+}
+
+const Family& co_pacrr_family() {
+  static const PacrrFamily family(co_pacrr_description(), pacrr::by_co_pacrr);
   return family;
 }
 

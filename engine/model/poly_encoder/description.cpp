@@ -15,14 +15,13 @@ class PolyEncoderDescription final : public LateDescription {
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
-    return {
-        {.name = "poly-encoder-64",
-         .summary = "The query is composed into 64 vectors, of which a document's vector picks; "
-                    "a vector is kept of each document.",
-         .options = {"codes-64"}},
-        {.name = "poly-encoder-360",
-         .summary = "The same with 360 vectors of the query.",
-         .options = {"codes-360"}}};
+    return {{.name = "poly-encoder-64",
+             .summary = "The query is composed into 64 vectors, which a document's vector weights; "
+                        "one vector is kept per document.",
+             .options = {"codes-64"}},
+            {.name = "poly-encoder-360",
+             .summary = "The same with 360 query vectors.",
+             .options = {"codes-360"}}};
   }
   [[nodiscard]] std::vector<RowOption> late_options() const override {
     return {{"codes-64", "The query is composed into 64 vectors.", "codes", true},

@@ -8,7 +8,6 @@
 #include <ATen/ops/softmax.h>
 
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 #include "engine/model/poly_encoder/poly_config.h"
 
 namespace attnscope {

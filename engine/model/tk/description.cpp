@@ -14,16 +14,16 @@ class TkDescription final : public WordsDescription {
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
   [[nodiscard]] std::optional<ShownRegions> regions(
       const ModelConfig& /*config*/, const ModelOptions& /*options*/) const override {
-    return ShownRegions{.note =
-                            "TK sums up over the whole document: a region's score is what TK "
-                            "would give its words alone."};
+    return ShownRegions{
+        .note =
+            "TK sums over the whole document: a region's score is the score of its words alone."};
   }
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Words see all of their text; kernels' sums over the document, in "
-                        "logarithms and in means, make the score."}};
+             .summary = "Words attend to their whole text; the score is computed from logarithms "
+                        "and means of kernel sums over the document."}};
   }
   [[nodiscard]] bool has_layers() const override { return true; }
   void append_own(const ModelConfig& /*config*/, std::vector<TensorSpec>& specs) const override {

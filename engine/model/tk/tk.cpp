@@ -15,7 +15,6 @@
 #include "engine/attention/list.h"
 #include "engine/model/bert/reference.h"
 #include "engine/model/tk/tk_names.h"
-#include "engine/model/words/best_regions.h"
 #include "engine/model/words/encoded_model.h"
 #include "engine/model/words/pooled_documents.h"
 #include "engine/model/words/words_family.h"

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/tkl/chunks.h"
 #include "engine/model/tkl/tkl_config.h"
 #include "engine/model/words/words_description.h"
 
@@ -29,18 +28,20 @@ class TklDescription final : public WordsDescription {
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
-             .summary = "Words of long documents see their chunk; kernels' sums over regions are "
-                        "saturated, and the best regions make the score.",
+             .summary = "Words of long documents attend to their chunk; kernel sums over regions "
+                        "are saturated, and the best regions determine the score.",
              .pattern = "chunks"}};
   }
   [[nodiscard]] std::vector<RowOption> own_options() const override {
     return {
-        {"saturation-idf", "Saturation by the query word's IDF and the region's length.",
+        {"saturation-idf", "Saturation depends on the query word's IDF and the region's length.",
          "saturation", true},
-        {"saturation-linear", "No saturation: sums times a factor.", "saturation", true},
+        {"saturation-linear", "No saturation: sums are multiplied by a factor.", "saturation",
+         true},
         {"saturation-log", "The logarithm of the sums.", "saturation", true},
         {"as-published",
-         "As the authors' program: up to four last words of a long document are lost.", "tail"}};
+         "As in the authors' program: up to four last words of a long document are dropped.",
+         "tail"}};
   }
   [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override { return TklConfig{}; }
   [[nodiscard]] Status apply(std::string_view option, const ModelShape& /*shape*/,
@@ -60,9 +61,9 @@ class TklDescription final : public WordsDescription {
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
     TklConfig own;
-    if (const auto saturation = stated(config, "saturation"))
+    if (const auto saturation = present_field(config, "saturation"))
       own.saturation = static_cast<Saturation>(saturation->one_of(saturations, "saturation"));
-    if (const auto tail = stated(config, "tail")) {
+    if (const auto tail = present_field(config, "tail")) {
       constexpr std::array<std::string_view, 2> tails{"full", "as-published"};
       own.drops_tail = tail->one_of(tails, "tail") == 1;
     }

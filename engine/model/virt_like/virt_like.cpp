@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "engine/model/late/late_family.h"
-#include "engine/model/late/late_reference.h"
 
 namespace attnscope {
 

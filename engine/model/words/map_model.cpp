@@ -16,7 +16,7 @@
 
 #include "engine/model/bert/reference.h"
 #include "engine/model/linear.h"
-#include "engine/model/words/map_names.h"
+#include "engine/model/words/words_description.h"
 
 namespace attnscope {
 namespace {
@@ -36,7 +36,7 @@ at::Tensor unit_rows(const at::Tensor& rows) {
   return unit;
 }
 
-std::vector<float> floats_in(const at::Tensor& tensor) {
+std::vector<float> copied_floats(const at::Tensor& tensor) {
   const at::Tensor whole = tensor.contiguous();
   return {whole.const_data_ptr<float>(), whole.const_data_ptr<float>() + whole.numel()};
 }
@@ -69,11 +69,11 @@ Result<GroupOutput> MapModel::score_words(TokenIds query, std::span<const TokenI
       const at::Tensor cosines = products(unit_rows(words)).t().contiguous();
       features.select(0, d).copy_(seen_in({vectors, words, cosines}));
       if (show && d == 0)
-        shown.push_back({0, "cosines", cosines.sizes().vec(), floats_in(cosines)});
+        shown.push_back({0, "cosines", cosines.sizes().vec(), copied_floats(cosines)});
     }
   });
   for (Shown& tensor : shown) show(std::move(tensor));
-  return GroupOutput{.scores = floats_in(scores_of(features)), .states = floats_in(features)};
+  return GroupOutput{.scores = copied_floats(scores_of(features)), .states = copied_floats(features)};
 }
 
 at::Tensor MapModel::scores_of(const at::Tensor& features) const {

@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
+#include "engine/model/words/words_family.h"
 #include "engine/model/words/words_model.h"
-#include "engine/model/words/words_reference.h"
 
 namespace attnscope {
 

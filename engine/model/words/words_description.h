@@ -7,11 +7,14 @@
 //
 //   tkl+saturation-idf/segment      knrm/kernel-pooling
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/checkpoint/family_description.h"
 #include "engine/checkpoint/optioned_description.h"
 
 namespace attnscope {
@@ -54,7 +57,7 @@ class WordsDescription : public OptionedDescription {
   [[nodiscard]] std::int64_t parameters(const ModelConfig& config) const final;
 
  protected:
-  /// Whether the family has attention layers over words (contextualizer.h).
+  /// Whether the family has attention layers over words (encoded_model.h).
   [[nodiscard]] virtual bool has_layers() const { return false; }
   /// Default for config.json: maximum number of words of a document; 0: no limit.
   [[nodiscard]] virtual std::int64_t most_document_words() const { return 0; }
@@ -77,5 +80,26 @@ class WordsDescription : public OptionedDescription {
 /// A tensor with the same name in files, initialised around `around`.
 void append_tensor(std::string_view name, std::vector<std::int64_t> shape, double around,
                    std::vector<TensorSpec>& specs);
+
+/// A tensor of a layer of attention over words, as PyTorch's TransformerEncoder names it.
+[[nodiscard]] inline std::string name_in_contextualizer(std::int64_t layer, std::string_view part) {
+  return fmt::format("contextualizer.layers.{}.{}", layer, part);
+}
+
+// The layers that compute a score from a map's features (map_model.h).
+namespace map_names {
+inline constexpr const char* first = "dense";         // [100, features], bias
+inline constexpr const char* second = "dense2";       // [10, 100], bias
+inline constexpr const char* last = "dense3.weight";  // [1, 10]
+inline constexpr std::int64_t first_width = 100, second_width = 10;
+}  // namespace map_names
+
+/// Appends the tensors of these layers.
+void append_map_layers(std::int64_t features, std::vector<TensorSpec>& specs);
+
+/// weight [out, in, size, ...] and bias [out] of a convolution. Weights are drawn around the mean
+/// over their inputs, so that a model with random weights also passes its input on.
+void append_convolution(const std::string& name, const std::vector<std::int64_t>& shape,
+                        std::vector<TensorSpec>& specs);
 
 }  // namespace attnscope

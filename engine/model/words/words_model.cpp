@@ -13,7 +13,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/documents/document_cache.h"
 #include "engine/model/bert/encoder.h"
-#include "engine/model/stretches.h"
+#include "engine/model/query_groups.h"
 
 namespace attnscope {
 namespace {
@@ -104,7 +104,7 @@ Status WordsModel::takes(const DocumentCache& /*documents*/) {
 Status WordsModel::check(TokenIds words, std::string_view what, std::int64_t most) const {
   const TokenIds text = without_padding(words);
   if (most > 0 && words_in(text) > most) {
-    return fail("{} has {} words, and such a model takes {}; cut it", what, text.size(), most);
+    return fail("{} has {} words, and the model accepts {}; truncate it", what, text.size(), most);
   }
   for (const std::int32_t word : text) {
     if (word < 0 || word >= config_.shape.vocabulary) {
@@ -112,7 +112,7 @@ Status WordsModel::check(TokenIds words, std::string_view what, std::int64_t mos
                   config_.shape.vocabulary - 1);
     }
     if (word == padding_word) {
-      return fail("{} has padding (id 0) between its words; it may only stand behind them", what);
+      return fail("{} has padding (id 0) between its words; padding may only follow them", what);
     }
   }
   return {};
@@ -131,7 +131,7 @@ Status WordsModel::check(const PairBatch& batch) const {
   for (const PairBatch::Item& item : batch.items) {
     Status able = check(item.query, "a query", config_.most_query_tokens);
     if (!able) return able;
-    if (without_padding(item.query).empty()) return fail("a query without words scores nothing");
+    if (without_padding(item.query).empty()) return fail("a query without words has no scores");
     if (batch.documents != nullptr) continue;
     able = check(item.document, "a document", config_.most_document_tokens);
     if (!able) return able;
@@ -143,13 +143,13 @@ Result<std::vector<WordCounts>> WordsModel::counts_of(const PairBatch& batch) co
   if (Status able = check(batch); !able) return tl::unexpected(able.error());
   std::vector<WordCounts> all;
   for (const QueryGroup& group : groups_of(batch)) {
-    WordCounts& one = all.emplace_back(WordCounts{.query = words_in(without_padding(group.query)),
-                                                  .encoded = batch.documents != nullptr});
-    one.documents.reserve(group.items.size());
+    WordCounts& counts = all.emplace_back(WordCounts{
+        .query = words_in(without_padding(group.query)), .encoded = batch.documents != nullptr});
+    counts.documents.reserve(group.items.size());
     for (const std::size_t item : group.items) {
       const PairBatch::Item& pair = batch.items[item];
-      one.documents.push_back(one.encoded ? batch.documents->rows_of(pair.cached)
-                                          : words_in(without_padding(pair.document)));
+      counts.documents.push_back(counts.encoded ? batch.documents->rows_of(pair.cached)
+                                                : words_in(without_padding(pair.document)));
     }
   }
   return all;
@@ -163,7 +163,7 @@ at::Tensor WordsModel::embed(std::span<const TokenIds> texts) const {
 
 std::vector<std::span<const TokenIds>> pieces_of_words(std::span<const TokenIds> documents,
                                                        std::int64_t most) {
-  return stretches_of(documents, most, [](TokenIds document) { return words_in(document); });
+  return runs_of(documents, most, [](TokenIds document) { return words_in(document); });
 }
 
 void to_unit_length(at::Tensor& rows) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's FlexAttention, compiled for each shape; its block mask is created in advance, like a plan.
 
-Full attention and the patterns of [CLS], query and a windowed document are rules of indices, as its users write them.
+Full attention and the patterns of [CLS], query and a windowed document are index rules, as users of FlexAttention write them.
 Every other pattern is looked up in a table of pairs, with one for each head if heads differ.
 """
 import math

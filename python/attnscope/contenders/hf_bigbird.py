@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BigBird's block-sparse attention in Hugging Face's transformers, without its projections, on the plan's blocks.
 
-The library draws the random blocks of a row itself, and only in training; here it gets those of the plan.
+The library draws the random blocks of a row itself, and only in training; here it uses those of the plan.
 """
 import numpy
 import torch

@@ -12,7 +12,7 @@ from transformers.models.longformer.modeling_longformer import LongformerSelfAtt
 from attnscope import implementation, serve
 
 
-class HandOut(torch.nn.Module):
+class FixedOutput(torch.nn.Module):
     """Replaces a projection and returns its output."""
 
     result = None
@@ -23,7 +23,7 @@ class HandOut(torch.nn.Module):
 
 def why_not(plan):
     if plan.memory_order != "token-major":
-        return "hf-longformer supports memory_order token-major, as its projections leave it"
+        return "hf-longformer supports memory_order token-major, the order of its projections"
     if not plan.is_uniform:
         return "hf-longformer supports items of one length, each with its own query"
     if plan.window in (None, math.inf) or plan.window < 1:
@@ -41,7 +41,7 @@ def prepare(plan):
         LongformerConfig(hidden_size=hidden, num_attention_heads=plan.heads, attention_window=[2 * plan.window],
                          attention_probs_dropout_prob=0.0), layer_id=0).eval()
     for name in ("query", "key", "value", "query_global", "key_global", "value_global"):
-        setattr(layer, name, HandOut())
+        setattr(layer, name, FixedOutput())
     of_globals = item["cls"] + item["query"]
     mask = torch.zeros(plan.items, plan.item_tokens)
     mask[:, :of_globals] = 10000.0

@@ -50,7 +50,7 @@ def int8_graph(folder):
 def session_of(file, plan):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = plan.threads
-    # Threads spin during a call, which is the default and the fastest, but not after it, when others are timed.
+    # Threads spin during a call, which is the default and the fastest, but stop after it, when other contenders are timed.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     return in_batches(lambda *inputs: session.run(None, dict(zip(INPUTS, inputs)))[0][:, 0], PAIRS)
@@ -63,7 +63,7 @@ def of_floats(folder, plan):
 
 
 @model("onnxruntime-int8", library="numpy", precision="int8", peak_bytes=peak_bytes_of(PAIRS),
-       summary=f"the same by dynamic quantization to int8, per channel, {PAIRS} pairs at a time")
+       summary=f"onnxruntime by dynamic quantization to int8, per channel, {PAIRS} pairs at a time")
 def of_int8(folder, plan):
     return session_of(int8_graph(folder), plan)
 

@@ -49,7 +49,7 @@ def of_floats(folder, plan):
 
 
 @model("openvino-int8", library="numpy", precision="int8", peak_bytes=peak_bytes_of(PAIRS),
-       summary=f"the same with NNCF's weights of int8, {PAIRS} pairs at a time")
+       summary=f"OpenVINO with NNCF's int8 weights, {PAIRS} pairs at a time")
 def of_int8(folder, plan):
     return compiled(compressed(folder), plan)
 

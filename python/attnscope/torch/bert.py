@@ -86,13 +86,13 @@ class _Hooks:
         mask, types = given.get("attention_mask"), given.get("token_type_ids")
         shape = tokens.shape[:2]
         if types is None:
-            raise ValueError("attnscope: token_type_ids are missing, which say where the document begins; pass all "
-                             "that the tokenizer gave, model(**tokenizer(queries, documents, ...))")
+            raise ValueError("attnscope: token_type_ids are missing, which mark where the document begins; pass all "
+                             "that the tokenizer returned, model(**tokenizer(queries, documents, ...))")
         if types.dim() != 2 or types.shape[1] != shape[1] or types.shape[0] not in (1, shape[0]):
             raise ValueError(f"attnscope: token_type_ids have shape {list(types.shape)}, and the batch has {list(shape)}")
         if mask is not None and mask.shape != shape:
-            raise ValueError(f"attnscope: attention_mask has shape {list(mask.shape)}; the padding's, {list(shape)}, is "
-                             "required, because the pattern determines the mask")
+            raise ValueError(f"attnscope: attention_mask has shape {list(mask.shape)}; a mask of padding, "
+                             f"{list(shape)}, is required, because the pattern determines the mask")
         if given.get("output_attentions") or bert.config.output_attentions:
             raise ValueError("attnscope: weights are never stored, so there are no output_attentions; "
                              "'attnscope inspect' shows them")
@@ -105,7 +105,7 @@ class _Hooks:
         def unpacked(value):  # for output_hidden_states
             if not isinstance(value, tuple):
                 return value
-            return tuple(None if one is None else kwargs[_NAME].unpack(one) for one in value)
+            return tuple(None if states is None else kwargs[_NAME].unpack(states) for states in value)
 
         if isinstance(output, tuple):
             return tuple(unpacked(value) for value in output)

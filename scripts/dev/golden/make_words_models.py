@@ -263,9 +263,9 @@ class Pacrr(OfMap):
             # The first of equal values counts, while torch.topk takes any; rounding does not make equal values unequal.
             order = [(seen[..., :view] * 1e9).round().sort(dim=-1, descending=True, stable=True).indices[..., :self.BEST]
                      for view in self.views]
-            parts += [seen.gather(2, one) for one in order]
+            parts += [seen.gather(2, best) for best in order]
             if self.context:
-                parts += [near.gather(2, one) for one in order]
+                parts += [near.gather(2, best) for best in order]
         return self.score(torch.cat(parts, -1).flatten(1))
 
 
@@ -351,7 +351,7 @@ def make(root):
         (folder / "cases.json").write_text(
             f'{{\n "made_with": {json.dumps(made_with)},\n "cls": 0,\n "pairs": [\n{lines}\n ],\n'
             f' "scores": {json.dumps({"full": scores})}\n}}\n')
-        print(name, [round(one, 4) for one in scores])
+        print(name, [round(value, 4) for value in scores])
 
 
 def time_family(family, words):

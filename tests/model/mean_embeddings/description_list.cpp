@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for engine/checkpoint/family_list.cpp.
+// Replaces engine/checkpoint/family_list.cpp.
 #include <array>
 
 #include "tests/model/mean_embeddings/mean_embeddings.h"

@@ -133,11 +133,11 @@ class MeanEmbeddingsFamily final : public Family {
   [[nodiscard]] Status supports(const ModelConfig& /*config*/, const ModelVariant& variant,
                                 std::string_view implementation) const override {
     if (implementation != implementation_id) {
-      return fail("mean-embeddings has no attention and is computed by 'plain' alone, not by '{}'",
+      return fail("mean-embeddings has no attention and is computed only by 'plain', not by '{}'",
                   implementation);
     }
-    if (variant.dtype != DType::float32) return fail("mean-embeddings computes in float32 alone");
-    if (variant.device != DeviceKind::cpu) return fail("mean-embeddings computes on cpu alone");
+    if (variant.dtype != DType::float32) return fail("mean-embeddings computes only in float32");
+    if (variant.device != DeviceKind::cpu) return fail("mean-embeddings computes only on the CPU");
     if (variant.pattern.name != "full") return fail("mean-embeddings has no attention pattern");
     return {};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for engine/model/list.cpp.
+// Replaces engine/model/list.cpp.
 #include <array>
 
 #include "engine/model/family.h"

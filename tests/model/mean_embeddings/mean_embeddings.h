@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family that is no cross-encoder, for the tests: query and document are the means of their
+// A family for the tests that is not a cross-encoder: query and document are the means of their
 // words' embeddings, a score is their dot product, and documents can be encoded before any query is
-// known. Who links family_list.cpp and description_list.cpp has it behind the families of the
-// build.
+// known. A program that links family_list.cpp and description_list.cpp has it after the families of
+// the build.
 
 #include <string_view>
 
