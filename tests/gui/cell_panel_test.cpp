@@ -65,7 +65,7 @@ class CellPanelTest : public QObject {
     panel_->resize(300, 900);
     panel_->show();
     QVERIFY(QTest::qWaitForWindowExposed(panel_.get()));
-    panel_->samples()->resize(600, 300);  // where its owner puts it
+    panel_->samples()->resize(600, 300);  // as its owner does
     panel_->samples()->show();
   }
   void cleanup() {
@@ -210,7 +210,7 @@ class CellPanelTest : public QObject {
           statistics::Ratio{.ratio = 64, .low = 0.1, .high = 900},
           statistics::Ratio{.ratio = 64, .low = 2, .high = 900, .verdict = slower}}) {
       row.ratio = ratio;
-      const QString stated = QString::fromStdString(report::difference_in_words(ratio));
+      const QString message = QString::fromStdString(report::difference_in_words(ratio));
       const QString ends = QString::fromStdString(report::interval_in_words(ratio));
       for (const Quantity quantity : {Quantity::time, Quantity::ratio})
         QVERIFY(cell_tip(row, quantity).contains(ends));
@@ -218,9 +218,9 @@ class CellPanelTest : public QObject {
       const auto section =
           std::ranges::find(facts.sections, u"Against the baseline"_s, &CellFacts::Section::name);
       QVERIFY(section != facts.sections.end());
-      QCOMPARE(section->facts[0].value, charts::with_minus(stated));
+      QCOMPARE(section->facts[0].value, charts::with_minus(message));
       QCOMPARE(section->facts[1].value, charts::with_minus(ends));
-      QVERIFY(pivot_text(table, Quantity::ratio, 2).startsWith(stated));
+      QVERIFY(pivot_text(table, Quantity::ratio, 2).startsWith(message));
     }
   }
 

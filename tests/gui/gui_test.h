@@ -14,7 +14,7 @@
 #include "app/gui/window.h"
 #include "tests/gui/watched_application.h"
 
-// QTRY_VERIFY and its like of Qt 6.8 make an int of a count of milliseconds.
+// The QTRY macros of Qt 6.8 convert a count of milliseconds to int.
 #pragma GCC diagnostic ignored "-Wconversion"
 
 #undef QTRY_VERIFY
@@ -61,7 +61,7 @@ class SignalLog {
 
 using RunSuite = int (*)(int argc, char** argv);
 
-/// Enters a suite of this program, whose main() is chosen_suite.cpp's.
+/// Registers a suite of this program; main() is in chosen_suite.cpp.
 bool enter_suite(const char* file, RunSuite run);
 
 template <typename Test>

@@ -121,9 +121,9 @@ class NewRunDialogTest : public QObject {
   void ReportsADesktopWithoutAnEditor() {
     choose("quick");
     edit_as_file();
-    const QString stated = find<QLabel>("preset_saved")->text();
-    QVERIFY2(stated.contains(opened_) && stated.contains(u"If no editor opens"_s),
-             qPrintable(stated));
+    const QString message = find<QLabel>("preset_saved")->text();
+    QVERIFY2(message.contains(opened_) && message.contains(u"If no editor opens"_s),
+             qPrintable(message));
   }
 
   void DescribesPresets() {
@@ -170,7 +170,7 @@ class NewRunDialogTest : public QObject {
     QTest::keyClick(lengths, Qt::Key_Return);
     QCOMPARE(started.count(), 0);
     QVERIFY(dialog_->isVisible());
-    // On a list of devices, Return means that.
+    // In a list of devices, Return opens the list.
     type_into("sequence_tokens", u"96"_s);
     find<QComboBox>("device_choice")->setFocus();
     QTest::keyClick(find<QComboBox>("device_choice"), Qt::Key_Return);
@@ -191,7 +191,7 @@ class NewRunDialogTest : public QObject {
     lengths->selectAll();
     QTest::keyClicks(lengths, u"64, 128"_s);
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    // Right behind the last key, while that is still being checked.
+    // Directly after the last key, while the text is being checked.
     QTest::keyClick(lengths, Qt::Key_Return, Qt::ControlModifier);
     QTRY_COMPARE(started.count(), 1);
     QVERIFY(text().find("128") != std::string::npos);
@@ -283,7 +283,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QLabel>("impossible_contenders")->isVisible());
     QVERIFY(find<QLabel>("impossible_contenders")->text().contains(u"not on this device"_s));
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
-    // Without it, it is one of those that cannot be had.
+    // Unchecked, it is listed among the unavailable ones.
     click_pair(first.first, first.second);
     QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + u'/' + first.second)) == nullptr);
     QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
@@ -404,7 +404,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"typed"_s);
     QCOMPARE(find<QLineEdit>("heads")->text(), u"2"_s);
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    // What has only just been saved is what starts.
+    // The newest saved text starts.
     save_file(R"({"name": "late", "contenders": ["full/sdpa"], "sequence_tokens": 64})", true);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
     QTRY_COMPARE(started.count(), 1);
@@ -419,7 +419,7 @@ class NewRunDialogTest : public QObject {
     save_file("{\"name\": \"x\",\n\"haeds\": 2}", false);
     auto* problem = find<QLabel>("other_problem");
     QTRY_VERIFY(problem->isVisible());
-    QCoreApplication::processEvents();  // it has its place
+    QCoreApplication::processEvents();  // lays it out
     QCOMPARE(dialog_->size(), before);
     const QWidget* start = find<QPushButton>("start_run");
     QVERIFY(dialog_->rect().contains(QRect(start->mapTo(dialog_.get(), QPoint()), start->size())));
@@ -430,7 +430,7 @@ class NewRunDialogTest : public QObject {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
-    // The form's next edit makes a sweep again, and leaves the person's text to the person.
+    // The next edit of the form makes a valid sweep and leaves the file unchanged.
     type_into("sequence_tokens", u"128"_s);
     QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
     QVERIFY(!problem->isVisible());

@@ -28,9 +28,9 @@ namespace attnscope::gui {
 
 [[nodiscard]] NewRun new_run(const std::string& name, int heats_planned);
 
-/// A store opened for writing; the test fails when it cannot be.
+/// A store opened for writing; aborts on failure.
 [[nodiscard]] Store open_store(const std::filesystem::path& file);
-/// A run that is begun and has these heats; not finished.
+/// A running run with these heats.
 [[nodiscard]] RunId begin_run_with(Store& store, const std::string& name,
                                    const std::vector<std::int64_t>& lengths, int heats_planned);
 /// The same, finished.

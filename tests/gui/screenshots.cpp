@@ -41,7 +41,7 @@ bool save(QWidget& widget, const QString& file) {
 
 namespace {
 
-/// The run that most speaks for, else nothing.
+/// The run for which the criterion is largest, if any.
 QString run_of_most(const std::filesystem::path& database,
                     const std::function<std::size_t(const RunSnapshot&)>& speaks_for) {
   const Result<Store> store = Store::open(database, Store::Mode::read_only);
@@ -128,14 +128,14 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
         std::filesystem::path(place.toStdString()) / training_curve_file, 0);
     for (int step = 1; curve && step <= steps; ++step) {
       const double passed = step / (350.0 * slowness);
-      TrainedStep one{.step = step,
-                      .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
-                      .learning_rate = 7e-6,
-                      .gradient_norm = 1,
-                      .tokens = 8192,
-                      .seconds = 1.4 * slowness};
-      if (step % 100 == 0) one.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
-      static_cast<void>(curve->add(one));
+      TrainedStep trained{.step = step,
+                          .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
+                          .learning_rate = 7e-6,
+                          .gradient_norm = 1,
+                          .tokens = 8192,
+                          .seconds = 1.4 * slowness};
+      if (step % 100 == 0) trained.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
+      static_cast<void>(curve->add(trained));
     }
     window.open_file(place);
   }
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
   }
   const attnscope::gui::TestHome home;
   QApplication application(argc, argv);
-  // Else the window would ask this program for the list of implementations.
+  // Otherwise the window would run this program for the list of implementations.
   qputenv("ATTNSCOPE_PROGRAM", QDir(QCoreApplication::applicationDirPath())
                                    .filePath(QStringLiteral("attnscope"))
                                    .toLocal8Bit());

@@ -88,7 +88,7 @@ QString long_dump(const QTemporaryDir& folder) {
   return file.fileName();
 }
 
-/// The regions of a document of 700 words, of which three hold what was asked for.
+/// The regions of a document of 700 words, of which three are relevant.
 QString regions_file(const QTemporaryDir& folder) {
   constexpr std::int64_t words = 700, read = 690, regions = 346, query = 3, counted = 15;
   const char* sentence[] = {"a", "long", "text", "tells", "of",   "many",  "things",

@@ -66,7 +66,7 @@ bool shoot_live_run(MainWindow& window, const SaveWindow& save) {
 
 namespace {
 
-/// Until nothing is checked or is foreseen any more.
+/// Waits until checks and forecasts are complete.
 bool settle(const NewRunDialog& dialog) {
   QTest::qWait(300);
   return QTest::qWaitFor([&] { return dialog.is_checked(); }, timeout_ms);
@@ -137,7 +137,7 @@ void wait_for_run(MainWindow& window, const QString& uuid) {
       timeout_ms));
 }
 
-/// The first is named and tagged, the second tagged, the last put away.
+/// Names and tags the first, tags the second, moves the last to the trash.
 bool prepare(MainWindow& window, RunListPanel& panel) {
   const int rows = panel.list()->model()->rowCount();
   if (rows < 3 || panel.trash().rowCount() > 0) return rows >= 2;
@@ -159,10 +159,10 @@ bool shoot_comparison(MainWindow& window, RunListPanel& panel, const Save& save)
   const RunListModel& runs = window.runs();
   QStringList two;
   for (int row = 0; row < runs.rowCount() && two.size() < 2; ++row) {
-    const RunEntry* one = runs.entry(key_of(panel, row));
+    const RunEntry* newer = runs.entry(key_of(panel, row));
     two = {key_of(panel, row)};
     for (int other = row + 1; other < runs.rowCount() && two.size() < 2; ++other) {
-      if (runs.entry(key_of(panel, other))->info.start.sweep_name == one->info.start.sweep_name)
+      if (runs.entry(key_of(panel, other))->info.start.sweep_name == newer->info.start.sweep_name)
         two.append(key_of(panel, other));
     }
   }
@@ -178,7 +178,7 @@ bool shoot_comparison(MainWindow& window, RunListPanel& panel, const Save& save)
   return saved;
 }
 
-/// What asks for the checkpoint of a file of pairs that is dropped on the answer.
+/// The dialog for the checkpoint of a file of pairs dropped on the answer.
 bool shoot_lengths(MainWindow& window, const Save& save) {
   const QTemporaryDir folder;
   QFile pairs(folder.filePath(u"pairs.tsv"_s));

@@ -330,7 +330,7 @@ class StoreThreadTest : public QObject {
     StoreClient store(path("a.db"));
     SignalLog damaged(store.reader(), &StoreReader::damaged);
     store.start();
-    QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // it takes no time from others
+    QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // verification yields to other requests
     const QString sentence = std::get<1>(damaged.all().front());
     QVERIFY2(sentence.contains(u"attnscope export"_s), qPrintable(sentence));
     QVERIFY2(sentence.contains(u"a.db"_s), qPrintable(sentence));
