@@ -309,9 +309,7 @@ class AttentionPageTest : public QObject {
   void KeepsTheSizeOfMapsInLargeText() {
     choose_second(u"Sparse asymmetric"_s);
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     QTRY_VERIFY(map()->is_settled());
     QVERIFY2(map()->map_rect().width() > 120,
              qPrintable(QString::number(map()->map_rect().width())));
@@ -429,9 +427,7 @@ class AttentionPageTest : public QObject {
     const QTableView* table = find<QTableView>("attended");
     const QHeaderView& columns = *table->horizontalHeader();
     QVERIFY(!table->isColumnHidden(AttendedTokensModel::group));
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     QTRY_VERIFY(table->isColumnHidden(AttendedTokensModel::group));
     const auto ends = [&](int column) {
       return columns.sectionViewportPosition(column) + columns.sectionSize(column);
@@ -533,9 +529,7 @@ class AttentionPageTest : public QObject {
 
   void ShowsEveryTabInLargeText() {
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     const QTabBar* tabs = find<QTabWidget>("number_tabs")->tabBar();
     const QWidget* page = page_->numbers();
     QTRY_VERIFY(tabs->tabRect(tabs->count() - 1).right() < page->width());

@@ -5,6 +5,7 @@
 // The suites of a program are chosen by the names of their files: `window_test heats_test`.
 
 #include <QTemporaryDir>
+#include <QWidget>
 #include <QtTest>
 #include <tuple>
 #include <type_traits>
@@ -58,6 +59,12 @@ class SignalLog {
   std::vector<std::tuple<std::decay_t<Values>...>> all_;
   QObject here_;
 };
+
+inline void double_text(QWidget& widget) {
+  QFont large = widget.font();
+  large.setPointSizeF(2 * large.pointSizeF());
+  widget.setFont(large);
+}
 
 using RunSuite = int (*)(int argc, char** argv);
 

@@ -65,9 +65,7 @@ class PatternsPageTest : public QObject {
   double density() const { return cost(u"Share of all pairs"_s).remove(u" %"_s).toDouble() / 100; }
   void double_the_text() const {
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
   }
   /// Every text of the table of costs fits, and the table fits into the side of the page.
   void verify_costs_are_whole() const {
@@ -205,27 +203,25 @@ class PatternsPageTest : public QObject {
     PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     matrix->setFocus();
     matrix->setCurrentIndex(matrix->model()->index(0, 0));
-    QTest::keyClick(matrix, Qt::Key_Down);
-    QTest::keyClick(matrix, Qt::Key_Down);
-    QTest::keyClick(matrix, Qt::Key_Right);
-    QTest::keyClick(matrix, Qt::Key_1);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::query).kind, GroupRule::Kind::none);
-    QTest::keyClick(matrix, Qt::Key_2);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::query).kind, GroupRule::Kind::whole);
-    QTest::keyClick(matrix, Qt::Key_3);
+    for (const Qt::Key key : {Qt::Key_Down, Qt::Key_Down, Qt::Key_Right})
+      QTest::keyClick(matrix, key);
+    const auto press = [&](TokenGroup to, GroupRule::Kind kind, Qt::Key key,
+                           Qt::KeyboardModifiers modifiers = {}) {
+      QTest::keyClick(matrix, key, modifiers);
+      QCOMPARE(rule(TokenGroup::document, to).kind, kind);
+    };
+    press(TokenGroup::query, GroupRule::Kind::none, Qt::Key_1);
+    press(TokenGroup::query, GroupRule::Kind::whole, Qt::Key_2);
+    press(TokenGroup::query, GroupRule::Kind::whole, Qt::Key_3);
     QVERIFY(!problem("matrix_problem").isEmpty());
     QTest::keyClick(matrix, Qt::Key_Right);
-    QTest::keyClick(matrix, Qt::Key_3);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
+    press(TokenGroup::document, GroupRule::Kind::window, Qt::Key_3);
     QVERIFY(problem("matrix_problem").isEmpty());
-    QTest::keyClick(matrix, Qt::Key_Space);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
-    QTest::keyClick(matrix, Qt::Key_Space);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
-    QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
-    QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
+    press(TokenGroup::document, GroupRule::Kind::chunks, Qt::Key_Space);
+    press(TokenGroup::document, GroupRule::Kind::none, Qt::Key_Space);
+    press(TokenGroup::document, GroupRule::Kind::chunks, Qt::Key_Z, Qt::ControlModifier);
+    press(TokenGroup::document, GroupRule::Kind::none, Qt::Key_Z,
+          Qt::ControlModifier | Qt::ShiftModifier);
     QTest::keyClick(matrix, Qt::Key_D, Qt::ControlModifier);
     QVERIFY(page_->masks()->is_split());
     QVERIFY(find<charts::MaskView>("difference_mask")->isVisible());

@@ -183,7 +183,7 @@ class PublishedTest : public WindowSuite {
     const auto* table = alongside->findChild<QTableView*>();
     QTRY_COMPARE(table->model()->rowCount(), 3);
     QTRY_VERIFY(table->viewport()->height() >= 3 * table->rowHeight(0));
-    QVERIFY(alongside->findChild<QLabel*>(u"side_by_side_words"_s)
+    QVERIFY(alongside->findChild<QLabel*>(u"side_by_side_note"_s)
                 ->text()
                 .contains(u"not measured here"_s));
   }
