@@ -19,8 +19,11 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 
 #undef QTRY_VERIFY
+#undef QTRY_VERIFY2
 #undef QTRY_COMPARE
 #define QTRY_VERIFY(condition) QTRY_VERIFY_WITH_TIMEOUT(condition, attnscope::gui::timeout_ms)
+#define QTRY_VERIFY2(condition, message) \
+  QTRY_VERIFY2_WITH_TIMEOUT(condition, message, attnscope::gui::timeout_ms)
 #define QTRY_COMPARE(actual, expected) \
   QTRY_COMPARE_WITH_TIMEOUT(actual, expected, attnscope::gui::timeout_ms)
 

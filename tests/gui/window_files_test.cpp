@@ -136,7 +136,9 @@ class WindowFilesTest : public WindowSuite {
   }
 
   void PlacesTheFirstWindowOnTheScreen() {
-    open_window();
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
     const QRect there = window_->screen()->availableGeometry();
     QVERIFY(there.contains(window_->frameGeometry().topLeft()));
     QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
