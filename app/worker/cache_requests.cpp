@@ -102,7 +102,7 @@ void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& cha
   const std::vector<TokenIds> views(documents.begin(), documents.end());
   const DocumentCache encoded =
       taken(loaded(model).encode_documents(views, token_id(message["cls"], model)));
-  if (const auto number = encoded.first_without_numbers()) {
+  if (const auto number = encoded.first_not_finite()) {
     throw RequestError(
         fmt::format("document '{}' is encoded to what is no number; are the checkpoint's weights "
                     "damaged?",

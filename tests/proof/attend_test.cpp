@@ -217,7 +217,7 @@ TEST_F(Attend, AFlatTensorIsRefusedWithTheShapeThatIsNeeded) {
 TEST_F(Attend, AMissingTensorIsNamed) {
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {tokens, heads, dim}, q_}};
   ASSERT_TRUE(write_safetensors(request_.in, tensors));
-  EXPECT_THAT(refusal(), HasSubstr("has no tensor 'k'; it holds q"));
+  EXPECT_THAT(refusal(), HasSubstr("has no tensor 'k'; it has q"));
 }
 
 TEST_F(Attend, InputsThatAreNotFiniteAreNamed) {
