@@ -22,7 +22,7 @@
 #include "engine/inspect/group_masses.h"
 #include "engine/inspect/regions.h"
 #include "engine/ranking/score_batches.h"
-#include "engine/report/region_positions.h"
+#include "engine/report/text_statistics.h"
 #include "engine/text/characters.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI

@@ -21,7 +21,7 @@
 #include "base/written_file.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/scoring_model.h"
-#include "engine/report/pair_lengths.h"
+#include "engine/report/text_statistics.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/drawing/printable.h"

@@ -17,7 +17,7 @@
 #include "engine/ranking/opened_cache.h"
 #include "engine/ranking/score_run.h"
 #include "engine/ranking/scoring_model.h"
-#include "engine/report/precision_cost.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {

@@ -13,8 +13,8 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
-#include "engine/report/effectiveness_figure.h"
 #include "engine/report/run_figures.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/drawing/printable.h"
@@ -176,10 +176,11 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
     return session.fail(exit_wrong_use,
                         "--crossovers needs a baseline; give it with --baseline CONTENDER.");
   }
-  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::has_time)) {
-    return session.fail(
-        exit_wrong_use,
-        "--crossovers marks where times cross; remove it, or draw --y time, per-token or ratio.");
+  if (arguments.crossovers &&
+      std::ranges::none_of(choice->ys, [](report::YAxis y) { return report::has_time(y); })) {
+    return session.fail(exit_wrong_use,
+                        "--crossovers marks where times cross; remove it, or draw --y time, per-token "
+                        "or ratio.");
   }
   const auto table = open_table(session, arguments);
   if (!table) return;

@@ -20,9 +20,9 @@
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/compare.h"
-#include "engine/report/paper_table.h"
 #include "engine/report/pivot.h"
 #include "engine/report/report_page.h"
+#include "engine/report/published.h"
 #include "engine/report/run_description.h"
 
 namespace attnscope::cli {

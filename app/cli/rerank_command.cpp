@@ -22,7 +22,6 @@
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/energy.h"
-#include "engine/effectiveness/ir_metadata.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/opened_cache.h"

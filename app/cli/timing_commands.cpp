@@ -27,7 +27,6 @@
 #include "engine/ranking/query_sample.h"
 #include "engine/ranking/score_batches.h"
 #include "engine/ranking/text_scorer.h"
-#include "engine/report/latency.h"
 #include "engine/report/model_profile.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/model/family.h"
-#include "engine/model/served/served_model.h"
+#include "engine/model/served_model.h"
 #include "engine/proof/call.h"
 
 namespace attnscope::measure {

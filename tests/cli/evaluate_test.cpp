@@ -99,12 +99,12 @@ TEST_F(Evaluate, RefusesInvalidFilesAndOptions) {
   refused({"nan.trec"}, "nan.trec, line 1 has NaN");
   refused({"cut.trec"}, "cut.trec, line 2 breaks off");
   refused({"cut.trec.gz"}, "cut.trec.gz: its gzip data are truncated");
-  refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' stands in line 1");
+  refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' is already in line 1");
   refused({"full.trec", "sparse.trec", "full.trec"}, "the run 'full.trec' is given twice");
   refused({"full.trec", "./full.trec"}, "given twice, also as './full.trec'");
   refused({"full.trec", "--measures", "AP(rel=1,rel=2)"}, "brackets");
   refused({"gone.trec"}, "gone.trec: cannot be opened");
-  refused({"full.trec", "--measures", "nDGC"}, "'nDGC' is no measure");
+  refused({"full.trec", "--measures", "nDGC"}, "'nDGC' is not a measure");
   refused({"full.trec", "--correction", "holm"}, "known: none, bonferroni");
   refused({"full.trec", "--baseline", "full.trec"}, "the only run");
   refused({"full.trec", "--differences"}, "--baseline RUN");

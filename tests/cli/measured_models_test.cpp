@@ -93,7 +93,7 @@ TEST_F(MeasuredModels, AnAnswerStatesThatTimesAreOfWholeModels) {
                                          "--document-tokens", "100", "--query-tokens", "5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("whole model"));
-  EXPECT_THAT(outcome.out, HasSubstr("beside the weights"));
+  EXPECT_THAT(outcome.out, HasSubstr("in addition to the weights"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("tensors themselves")));
 }
 

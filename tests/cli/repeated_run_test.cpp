@@ -101,7 +101,7 @@ TEST_F(RepeatedRun, ReportsDifferentSettings) {
   const Outcome again = run({"run", "--again", "1"}, {"FAKE_WORKER=another-governor"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("governor: performance in A, powersave in B"));
-  EXPECT_THAT(again.out, HasSubstr("not alike: governor: performance in A, powersave in B"));
+  EXPECT_THAT(again.out, HasSubstr("different: governor: performance in A, powersave in B"));
   const Outcome same = run({"run", "--again", "1"});
   EXPECT_THAT(same.err, Not(HasSubstr("governor")));
 }

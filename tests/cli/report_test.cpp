@@ -63,7 +63,7 @@ TEST_F(ReportCommand, ReplacesOnlyExportsAndOnlyWithForce) {
   const std::string before = program_.read("run.attn");
   const Outcome again = exported({"run.attn"});
   EXPECT_EQ(again.exit_code, 3);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("run.attn is there already and is not overwritten"),
+  EXPECT_THAT(again.err, AllOf(HasSubstr("run.attn already exists and is not overwritten"),
                                HasSubstr("--force replaces it")));
   EXPECT_EQ(program_.read("run.attn"), before);
   EXPECT_EQ(exported({"run.attn", "--force"}).exit_code, 0);

@@ -100,11 +100,12 @@ TEST_F(Score, ReducedPrecisionScoresSimilarlyAndReportsItsCost) {
     const double apart = largest_difference(exact, scores({"--precision", precision}));
     EXPECT_GT(apart, 1e-6) << precision << ": is this float32?";
     EXPECT_LT(apart, 0.1) << precision;
-    EXPECT_THAT(score({"--precision", precision}).err,
-                HasSubstr(precision + " beside float32 on 60 pairs: rankings of 6 queries agree"));
+    EXPECT_THAT(
+        score({"--precision", precision}).err,
+        HasSubstr(precision + " compared with float32 on 60 pairs: rankings of 6 queries agree"));
   }
   EXPECT_THAT(score({"--precision", "int8", "--precision-sample", "7"}).err,
-              HasSubstr("int8 beside float32 on 7 pairs"));
+              HasSubstr("int8 compared with float32 on 7 pairs"));
   EXPECT_EQ(score({"--precision", "int8", "--precision-sample", "0"}).err, "");
   program_.write("qrels.txt", "qa 0 d0 1\nqb 0 d1 1\nqc 0 d2 1\n");
   EXPECT_THAT(score({"--precision", "int8", "--qrels", program_.path("qrels.txt")}).err,
@@ -469,9 +470,9 @@ TEST_F(Score, LatencyReportsTimesAndTheLargestTopK) {
   EXPECT_TRUE(largest.at("beyond").is_null());
   const Outcome none =
       latency({"--top-k", "2", "--within", "1e-9", "--queries", "2", "--quantile", "p99"});
-  EXPECT_THAT(none.out,
-              AllOf(HasSubstr("2 queries, "), HasSubstr("One document a query takes longer than "),
-                    HasSubstr("(p99 of 100 calls of 2 queries: ")));
+  EXPECT_THAT(none.out, AllOf(HasSubstr("2 queries, "),
+                              HasSubstr("Even one document per query takes longer than "),
+                              HasSubstr("(p99 of 100 calls of 2 queries: ")));
   // Each of the six has ten.
   EXPECT_THAT(latency({"--within", "1e9", "--quantile", "p50"}).out,
               HasSubstr("6 of 6 queries have fewer than "));
@@ -515,7 +516,7 @@ TEST_F(Score, SetEncodersScoreAllDocumentsOfAQueryTogether) {
   EXPECT_THAT(again.err, HasSubstr("again.tsv, line 6: its query was scored already"));
   const Outcome timed = program_.run({"latency", "--checkpoint", "set", "--pairs", "both.tsv",
                                       "--within", "1e9", "--read-ahead", "2"});
-  EXPECT_THAT(timed.out, HasSubstr("2 documents a query, the limit of --read-ahead for a set"));
+  EXPECT_THAT(timed.out, HasSubstr("2 documents per query, the limit of --read-ahead for a set"));
   const Outcome small = of_set("both.tsv", {"--read-ahead", "2"});
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_EQ(small.out, "") << "no score of a part of a set";

@@ -2,7 +2,7 @@
 //
 // `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
 // sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "until-told" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
+// interrupted, "until-signalled" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
 // until it is continued; "refused" ends with a sentence before its run begins.
 
 #include <unistd.h>
@@ -122,7 +122,7 @@ int run(const std::string& sweep_file, const std::string& database) {
       if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
       wait_for(PauseRequest::go_on);
     }
-    if (sweep->name == "until-told" && done == 1) {
+    if (sweep->name == "until-signalled" && done == 1) {
       int signal = 0;
       sigwait(&go_on, &signal);
     }

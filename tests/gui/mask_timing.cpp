@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/drawing/printable.h"
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/charts/map_view.h"
 
 namespace attnscope::charts {
 namespace {

@@ -86,7 +86,7 @@ class Contenders(unittest.TestCase):
         shown = self.attnscope("show", "last", "--db", "runs.db").stdout
         words = " ".join(shown.split())
         self.assertRegex(words, r"by-hand computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
-        self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
+        self.assertRegex(words, r"each call includes [\d.]+ us of communication with that process")
         self.assertIn(f"--with {CONTENDERS}", words)
 
     def test_a_wrong_contender_fails_only_its_cell(self):

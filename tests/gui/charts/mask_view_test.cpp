@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/mask_view.h"
-
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
@@ -10,6 +8,7 @@
 
 #include "app/drawing/map.h"
 #include "app/drawing/mask_problem.h"
+#include "app/gui/charts/map_view.h"
 
 namespace attnscope::charts {
 namespace {
