@@ -13,7 +13,6 @@
 #include "base/sentences.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/key_runs.h"
-#include "kernels/plan/row_intervals.h"
 
 namespace attnscope::charts {
 

@@ -25,7 +25,7 @@
 #include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/cpu/document_vectors.h"
-#include "kernels/plan/vector_format.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 

@@ -361,7 +361,7 @@ TEST_F(Score, RefusesAnEncoderWithoutAHead) {
 
 TEST_F(Score, ReportsWhyAnImplementationRefusesThePattern) {
   EXPECT_THAT(score({"--pattern", "sparse", "--window", "4", "--implementation", "sdpa"}),
-              FailsWith("sdpa knows only full attention"));
+              FailsWith("sdpa supports only full attention"));
 }
 
 TEST_F(Score, ProfileReportsTheTimeOfEachPart) {

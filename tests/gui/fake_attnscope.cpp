@@ -38,7 +38,7 @@ int list_implementations() {
 int costs() {
   std::puts(R"({"implementations": [
  {"id": "dense", "reason": "", "executed_flop": 1e9, "executed_bytes": 1e6, "peak_bytes": 2e6},
- {"id": "sdpa", "reason": "sdpa knows only full attention"},
+ {"id": "sdpa", "reason": "sdpa supports only full attention"},
  {"id": "segment", "reason": "", "executed_flop": 1e8, "executed_bytes": 1e6, "peak_bytes": 1e3}]})");
   return 0;
 }
@@ -50,7 +50,7 @@ int estimate() {
  {"pattern": "full", "implementation": "sdpa", "reason": "", "item_bytes": 1048576},
  {"pattern": "full", "implementation": "segment", "reason": "", "item_bytes": 1048576},
  {"pattern": "sparse", "implementation": "dense", "reason": "", "item_bytes": 104857600},
- {"pattern": "sparse", "implementation": "sdpa", "reason": "sdpa knows only full attention"},
+ {"pattern": "sparse", "implementation": "sdpa", "reason": "sdpa supports only full attention"},
  {"pattern": "sparse", "implementation": "segment", "reason": "", "item_bytes": 1048576}]})");
   return 0;
 }

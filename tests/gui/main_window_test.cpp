@@ -258,7 +258,7 @@ class MainWindowTest : public WindowSuite {
     // Else it would keep the program when the window is closed.
     QCOMPARE(dialog->windowHandle()->transientParent(), window_->windowHandle());
     auto* hidden = dialog->findChild<QLabel*>(u"contender_reasons"_s);
-    QTRY_COMPARE(hidden->text(), u"sparse/sdpa: sdpa knows only full attention"_s);
+    QTRY_COMPARE(hidden->text(), u"sparse/sdpa: sdpa supports only full attention"_s);
     auto* estimate = dialog->findChild<QLabel*>(u"estimate"_s);
     QVERIFY2(estimate->text().contains(u"full/dense"_s), qPrintable(estimate->text()));
     // The same key starts from within, and is not the window's to open what is open.

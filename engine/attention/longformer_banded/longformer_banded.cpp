@@ -40,7 +40,7 @@ ExecutedWork banded_work(const Problem& problem) {
 
 Status has_head_dim(const Problem& problem) {
   if (problem.head_dim >= 1 && problem.head_dim <= largest_head_dim) return {};
-  return fail("longformer-banded takes head dimensions 1 to {}, not {}", largest_head_dim,
+  return fail("longformer-banded supports head dimensions 1 to {}, not {}", largest_head_dim,
               problem.head_dim);
 }
 
@@ -88,8 +88,8 @@ std::vector<Implementation> longformer_banded_implementations() {
       {.id = "longformer-banded",
        .summary =
            "Longformer's banded kernel: one thread computes one cell of the band, no chunks, "
-           "weights in float32, then softmax, then one sum a number; for windowed-matmul the "
-           "two products alone; backward leaves the gradients where the weights were",
+           "weights in float32, then softmax, then one sum per number; for windowed-matmul only "
+           "the two products; backward replaces the weights with their gradients",
        .supports =
            [](const Problem& problem) {
              if (Status ok = has_head_dim(problem); !ok) return ok;

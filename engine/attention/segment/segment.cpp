@@ -58,7 +58,7 @@ std::vector<Implementation> segment_implementations() {
       {.id = "segment",
        .summary =
            "the plan in one fused pass: online softmax over all segments of a row, no scores "
-           "stored; backward in one pass more",
+           "stored; backward in one further pass",
        .is_fused = true,
        .supports =
            [](const Problem& problem) {

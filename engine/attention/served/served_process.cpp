@@ -126,7 +126,7 @@ Status ServedProcess::begin() {
                                       .environment = environment_of(threads_)});
       error != 0) {
     return fail(
-        "'{}' could not be started: {}; --with takes a Python file, a name such as flex, or a "
+        "'{}' could not be started: {}; --with accepts a Python file, a name such as flex, or a "
         "command",
         in_a_sentence(program_), system_reason(error));
   }
@@ -139,14 +139,14 @@ Status ServedProcess::greet(const std::function<void()>& on_look) {
   auto reported =
       requested ? answer({}, greeting_seconds, on_look) : tl::unexpected(requested.error());
   if (!reported && reported.error().message.ends_with("exit code 0")) {
-    return fail("{}, and without a word: a program for --with ends with attnscope.serve()",
+    return fail("{} and printed nothing; a program for --with must end with attnscope.serve()",
                 reported.error().message);
   }
   if (!reported) return tl::unexpected(reported.error());
   const json version = reported->value("protocol", json());
   if (version != protocol) {
     return fail(
-        "'{}' speaks version {} of the contenders' protocol, this program version {}: take the "
+        "'{}' uses version {} of the contenders' protocol, and this program version {}; use the "
         "package attnscope that came with this program",
         in_a_sentence(program_), in_a_sentence(version.dump()), protocol);
   }
@@ -240,7 +240,7 @@ Result<json> ServedProcess::answer(const OnQuestion& on_question, std::optional<
     if (*text == quick_answer) return json();
     json message = json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (!message.is_object()) {
-      return fail("'{}' answered with what is not of the contenders' protocol ({}): {}",
+      return fail("'{}' sent an answer that does not follow the contenders' protocol ({}): {}",
                   in_a_sentence(program_), in_a_sentence(*text), end_in_words());
     }
     if (message.contains("error"))
@@ -289,7 +289,7 @@ std::string ServedProcess::end_in_words() {
   if (!was_killed_) end_status_ = status;
   std::string words = fmt::format("'{}' ", in_a_sentence(program_));
   if (was_killed_) {
-    words += "answered no more and was ended";
+    words += "no longer answered and was ended";
   } else if (WIFSIGNALED(status)) {
     words += "was ended by " + signal_name(WTERMSIG(status));
   } else {

@@ -1,12 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan in the form that the kernels read: bytes that are copied to the device once. A launch's
-// blocks are numbered task by task (or key run by key run); `firsts` has the first block of each.
-//
-//   Result<DeviceLists> lists = DeviceLists::make(plan, head_dim, Passes::forward);
-//   copy(lists->bytes(), to_device);
-//   ListsOnDevice there = lists->at(on_device);
+// The lists of a plan that the band's loops and kernels read. Like the original's index lists, they
+// depend only on the layout and are made once.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +14,47 @@
 #include "kernels/plan/counts.h"
 
 namespace attnscope::longformer_banded {
+
+/// The operation between the two products.
+enum class Weighting : std::uint8_t { softmax, none };
+
+inline constexpr std::int64_t largest_head_dim = 256;
+
+// A plan by its keys: the rows whose scores contain a key's column. The gradients of keys and
+// values are sums over these rows, one number per thread, in a fixed order and without atomics.
+
+/// A segment of a task that contains the keys of a run.
+struct KeyView {
+  std::int64_t task = 0;     // index into plan.tasks
+  std::int64_t segment = 0;  // index into plan.segments
+  std::int64_t column = 0;   // whole: that of the run's first key; band and block: the segment's
+                             // first
+};
+
+/// Adjacent keys contained in the same segments, for a range of heads.
+struct KeyRun {
+  TokenRange keys{};
+  std::int64_t first_head = 0;
+  std::int64_t heads = 0;
+  std::int64_t first_view = 0;
+  std::int64_t view_count = 0;  // 0: no row attends to them, their gradients are 0
+};
+
+/// Every (token, head) is in exactly one run.
+struct KeyRuns {
+  std::vector<KeyRun> runs;
+  std::vector<KeyView> views;
+};
+
+/// For plans that have a windowed layout.
+[[nodiscard]] KeyRuns key_runs_of(const AttentionPlan& plan);
+
+// A plan in the form that the kernels read: bytes that are copied to the device once. A launch's
+// blocks are numbered task by task (or key run by key run); `firsts` has the first block of each.
+//
+//   Result<DeviceLists> lists = DeviceLists::make(plan, head_dim, Passes::forward);
+//   copy(lists->bytes(), to_device);
+//   ListsOnDevice there = lists->at(on_device);
 
 inline constexpr int block_threads = 256;
 inline constexpr int rows_of_warps = block_threads / 32;  // rows of a block with one warp per row
