@@ -178,9 +178,9 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   }
   if (arguments.crossovers &&
       std::ranges::none_of(choice->ys, [](report::YAxis y) { return report::has_time(y); })) {
-    return session.fail(exit_wrong_use,
-                        "--crossovers marks where times cross; remove it, or draw --y time, per-token "
-                        "or ratio.");
+    return session.fail(
+        exit_wrong_use,
+        "--crossovers marks where times cross; remove it, or draw --y time, per-token or ratio.");
   }
   const auto table = open_table(session, arguments);
   if (!table) return;

@@ -21,8 +21,8 @@
 #include "engine/report/answer.h"
 #include "engine/report/compare.h"
 #include "engine/report/pivot.h"
-#include "engine/report/report_page.h"
 #include "engine/report/published.h"
+#include "engine/report/report_page.h"
 #include "engine/report/run_description.h"
 
 namespace attnscope::cli {

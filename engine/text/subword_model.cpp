@@ -159,7 +159,7 @@ struct ByteAlphabet {
 };
 
 const ByteAlphabet& byte_alphabet() {
-  static const ByteAlphabet alphabet = [] {
+  static const ByteAlphabet characters = [] {
     ByteAlphabet made;
     made.byte_of_character.fill(-1);
     std::size_t next = 0x100;
@@ -171,7 +171,7 @@ const ByteAlphabet& byte_alphabet() {
     }
     return made;
   }();
-  return alphabet;
+  return characters;
 }
 
 struct BytePairRules {
