@@ -10,8 +10,8 @@ std::string CutTexts::in_words(const PairLimits& limits) const {
   std::string words;
   const auto add = [&](const Count& count, const char* what, std::int64_t most) {
     if (count.cut == 0) return;
-    words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", count.cut, count.all,
-                         what, count.cut == 1 ? "was" : "were");
+    words += fmt::format("{}{} of {} {} {} truncated", words.empty() ? "" : ", ", count.cut,
+                         count.all, what, count.cut == 1 ? "was" : "were");
     if (most > 0) words += fmt::format(" to {} tokens", most);
   };
   add(documents_, "documents", apart ? limits.most_tokens : 0);

@@ -81,7 +81,7 @@ Status name_twins(DocumentReader& reader, std::size_t hash) {
     if (std::hash<std::string_view>{}((*text)->id) != hash) continue;
     const auto [first, is_new] = lines.emplace((*text)->id, (*text)->line);
     if (is_new) continue;
-    return fail("{}: the id '{}' is that of line {}, too; each document needs one of its own",
+    return fail("{}: the id '{}' is also that of line {}; give each document its own id",
                 reader.place((*text)->line), in_a_sentence((*text)->id), first->second);
   }
 }
@@ -136,8 +136,8 @@ Status EncodeRun::run() {
   }
   if (encoded_ > 0 && interrupted_ == 0 && reader_.fingerprint() != begun_.fingerprint) {
     return fail(
-        "the {} documents that are encoded are others than those of the file by now; begin anew "
-        "with --restart",
+        "the {} documents encoded so far differ from the file's current ones; restart with "
+        "--restart",
         encoded_);
   }
   auto batch = read_batch();

@@ -66,9 +66,8 @@ Status settle_threads(std::vector<Heat>& heats, int cores) {
   for (Heat& heat : heats) {
     if (heat.point.threads == 0) heat.point.threads = cores;
     if (!points.insert(point_key(heat.point)).second) {
-      return fail(
-          "threads 0 and {} are the same on this machine, which has {} cores; leave one out", cores,
-          cores);
+      return fail("threads 0 and {} are the same on this machine, which has {} cores; remove one",
+                  cores, cores);
     }
   }
   return {};
@@ -225,9 +224,10 @@ class Run {
   // Sends the event before writing, because the database may block.
   void acknowledge_cancel() {
     doing_ = {};
-    send(Kind::cancelling,
-         "cancelling: the current iteration ends first, and what does not end within 2 s is ended");
-    set_progress("cancelling: the current iteration ends first", /*now=*/true);
+    send(
+        Kind::cancelling,
+        "cancelling after the current iteration; a worker that does not stop within 2 s is killed");
+    set_progress("cancelling after the current iteration", /*now=*/true);
   }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
@@ -252,8 +252,8 @@ class Run {
       }
       if (!reported) {
         warn(fmt::format(
-            "{}; to be stored as soon as it takes more: {}; a cancel, or {:g} min without, writes "
-            "a file instead",
+            "{}; {} will be stored as soon as the database can be written; after a cancel or {:g} "
+            "min they are written to a file instead",
             stored.error().message, pending_.in_words(),
             std::chrono::duration<double, std::ratio<60>>(options_.store_patience).count()));
       }
@@ -372,7 +372,7 @@ class Run {
       if (repeats == most_repeats) {
         warn(
             fmt::format("this machine slept for {:.1f} s while {} tokens were measured, as it did "
-                        "{} times before; these times are kept",
+                        "{} times before; the measured times are kept",
                         seconds, heat.point.sequence_tokens, repeats));
         return result;
       }
@@ -429,7 +429,7 @@ class Run {
     }
     if (!is_possible(*ceilings)) {
       return warn(
-          "the machine's ceilings are not kept: the measuring process told impossible rates");
+          "the machine's ceilings are not stored: the measuring process reported impossible rates");
     }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
     ceilings_.push_back(*ceilings);
@@ -537,7 +537,7 @@ std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int
   warnings.reserve(too_many.size());
   for (const int threads : too_many) {
     warnings.push_back(fmt::format(
-        "{} threads share {} cores; times will be those of waiting threads", threads, cores));
+        "{} threads share {} cores; times will include waiting for cores", threads, cores));
   }
   return warnings;
 }
@@ -574,8 +574,8 @@ Status check_memory(const std::vector<Heat>& heats, const json& hello) {
     const double bytes = item_bytes(heat.point);
     if (!memory || bytes <= *memory) continue;
     return fail(
-        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure "
-        "shorter ones, or start with --oversize, which reports such cells as oom",
+        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure shorter "
+        "items, or start with --oversize, which reports such cells as oom",
         heat.point.sequence_tokens, bytes / 1e9,
         heat.point.device == DeviceKind::cpu ? "machine" : "device", *memory / 1e9);
   }
@@ -624,8 +624,8 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
       return in_a_sentence(value.is_string() ? value.get<std::string>() : value.dump(), 100);
     };
     return fail(
-        "run {} began with the {} '{}' and would go on with '{}', and times of the two do not "
-        "compare; resume it where it began, or measure all of it anew with run --again {}",
+        "run {} began with the {} '{}' and would continue with '{}', and their times are not "
+        "comparable; resume it where it began, or measure all of it again with run --again {}",
         earlier.number, then[i].first, words(then[i].second), words(now[i].second), earlier.number);
   }
   return {};
@@ -633,7 +633,7 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
 
 Status check_resumable(const RunInfo& run) {
   if (run.status == RunStatus::done) {
-    return fail("run {} is done; there is nothing left of it to resume", run.number);
+    return fail("run {} is done; nothing is left to resume", run.number);
   }
   if (run.status == RunStatus::running) {
     return fail("run {} is still running (process {}); cancel it first, or wait", run.number,
@@ -772,7 +772,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   // Tasks of a cluster measured the heats so far; any other run is refused above.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(fmt::format(
-        "the run began on '{}' and is continued on '{}', and times of the two do not compare",
+        "the run began on '{}' and continues on '{}', and their times are not comparable",
         earlier.start.device, restart.device));
   }
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),

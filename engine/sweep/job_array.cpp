@@ -28,10 +28,10 @@ constexpr const char* part_key = "part";
 /// Ok, or the reason why the file is not imported.
 Status check_part(const std::filesystem::path& file, const std::vector<RunInfo>& runs,
                   const RunId& wanted) {
-  if (runs.empty()) return fail("{} holds no run and was left out", file.string());
+  if (runs.empty()) return fail("{} contains no run and was skipped", file.string());
   for (const RunInfo& run : runs) {
     if (run.id == wanted) continue;
-    return fail("{} holds run {} of sweep '{}', not run {}, and was left out", file.string(),
+    return fail("{} contains run {} of sweep '{}', not run {}, and was skipped", file.string(),
                 run.id.uuid, in_a_sentence(run.start.sweep_name), wanted.uuid);
   }
   return {};

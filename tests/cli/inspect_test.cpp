@@ -182,12 +182,13 @@ TEST_F(InspectLate, CountsTheClsTokenOfTheDocument) {
     EXPECT_EQ(dump_with({}).info().layout.item(0).documents.at(0), 7) << model;
   }
   EXPECT_THAT(inspect({"--layers", "0", "-o", "dump.safetensors"}),
-              FailsWith("do not look at each other in layer 0; they do in "));
+              FailsWith("do not attend to each other in layer 0; they do in "));
 }
 
 TEST_F(InspectLate, RefusesModelsWithoutAttentionBetweenTheTexts) {
   take("dual-bert");
-  EXPECT_THAT(inspect({"-o", "dump.safetensors"}), FailsWith("encodes query and document apart"));
+  EXPECT_THAT(inspect({"-o", "dump.safetensors"}),
+              FailsWith("encodes query and document separately"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("dump.safetensors")));
 }
 
@@ -291,7 +292,7 @@ TEST_F(InspectTinyTkl, RefusesRegionsThatAreNotFinite) {
     tests::set_value(program_.path("tkl/model.safetensors"), "dense.weight", value, 3e38F);
   for (const char* name : {"r.safetensors", "r.html"}) {
     EXPECT_THAT(regions({"-o", name}),
-                FailsWith("'regions' of layer 0 is infinite or no number somewhere"))
+                FailsWith("'regions' of layer 0 has values that are infinite or NaN"))
         << name;
     EXPECT_FALSE(std::filesystem::exists(program_.path(name)));
   }

@@ -113,7 +113,7 @@ TEST_F(MeasuredRun, RefusesToResumeAFinishedRun) {
   program.write("small.json", small_sweep);
   ASSERT_EQ(program.run(run_of_32_tokens).exit_code, 0);
   const json before = table_of(program);
-  EXPECT_THAT(program.run({"run", "--resume", "last", "--quiet"}), FailsWith("nothing left"));
+  EXPECT_THAT(program.run({"run", "--resume", "last", "--quiet"}), FailsWith("nothing is left"));
   EXPECT_EQ(table_of(program), before);
 }
 

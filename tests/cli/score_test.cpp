@@ -147,7 +147,7 @@ TEST_F(Score, RefusesUnsupportedPrecisions) {
 
 TEST_F(Score, CountsTruncatedDocuments) {
   EXPECT_THAT(score({"--max-tokens", "8"}),
-              Notes("note: 45 of 60 documents were cut; a pair has at most 8 tokens"));
+              Notes("note: 45 of 60 documents were truncated; a pair has at most 8 tokens"));
   EXPECT_EQ(score({}).err, "") << "nothing is cut";
 }
 
@@ -196,7 +196,7 @@ TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
 TEST_F(Score, CountsTruncatedQueries) {
   program_.write("pairs.tsv", "a\tb\na a a a a a\tb\n");
   EXPECT_THAT(score({"--max-tokens", "8"}),
-              Notes("1 of 2 queries was cut; a pair has at most 8 tokens"));
+              Notes("1 of 2 queries was truncated; a pair has at most 8 tokens"));
   EXPECT_THAT(score({"--max-tokens", "3"}),
               FailsWith("line 1: a limit of 3 tokens leaves no room for a pair"));
 }
@@ -215,8 +215,7 @@ TEST_F(Score, RefusesToRankTwoQueriesWithOneId) {
   for (const std::vector<std::string>& ranked :
        {std::vector<std::string>{"--format", "trec"}, std::vector<std::string>{"--top", "1"}}) {
     EXPECT_THAT(score(ranked),
-                FailsWith("pairs.tsv, line 2: query '1' has another text here than in the lines "
-                          "before"));
+                FailsWith("pairs.tsv, line 2: query '1' has a different text in earlier lines"));
   }
 }
 
@@ -332,9 +331,8 @@ TEST_F(Score, ReportsAPairWithoutAScore) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
     EXPECT_THAT(outcome.err,
-                HasSubstr("pairs.tsv, line 2: the score of query '1' and document 'y' is no "
-                          "number; are the checkpoint's weights damaged? (1 scores before it are "
-                          "written)"));
+                HasSubstr("pairs.tsv, line 2: the score of query '1' and document 'y' is NaN; are "
+                          "the checkpoint's weights damaged? (1 scores before it are written)"));
   }
 }
 

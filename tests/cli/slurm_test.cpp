@@ -270,7 +270,7 @@ TEST_F(SlurmRun, SkipsStoresOfOtherRunsAndReportsMissingOnes) {
   fs::copy(program_.path("other.db"), array() / "other.db");
   const Outcome stranger = merge();
   EXPECT_EQ(stranger.exit_code, 2);
-  EXPECT_THAT(stranger.err, AllOf(HasSubstr("other.db holds run"), HasSubstr("was left out"),
+  EXPECT_THAT(stranger.err, AllOf(HasSubstr("other.db contains run"), HasSubstr("was skipped"),
                                   HasSubstr("which has all 4 now")));
   EXPECT_EQ(runs(), 1U);
   // A part is no run of its own; with the run it came from it is, also elsewhere.

@@ -105,7 +105,7 @@ TEST(TrecRun, InvalidLinesAreNamedAndCounted) {
 
 TEST(TrecRun, ATruncatedFileIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2"),
-              HasSubstr("line 2 breaks off: the file was cut off"));
+              HasSubstr("line 2 is incomplete: the file is truncated"));
 }
 
 TEST(TrecRun, ADuplicateDocumentIsRefused) {
@@ -177,7 +177,7 @@ TEST(Mismatches, AreCountedWithTheFirst) {
   const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
   ASSERT_TRUE(run && qrels);
   EXPECT_THAT(mismatches(*run, *qrels),
-              ElementsAre(HasSubstr("lacks 2 of the 3 judged queries, the first is 'b'"),
+              ElementsAre(HasSubstr("lacks 2 of the 3 judged queries, first 'b'"),
                           HasSubstr("has 1 query not judged in"),
                           HasSubstr("none of its documents is judged")));
   EXPECT_THAT(mismatches(*run, *read<Qrels>("a 0 d 0\nx 0 d 1\n")), IsEmpty());

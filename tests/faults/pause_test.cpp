@@ -187,7 +187,7 @@ TEST_F(PausedProgramTest, AskedOfAProgramThatKnowsNoPause_IsRefusedAndHarmsNobod
   run.start.process_start_ticks = own_process_start_ticks();
   const Status requested = ask_to_pause(run);
   ASSERT_FALSE(requested);
-  EXPECT_THAT(requested.error().message, HasSubstr("does not know how to pause"));
+  EXPECT_THAT(requested.error().message, HasSubstr("does not support pausing"));
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ class TrainingPageTest : public QObject {
     other.write("a\tb\n");
     other.close();
     page_->open_file(other.fileName());
-    QTRY_VERIFY(page_->messages()->error().contains(u"is no training's curve"_s));
+    QTRY_VERIFY(page_->messages()->error().contains(u"is not a training curve"_s));
     QCOMPARE(series(), std::size_t{0});
     QVERIFY(recent_files().isEmpty());
     train("full", 1, 8);

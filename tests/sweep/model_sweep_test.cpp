@@ -166,7 +166,7 @@ TEST(ModelSweep, ModelsBesideOtherOperations_AreRefused) {
                           "my.json")
                   .error()
                   .message,
-              AllOf(HasSubstr("'operation'"), HasSubstr("sweep of their own")));
+              AllOf(HasSubstr("'operation'"), HasSubstr("their own sweep")));
 }
 
 TEST(ModelSweep, AContendersMistake_IsNamed) {
@@ -182,7 +182,7 @@ TEST(ModelSweep, AContendersMistake_IsNamed) {
   EXPECT_THAT(model_sweep_error(R"("tkl+as-published+as-published/segment")"),
               HasSubstr("has the option '+as-published' twice; give it once"));
   EXPECT_THAT(model_sweep_error(R"("sparse/segment", "sparse/segment")"),
-              HasSubstr("a second time"));
+              HasSubstr("again; give every contender once"));
 }
 
 TEST(ModelSweep, WordsOfModels_AreErrorsInOtherOperations) {

@@ -91,7 +91,7 @@ TEST_F(SweepRuns, ModelsHaveRunsToo_AndOnlyKeepsThem) {
 }
 
 TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
-  EXPECT_THAT(refused(full, ""), HasSubstr("nothing to judge it by"));
+  EXPECT_THAT(refused(full, ""), HasSubstr("no judgements"));
   EXPECT_THAT(refused("\"full/dense\"", ",\n\"qrels\": \"q.txt\""),
               AllOf(HasSubstr("line 3"), HasSubstr("no contender has a \"run\"")));
   EXPECT_THAT(
@@ -109,7 +109,7 @@ TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
     return refused(fmt::format("{}, \"longformer/segment\"", full),
                    fmt::format("{}, \"effectiveness\": {{{}}}", qrels, field));
   };
-  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is no contender"));
+  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is not a contender"));
   EXPECT_THAT(requested(R"("baseline": "longformer/segment/4")"),
               HasSubstr("which has no \"run\""));
   EXPECT_THAT(requested(R"("measure": "best")"), HasSubstr("best"));
