@@ -331,10 +331,11 @@ TEST_F(Encode, RefusesCrossEncoders) {
   write_checkpoint("cross", TinyCheckpoint::cross_bert());
   write_checkpoint("bert", TinyCheckpoint::bert());
   for (const char* checkpoint : {"cross", "bert"}) {
-    EXPECT_THAT(encode(checkpoint),
-                FailsWith(fmt::format("'{}' reads query and document together, so nothing can be "
-                                      "encoded before",
-                                      checkpoint)));
+    EXPECT_THAT(
+        encode(checkpoint),
+        FailsWith(fmt::format(
+            "'{}' reads query and document together, so documents cannot be encoded in advance",
+            checkpoint)));
   }
   encode_well("dual");
   EXPECT_THAT(score("bert", all_cached).err, HasSubstr("cannot use a cache"));
@@ -383,7 +384,7 @@ TEST_F(Encode, RefusesInvalidLinesAndDuplicateIdsBeforeEncoding) {
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv, line 2: has 1 columns"));
   program_.write("docs.tsv", "d1\ta\nd2\tb\nd1\tc\n");
   EXPECT_THAT(encode("dual").err,
-              HasSubstr("docs.tsv, line 3: the id 'd1' is that of line 1, too"));
+              HasSubstr("docs.tsv, line 3: the id 'd1' is also that of line 1"));
   program_.write("docs.tsv", "");
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv: has no documents"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));

@@ -101,7 +101,7 @@ TEST(Measures, UnknownMeasuresAreRefusedWithTheKnownOnes) {
   EXPECT_THAT(error_of("RR(rel=0)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("AP(rel=1,rel=2)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("nDCG(rel=2)"), HasSubstr("brackets"));
-  EXPECT_THAT(error_of("RR(rel=2"), HasSubstr("no measure"));
+  EXPECT_THAT(error_of("RR(rel=2"), HasSubstr("not a measure"));
   EXPECT_THAT(error_of("nDCG@10,NDCG@10"), HasSubstr("given twice"));
 }
 

@@ -104,7 +104,7 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-zero", "a time of 0 ns"},
       {"lie-nan", "a time of nan ns"},
       {"lie-years", "a time of 1e+18 ns"},
-      {"lie-days", "calls of 1e+06 s together"},
+      {"lie-days", "calls of 1e+06 s in total"},
       {"lie-fast", "a time of 0.5 ns for a work of 1e+09"},
       {"lie-faster", "a time of 6.4e+04 ns, where the machine's rates allow 5e+07 ns"},
       {"lie-idle", "a time of 2 ns, where the machine's rates allow"},

@@ -2,8 +2,8 @@
 //
 // `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
 // sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "until-signalled" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
-// until it is continued; "refused" ends with a sentence before its run begins.
+// interrupted, "until-signalled" until SIGUSR1 lets it go on, "pausable" until it is paused, and
+// then until it is continued; "refused" ends with a sentence before its run begins.
 
 #include <unistd.h>
 
@@ -190,10 +190,10 @@ int train(int argc, char** argv) {
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
   const std::string steps = option(argc, argv, "steps");
   if (option(argc, argv, "triples").ends_with("short.tsv"))
-    return refuse("short.tsv: ends behind line 3");
+    return refuse("short.tsv: ends after line 3");
   int signal = 0;
   sigwait(&interrupt, &signal);
-  refuse("interrupted behind step 3 of " + steps + "; the same command goes on");
+  refuse("interrupted after step 3 of " + steps + "; the same command resumes the training");
   return 130;
 }
 

@@ -122,13 +122,13 @@ class TrainingPageTest : public QObject {
                                      "--output=" + path("full").toUtf8()}));
     QTRY_VERIFY(button("stop_training")->isEnabled());
     QTest::mouseClick(button("stop_training"), Qt::LeftButton);
-    QTRY_VERIFY(ended()->text().contains(u"interrupted behind step 3 of 1000"_s));
+    QTRY_VERIFY(ended()->text().contains(u"interrupted after step 3 of 1000"_s));
     QVERIFY(!button("stop_training")->isEnabled());
   }
 
   void ReportsAFailedTraining() {
     start_training(path("short.tsv"), 1000);
-    QTRY_VERIFY(ended()->error().endsWith(u"full: short.tsv: ends behind line 3"_s));
+    QTRY_VERIFY(ended()->error().endsWith(u"full: short.tsv: ends after line 3"_s));
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
     page_->messages()->show_info(u"Wrote a figure"_s);
     QVERIFY(ended()->isVisible() && ended()->findChild<QToolButton*>()->isVisible());

@@ -238,7 +238,7 @@ class Contenders(unittest.TestCase):
                 ("pass\n", "ended with exit code 0"),
                 ("from attnscope import serve\nserve()\n", "offers no implementation and no model"),
                 (mark.format("segment"), "'segment', whose id is already in use"),
-                (mark.format("a/b"), "ids are letters, digits"),
+                (mark.format("a/b"), "an id must consist of letters, digits"),
                 (other.format(b'{"protocol": 3}\n'), "uses version 3 of the contenders' protocol, and this program version 2"),
                 *((other.format(answer), "contenders' protocol") for answer in (
                     b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',

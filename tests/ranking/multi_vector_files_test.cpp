@@ -71,7 +71,7 @@ TEST_F(MultiVectorFiles, AnExpansionIsChecked) {
       error_of("encoder-fixed", "sentence_bert_config.json", "\"length\": 12", "\"length\": 500"),
       AllOf(HasSubstr("500"), HasSubstr("has 96 positions")));
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[NONE]"),
-              HasSubstr("'query_expansion.token' is '[NONE]', which is no token"));
+              HasSubstr("'query_expansion.token' is '[NONE]', which is not a token"));
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[SEP]"),
               HasSubstr("'query_expansion.token' is '[SEP]', which also ends queries"));
 }
