@@ -6,7 +6,7 @@
 //
 //   CutTexts cut;
 //   cut.add_query(pair.query_cut);
-//   note(cut.in_words(model.limits));   // "1 of 60 queries was cut to 32 tokens"
+//   note(cut.in_words(model.limits));   // "1 of 60 queries was truncated to 32 tokens"
 
 #include <cstdint>
 #include <string>

@@ -55,11 +55,11 @@ Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
 
 }  // namespace
 
-Status ask_to_pause(const RunInfo& run) {
+Status request_pause(const RunInfo& run) {
   return send(run, PauseRequest::pause, "paused");
 }
 
-Status ask_to_continue(const RunInfo& run) {
+Status request_continue(const RunInfo& run) {
   return send(run, PauseRequest::go_on, "continued");
 }
 

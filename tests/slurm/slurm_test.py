@@ -99,7 +99,7 @@ class Slurm(unittest.TestCase):
         _, folder = self.send("--resume", "last", "--slurm", "array=4,partition=test")
         self.wait_for_the_queue_to_be_empty()
         self.assertEqual(self.asked(), [missing])
-        self.assertIn("which has all 16 now", (folder / "merge.txt").read_text())
+        self.assertIn("which now has all 16", (folder / "merge.txt").read_text())
         self.expect_whole()
 
     def test_a_node_that_dies_costs_the_heats_that_it_had_begun(self):
