@@ -72,7 +72,7 @@ Result<std::optional<CountedDocuments>> count_documents(
 namespace {
 
 /// An error with the lines of two documents that have the same id and this hash, if there are any.
-Status name_twins(DocumentReader& reader, std::size_t hash) {
+Status report_duplicates(DocumentReader& reader, std::size_t hash) {
   std::map<std::string, std::int64_t> lines;
   while (true) {
     auto text = reader.next();
@@ -95,7 +95,7 @@ Status check_ids(std::vector<std::size_t> hashes, const DocumentFile& file,
        twin = std::adjacent_find(twin + 1, hashes.end())) {
     auto again = DocumentReader::open(file, model);
     if (!again) return tl::unexpected(again.error());
-    if (Status named = name_twins(*again, *twin); !named) return named;
+    if (Status named = report_duplicates(*again, *twin); !named) return named;
   }
   return {};
 }

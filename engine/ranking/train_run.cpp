@@ -113,7 +113,7 @@ Result<TrainRun> TrainRun::begin(const TrainRunOptions& options, ReadyToTrain& r
   });
   if (!begun) return tl::unexpected(begun.error());
   if (Status taken = take_folder(options); !taken) return tl::unexpected(taken.error());
-  auto curve = TrainingCurveFile::go_on(options.in_folder(training_curve_file), done);
+  auto curve = TrainingCurveFile::resume(options.in_folder(training_curve_file), done);
   if (!curve) return tl::unexpected(curve.error());
   return TrainRun(options, ready, worker, std::move(*curve), done, std::move(events), interrupted);
 }

@@ -71,7 +71,7 @@ std::string_view without_end(std::string_view line) {
 
 }  // namespace
 
-Result<TrainingCurveFile> TrainingCurveFile::go_on(const fs::path& file, std::int64_t done) {
+Result<TrainingCurveFile> TrainingCurveFile::resume(const fs::path& file, std::int64_t done) {
   std::string kept(header);
   std::error_code failed;
   if (done > 0 && fs::exists(file, failed)) {

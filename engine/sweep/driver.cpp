@@ -195,7 +195,7 @@ class Run {
     if (measured) return std::move(outcome_);
     if (!outcome_.store_refusal.empty())
       return fail("{}; {}", measured.error().message, outcome_.store_refusal);
-    return fail("{}{}", measured.error().message, way_on());
+    return fail("{}{}", measured.error().message, remedy());
   }
 
  private:
@@ -215,7 +215,7 @@ class Run {
     return done;
   }
 
-  std::string way_on() const {
+  std::string remedy() const {
     const auto run = store_.find_run(outcome_.run.uuid);
     return run ? fmt::format("; every finished heat is kept, and {} measures the rest",
                              command_on(*run, "run --resume"))

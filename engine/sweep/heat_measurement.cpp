@@ -191,7 +191,7 @@ class Measurement {
       }
       if (was_cut_off(last)) continue;
       Answer ended = last;
-      if (!lose_the_one_that_ran(last)) ended = find_who_does_it(last);
+      if (!drop_running_contender(last)) ended = find_cause(last);
       if (ended.kind == Answer::Kind::cancelled) return std::nullopt;
       if (ended.kind == Answer::Kind::no_worker) return fail("{}", ended.words);
     }
@@ -302,7 +302,7 @@ class Measurement {
   }
 
   // Removes the contender that ran from the heat; false when it is unknown.
-  bool lose_the_one_that_ran(const Answer& answer) {
+  bool drop_running_contender(const Answer& answer) {
     if (is_final(answer)) return true;
     if (!answer.contender || static_cast<std::size_t>(*answer.contender) >= active_.size())
       return false;
@@ -317,7 +317,7 @@ class Measurement {
   // contender (a corrupted heap). Therefore the heat gets a second try; then each contender runs
   // alone in a new process, and those that survive are measured together. Times of the single runs
   // are discarded, because they were measured without the other contenders.
-  Answer find_who_does_it(const Answer& answer) {
+  Answer find_cause(const Answer& answer) {
     if (!std::exchange(tried_again_, true)) {
       warn("", answer, "trying again");
       return answer;

@@ -60,7 +60,7 @@ Status request_pause(const RunInfo& run) {
 }
 
 Status request_continue(const RunInfo& run) {
-  return send(run, PauseRequest::go_on, "continued");
+  return send(run, PauseRequest::resume, "continued");
 }
 
 }  // namespace attnscope

@@ -23,7 +23,7 @@ namespace attnscope {
 [[nodiscard]] inline int pause_signal() {
   return SIGRTMIN;
 }
-enum class PauseRequest : int { go_on = 1, pause = 2 };
+enum class PauseRequest : int { resume = 1, pause = 2 };
 /// The request of a received signal; nothing for a signal without a value.
 [[nodiscard]] inline std::optional<PauseRequest> pause_request(const siginfo_t& signal) {
   if (signal.si_code != SI_QUEUE) return std::nullopt;

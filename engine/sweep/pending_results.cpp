@@ -37,7 +37,8 @@ std::filesystem::path free_name(const std::filesystem::path& folder,
 
 /// The command that imports the file into the database, or that reads it if the database cannot be
 /// opened.
-std::string way_to(const std::filesystem::path& file, const std::filesystem::path& database) {
+std::string import_advice(const std::filesystem::path& file,
+                          const std::filesystem::path& database) {
   const std::string name = shell_word(file.string());
   const auto there = Store::open(database, Store::Mode::read_only);
   if (there || there.error().kind == ErrorKind::locked) {
@@ -142,7 +143,7 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
     if (write(file, status)) {
       return fmt::format("{}; {} that could not be stored in it {} in {}: {}", reason, in_words(),
                          waiting_.size() == 1 ? "is" : "are", file.string(),
-                         way_to(file, database));
+                         import_advice(file, database));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);

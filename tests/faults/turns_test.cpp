@@ -178,7 +178,7 @@ TEST_F(TurnsTest, PausedRun_LetsOthersMeasureAndWaitsThenItself) {
   let_go();
   ASSERT_TRUE(first.read_until("paused"));
   expect_done(second);
-  ask(PauseRequest::go_on);
+  ask(PauseRequest::resume);
   ASSERT_TRUE(first.read_until("continued"));
   expect_done(first);
   EXPECT_THAT(disturbances_in("first.db"), Each(IsEmpty()));

@@ -46,7 +46,7 @@ class TrainingPageTest : public QObject {
   /// fourth is validated.
   void train(const char* training, int first, int last) const {
     QDir().mkpath(path(training));
-    auto curve = TrainingCurveFile::go_on(file_of(training).toStdString(), first - 1);
+    auto curve = TrainingCurveFile::resume(file_of(training).toStdString(), first - 1);
     QVERIFY(curve.has_value());
     for (int step = first; step <= last; ++step) {
       TrainedStep one{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};

@@ -42,7 +42,7 @@ class CurveOfATraining : public ::testing::Test {
   void append(const std::string& more) const { std::ofstream(file(), std::ios::app) << more; }
   /// Steps first to last, as added by a training that continues after step `first - 1`.
   void add_steps(std::int64_t first, std::int64_t last) const {
-    auto curve = TrainingCurveFile::go_on(file(), first - 1);
+    auto curve = TrainingCurveFile::resume(file(), first - 1);
     ASSERT_TRUE(curve) << curve.error().message;
     for (std::int64_t step = first; step <= last; ++step) {
       ASSERT_TRUE(curve->add({.step = step, .loss = 1.0 / static_cast<double>(step), .tokens = 8}));
@@ -67,7 +67,7 @@ class CurveOfATraining : public ::testing::Test {
 
 TEST_F(CurveOfATraining, IsReadBackByItsFolderOrItsFile) {
   {
-    auto curve = TrainingCurveFile::go_on(file(), 0);
+    auto curve = TrainingCurveFile::resume(file(), 0);
     ASSERT_TRUE(curve);
     ASSERT_TRUE(curve->add({.step = 1, .loss = 0.1, .learning_rate = 7e-6, .seconds = 0.5}));
     ASSERT_TRUE(curve->add({.step = 2, .loss = 1.0 / 3, .tokens = 99, .ndcg = 2.0 / 3}));
