@@ -86,7 +86,8 @@ TEST(TrecRun, IgnoredIrregularitiesAreNotes) {
   EXPECT_THAT(ids(*run, "q"), ElementsAre("c", "b", "a", "d"));
   EXPECT_THAT(run->notes,
               ElementsAre(AllOf(HasSubstr("line 2: has a higher score"), HasSubstr("2 such lines")),
-                          AllOf(HasSubstr("line 5: query 'q' goes on"), HasSubstr("2 such lines")),
+                          AllOf(HasSubstr("line 5: the lines of query 'q' are interrupted"),
+                                HasSubstr("2 such lines")),
                           HasSubstr("line 6 has no line end")));
 }
 

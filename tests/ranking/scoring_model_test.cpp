@@ -190,7 +190,7 @@ TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
   };
   EXPECT_EQ(opened(19), "opened");
   EXPECT_THAT(opened(18), HasSubstr("tokens.txt: has 18 words, and the checkpoint has vectors of "
-                                    "19 words and of padding; copy tokens.txt anew"));
+                                    "19 words and of padding; copy tokens.txt again"));
   EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
 }
 

@@ -140,8 +140,8 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
     EXPECT_THAT(imported.error().message, AllOf(HasSubstr("hurt.attn.gz"), HasSubstr(words)));
     EXPECT_EQ(bytes_of(folder_ / "hurt.attn.gz"), bytes);
   };
-  refused(whole.substr(0, whole.size() / 2), "break off");
-  refused(whole.substr(0, whole.size() - 1), "break off");
+  refused(whole.substr(0, whole.size() / 2), "truncated");
+  refused(whole.substr(0, whole.size() - 1), "truncated");
   std::string hurt = whole;
   hurt[whole.size() - 6] = static_cast<char>(hurt[whole.size() - 6] ^ 1);
   refused(hurt, "are damaged");

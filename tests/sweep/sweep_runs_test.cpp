@@ -96,8 +96,8 @@ TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
               AllOf(HasSubstr("line 3"), HasSubstr("no contender has a \"run\"")));
   EXPECT_THAT(
       refused(R"({"pattern": "full", "implementation": "dense", "run": "none.trec"})", qrels),
-      AllOf(HasSubstr("line 2: 'contenders[0].run' names"), HasSubstr("none.trec"),
-            HasSubstr("not there")));
+      AllOf(HasSubstr("line 2: 'contenders[0].run' is"), HasSubstr("none.trec"),
+            HasSubstr("does not exist")));
   EXPECT_THAT(refused(full, ", \"qrels\": \"none.txt\""), HasSubstr("none.txt"));
   EXPECT_THAT(
       refused(R"({"pattern": "sparse", "implementation": "segment", "run": "full.trec"})", qrels),
