@@ -113,7 +113,7 @@ class TrainingPageTest : public QObject {
     start_training(path("triples.tsv"), 1000);
     QTRY_COMPARE(points(), std::size_t{3});
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    QFile requested(path("full") + u"/asked"_s);
+    QFile requested(path("full") + u"/arguments"_s);
     QVERIFY(requested.open(QIODevice::ReadOnly));
     const QList<QByteArray> all = requested.readAll().trimmed().split('\n');
     QCOMPARE(all, (QList<QByteArray>{"--margin-mse", "--steps=1000",
