@@ -116,7 +116,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
   if (!validation) return tl::unexpected(validation.error());
   auto settings = training_settings(options, *model, file->size(), interrupts());
   if (!settings) return tl::unexpected(settings.error());
-  auto before = look_into_folder(options, *settings);
+  auto before = claim_folder(options, *settings);
   if (!before) return tl::unexpected(before.error());
   return ReadyToTrain{std::move(*model),      std::move(*file),     std::move(*texts),
                       std::move(*validation), std::move(*settings), std::move(*before)};

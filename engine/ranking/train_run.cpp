@@ -112,7 +112,8 @@ Result<TrainRun> TrainRun::begin(const TrainRunOptions& options, ReadyToTrain& r
     return event.value("event", "") == "training-begun";
   });
   if (!begun) return tl::unexpected(begun.error());
-  if (Status taken = take_folder(options); !taken) return tl::unexpected(taken.error());
+  if (Status prepared = prepare_folder(options, ready.before); !prepared)
+    return tl::unexpected(prepared.error());
   auto curve = TrainingCurveFile::resume(options.in_folder(training_curve_file), done);
   if (!curve) return tl::unexpected(curve.error());
   return TrainRun(options, ready, worker, std::move(*curve), done, std::move(events), interrupted);

@@ -75,7 +75,7 @@ Status same_contents(const json& now, const json& then, const fs::path& state) {
 
 /// Locks the folder: only one training at a time writes into it. On a file system without locks
 /// there is no protection.
-Result<FolderClaim> claim(const fs::path& folder) {
+Result<FolderClaim> lock_folder(const fs::path& folder) {
   const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
   auto claimed = std::make_shared<Descriptor>();
@@ -203,19 +203,15 @@ Status same_settings(const json& now, const json& then, const fs::path& state) {
   return {};
 }
 
-Status take_folder(const TrainRunOptions& options) {
-  if (options.restart) {
-    const auto listed = listed_files(options);
-    if (!listed) return tl::unexpected(listed.error());
-    std::error_code failed;
-    for (const std::string& name : *listed) fs::remove(options.in_folder(name), failed);
-  }
+Status prepare_folder(const TrainRunOptions& options, const FoundState& found) {
+  std::error_code failed;
+  for (const std::string& name : found.replaced) fs::remove(options.in_folder(name), failed);
   return write_file(
       options.in_folder(list_file),
       json{{"written by", "attnscope train"}, {"files", written_files()}}.dump(2) + "\n");
 }
 
-Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& settings) {
+Result<FoundState> claim_folder(const TrainRunOptions& options, const json& settings) {
   std::error_code failed;
   fs::create_directories(options.out, failed);
   if (failed) {
@@ -223,7 +219,7 @@ Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& 
   }
   if (fs::equivalent(options.out, settings["checkpoint"].get<std::string>(), failed))
     return fail("-o is the folder of the checkpoint; name another folder");
-  auto claimed = claim(options.out);
+  auto claimed = lock_folder(options.out);
   if (!claimed) return tl::unexpected(claimed.error());
   const fs::path state = options.in_folder(training_state_file);
   const auto listed = listed_files(options);
@@ -234,7 +230,11 @@ Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& 
       return fail("{}: already contains a model; name another folder, or give --restart",
                   options.out);
     }
-    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = {}, .settings = {}};
+    return FoundState{.claim = std::move(*claimed),
+                      .is_there = false,
+                      .kept = {},
+                      .settings = {},
+                      .replaced = options.restart ? *listed : std::vector<std::string>()};
   }
   const auto file = SafetensorsFile::open(state);
   const Status whole = file ? file->check_sum() : tl::unexpected(file.error());

@@ -642,10 +642,6 @@ Status check_resumable(const RunInfo& run) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 /// How an earlier run obtained the implementation: " (run 3 had it by --with 'mine.py')". The
 /// program is never started automatically, because a run may come from another person.
 std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
@@ -693,15 +689,26 @@ Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& c
   return record;
 }
 
-Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
-  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+namespace {
+
+/// A worker that has all implementations of the heats.
+Result<WorkerPool> start_worker(const std::vector<Heat>& heats, const RunInfo* earlier,
+                                const DriverOptions& options) {
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
-  if (!pool) return tl::unexpected(pool.error());
-  std::vector<Heat> heats = sweep.heats;
-  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
-  if (Status known = check_implementations(heats, pool->hello(), again_of); !known)
+  if (!pool) return pool;
+  if (Status known = check_implementations(heats, pool->hello(), earlier); !known)
     return tl::unexpected(known.error());
+  return pool;
+}
+
+}  // namespace
+
+Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+  std::vector<Heat> heats = sweep.heats;
+  auto pool = start_worker(heats, options.again_of ? &*options.again_of : nullptr, options);
+  if (!pool) return tl::unexpected(pool.error());
   if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
     return tl::unexpected(settled.error());
   if (!options.oversize) {
@@ -750,12 +757,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
-                                options.cancel, options.memory_kills);
+  auto pool = start_worker(*heats, &earlier, options);
   if (!pool) return tl::unexpected(pool.error());
-  if (Status known = check_implementations(*heats, pool->hello(), &earlier); !known) {
-    return tl::unexpected(known.error());
-  }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
       pool->hello(), options.command_line, options.worker_command, json());

@@ -47,11 +47,6 @@ class Inspect : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(Inspect, RefusesAMissingDocument) {
-  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b"}),
-              FailsWith("give --document or --document-file"));
-}
-
 TEST_F(Inspect, NeverReplacesInputFiles) {
   program_.write("text.safetensors", "cd b");
   for (const std::string out : {"text.safetensors", "model.safetensors"}) {
@@ -192,14 +187,11 @@ TEST_F(InspectLate, RefusesModelsWithoutAttentionBetweenTheTexts) {
   EXPECT_FALSE(std::filesystem::exists(program_.path("dump.safetensors")));
 }
 
-TEST_F(Inspect, PrintsTheScoreWithoutAFile) {
+TEST_F(Inspect, PrintsTheScoreOrTheNamesOfWrittenFiles) {
+  EXPECT_THAT(inspect({"-o", "dump.safetensors"}).err, HasSubstr("dump.safetensors written"));
   const Outcome outcome = inspect({});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, ::testing::MatchesRegex("score -?[0-9.]+\n"));
-}
-
-TEST_F(Inspect, PrintsTheNamesOfWrittenFiles) {
-  EXPECT_THAT(inspect({"-o", "dump.safetensors"}).err, HasSubstr("dump.safetensors written"));
 }
 
 /// TKL and TK, of the golden fixtures, which know no word of the texts.
@@ -248,7 +240,13 @@ TEST_F(InspectRegions, RefusesOptionsForHeads) {
   EXPECT_THAT(inspect({"--half", "-o", "r.safetensors"}).err, HasSubstr("remove --half"));
 }
 
-TEST_F(Inspect, RefusesMissingLayersAndHeads) {
+TEST_F(Inspect, RefusesMissingDocumentsLayersAndHeads) {
+  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b"}),
+              FailsWith("give --document or --document-file"));
+  program_.write("bad.txt", "cd \xff b");
+  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document-file",
+                            "bad.txt", "-o", "d.safetensors"}),
+              FailsWith("bad.txt: not valid UTF-8 at byte 4; convert it"));
   EXPECT_THAT(inspect({"--layers", "2", "-o", "dump.safetensors"}),
               FailsWith("layers are counted from 0 to 1"));
 #ifdef ATTNSCOPE_HAS_GUI
@@ -296,13 +294,6 @@ TEST_F(InspectTinyTkl, RefusesRegionsThatAreNotFinite) {
         << name;
     EXPECT_FALSE(std::filesystem::exists(program_.path(name)));
   }
-}
-
-TEST_F(Inspect, RefusesTextThatIsNotUtf8) {
-  program_.write("bad.txt", "cd \xff b");
-  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document-file",
-                            "bad.txt", "-o", "d.safetensors"}),
-              FailsWith("bad.txt: not valid UTF-8 at byte 4; convert it"));
 }
 
 /// The worker sends SIGTERM to the program when it receives the request to inspect.

@@ -102,19 +102,16 @@ TEST_F(Rerank, ReadsAndWritesCompressedFiles) {
   EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
 }
 
-TEST_F(Rerank, WritesTheRunToStandardOutput) {
+TEST_F(Rerank, WritesTheRunToStandardOutputAndRemovesTemporaryFilesOfAKilledCommand) {
+  program_.write("out.trec.part-aB3xYz", "half");
   ASSERT_EQ(rerank({}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));
   const std::string written = program_.read("out.trec");
   const Outcome piped =
       program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries", "queries.tsv",
                     "--documents", "documents.tsv", "-o", "-"});
   EXPECT_EQ(piped.exit_code, 0) << piped.err;
   EXPECT_EQ(piped.out, written);
-}
-
-TEST_F(Rerank, CountsTruncatedQueries) {
-  EXPECT_THAT(rerank({"--max-query-tokens", "3"}),
-              Notes("1 of 2 queries was truncated to 3 tokens"));
 }
 
 TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
@@ -141,8 +138,9 @@ TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
   EXPECT_TRUE(std::is_sorted(of_first.rbegin(), of_first.rend()));
 }
 
-TEST_F(Rerank, DepthCountsFromTheTopOfTheRun) {
-  EXPECT_EQ(rerank({"--depth", "2"}).exit_code, 0);
+TEST_F(Rerank, LimitsDepthAndQueryTokens) {
+  EXPECT_THAT(rerank({"--max-query-tokens", "3", "--depth", "2"}),
+              Notes("1 of 2 queries was truncated to 3 tokens"));
   const auto scores = written();
   EXPECT_EQ(scores.size(), 4U);
   EXPECT_TRUE(scores.contains("q1 d0") && scores.contains("q1 d1"));
@@ -338,12 +336,6 @@ TEST_F(Rerank, NeverReplacesInputFiles) {
         << out;
     EXPECT_EQ(program_.read(out), before);
   }
-}
-
-TEST_F(Rerank, RemovesTemporaryFilesOfAKilledCommand) {
-  program_.write("out.trec.part-aB3xYz", "half");
-  ASSERT_EQ(rerank({}).exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));
 }
 
 }  // namespace

@@ -171,18 +171,15 @@ TEST_F(Score, RefusesToExtendMissingPositions) {
   EXPECT_THAT(score({"--extend-positions", "8000"}), FailsWith("has no positions to extend"));
 }
 
-TEST_F(Score, ReadsAndWritesJsonLines) {
-  program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
-  EXPECT_THAT(score({"--format", "jsonl"}, "pairs.jsonl"), Prints("{\"docno\":\"x\",\"score\":"));
-}
-
-TEST_F(Score, RefusesEmptyInput) {
+TEST_F(Score, NotesAMissingLastLineEndAndRefusesEmptyInput) {
+  program_.write("pairs.tsv", "a\tb\nc\td");
+  EXPECT_THAT(score({}), Notes("pairs.tsv: its last line has no line end"));
   EXPECT_THAT(score({"--pairs-format", "tsv"}, "-"), FailsWith("standard input: has no pairs"));
 }
 
-TEST_F(Score, NotesAMissingLastLineEnd) {
-  program_.write("pairs.tsv", "a\tb\nc\td");
-  EXPECT_THAT(score({}), Notes("pairs.tsv: its last line has no line end"));
+TEST_F(Score, ReadsAndWritesJsonLines) {
+  program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
+  EXPECT_THAT(score({"--format", "jsonl"}, "pairs.jsonl"), Prints("{\"docno\":\"x\",\"score\":"));
 }
 
 TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
@@ -236,6 +233,8 @@ TEST_F(Score, ReportsAFullStandardOutput) {
 }
 
 TEST_F(Score, WritesARankedTrecRun) {
+  EXPECT_THAT(score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"}),
+              FailsWith("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
   program_.write("pairs.tsv", "1\tx\ta\tb c\n1\ty\ta\tc d\n2\tx\tb\tc\n");
   const Outcome outcome = score({"--format", "trec", "--tag", "mine"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -251,17 +250,8 @@ TEST_F(Score, WritesScoresToAFile) {
   EXPECT_THAT(program_.read("out.tsv"), HasSubstr("qa\td0\t"));
   EXPECT_EQ(score({"-o", "-"}).out, program_.read("out.tsv"));
   EXPECT_EQ(score({"-o", "/dev/null"}).exit_code, 0);
-}
-
-TEST_F(Score, ReportsAFullDisk) {
   EXPECT_THAT(score({"-o", "/dev/full"}),
               FailsWith("/dev/full: cannot be written: No space left on device"));
-}
-
-TEST_F(Score, NeverReplacesThePairs) {
-  const std::string pairs = program_.read("pairs.tsv");
-  EXPECT_THAT(score({"-o", "./pairs.tsv"}), FailsWith("is an input of this command"));
-  EXPECT_EQ(program_.read("pairs.tsv"), pairs);
 }
 
 TEST_F(Score, NeverReplacesInputFilesByAnyName) {
@@ -279,7 +269,8 @@ TEST_F(Score, NeverReplacesInputFilesByAnyName) {
            {"--with", "python3 'prog.py' --quiet", "./prog.py"},
            {"--worker", "sh prog.py", "prog.py"},
            {"--threads", "1", "model.safetensors"},
-           {"--threads", "1", "vocab.txt"}}) {
+           {"--threads", "1", "vocab.txt"},
+           {"--threads", "1", "./pairs.tsv"}}) {
     const std::string before = program_.read(out);
     const Outcome outcome = score({"--precision", "int8", option, value, "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << option << " " << out;
@@ -312,11 +303,6 @@ TEST_F(Score, AnErrorKeepsTheOldOutput) {
   }
   ASSERT_EQ(score({"-o", "NEW.GZ"}).exit_code, 0);
   EXPECT_THAT(tests::unpacked(program_.path("NEW.GZ")), HasSubstr("qa\td0\t"));
-}
-
-TEST_F(Score, RefusesATagWithALineBreak) {
-  EXPECT_THAT(score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"}),
-              FailsWith("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
 }
 
 TEST_F(Score, ReportsAPairWithoutAScore) {
