@@ -34,6 +34,7 @@
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/report/run_description.h"
 
 namespace attnscope::gui {
