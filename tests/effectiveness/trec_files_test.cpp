@@ -167,7 +167,7 @@ TEST(Qrels, ErrorsBelowAHeaderAreNamed) {
 TEST(Qrels, InvalidLinesOfQrelsAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("line 1 has '1.5' as its relevance"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 b 1.0\n"), HasSubstr("line 2 has '1.0'"));
-  EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("of 64 bits"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("64-bit integer"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 a 1\nq 0 a 0\n"),
               AllOf(HasSubstr("line 2: document 'a'"), HasSubstr("2 such lines")));
   EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
