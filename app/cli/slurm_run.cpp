@@ -422,13 +422,13 @@ void note_unused_tasks(const SlurmOptions& options, const std::vector<RunPart>& 
 }
 
 /// "heat 5, 256 tokens (task-2.db)"
-std::string heat_in_words(const BroughtTogether::Missing& missing) {
+std::string heat_in_words(const MergedParts::Missing& missing) {
   return fmt::format(
       "heat {}, {} tokens{}", missing.heat.index, missing.heat.point.sequence_tokens,
       missing.part.empty() ? "" : fmt::format(" ({})", missing.part.filename().string()));
 }
 
-std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missing) {
+std::string missing_in_words(const std::vector<MergedParts::Missing>& missing) {
   constexpr std::size_t most = 12;
   std::string text;
   for (std::size_t i = 0; i < std::min(missing.size(), most); ++i)
@@ -438,8 +438,8 @@ std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missin
 }
 
 /// Merges the tasks' results and returns what is missing; nothing if the session has an error.
-std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, const RunInfo& run,
-                                               const std::filesystem::path& folder) {
+std::optional<MergedParts> merge_rounds(Session& session, Store& store, const RunInfo& run,
+                                        const std::filesystem::path& folder) {
   const std::vector<std::filesystem::path> rounds = rounds_in(folder);
   if (const auto job = living_job(rounds)) {
     session.fail(exit_wrong_use, fmt::format("run {} is submitted as Slurm job {}, which has not "
@@ -450,14 +450,14 @@ std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, c
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& round : rounds)
     std::ranges::move(stores_in(round), std::back_inserter(files));
-  auto brought = bring_together(store, run.id, files);
-  if (!brought) {
-    session.fail(exit_store_refused, brought.error().message);
+  auto merged = merge_parts(store, run.id, files);
+  if (!merged) {
+    session.fail(exit_store_refused, merged.error().message);
     return std::nullopt;
   }
-  for (const std::string& sentence : brought->left_out)
+  for (const std::string& sentence : merged->skipped)
     print_status("attnscope: warning: {}", sentence);
-  return std::move(*brought);
+  return std::move(*merged);
 }
 
 /// Another merge may hold the database while it adds a store.
@@ -487,7 +487,7 @@ void send_to_slurm(Session& session, const SlurmArguments& arguments, const Swee
   run.start = std::move(*record);
   const auto heats = stored_heats(run);
   if (!heats) return refuse(heats.error());
-  const std::vector<RunPart> parts = deal_out(*heats, options->tasks);
+  const std::vector<RunPart> parts = divide_heats(*heats, options->tasks);
   note_unused_tasks(*options, parts);
   run.start.device = fmt::format("Slurm, {}", counted(parts.size(), "task"));
   if (Status known = check_heats(*heats, arguments.worker, arguments.dry_run); !known)
@@ -542,17 +542,17 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
       std::filesystem::absolute(options->folder.value_or(reported_folder(*run))).lexically_normal();
   if (Status there = check_folder(within); !there) return refuse(there.error());
   const std::filesystem::path folder = folder_of(*run, within);
-  const auto brought = bring_in_rounds(session, *store, *run, folder);
-  if (!brought) return;
-  if (brought->missing.empty()) {
+  const auto merged = merge_rounds(session, *store, *run, folder);
+  if (!merged) return;
+  if (merged->missing.empty()) {
     print_status("run {} already has its {}; nothing is submitted", run->number,
                  heats_in_words(static_cast<std::size_t>(run->start.heats_planned)));
     return;
   }
   std::vector<Heat> heats;
-  heats.reserve(brought->missing.size());
-  for (const BroughtTogether::Missing& missing : brought->missing) heats.push_back(missing.heat);
-  const std::vector<RunPart> parts = deal_out(heats, options->tasks);
+  heats.reserve(merged->missing.size());
+  for (const MergedParts::Missing& missing : merged->missing) heats.push_back(missing.heat);
+  const std::vector<RunPart> parts = divide_heats(heats, options->tasks);
   note_unused_tasks(*options, parts);
   const std::string round = std::to_string(rounds_in(folder).size() + 1);
   const SlurmArray array = array_of(arguments, *options, *run, parts, heats, folder / round);
@@ -562,25 +562,25 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
 
 bool bring_in_from_slurm(Session& session, Store& store, const RunInfo& run) {
   store.set_busy_timeout(merging_patience);
-  return bring_in_rounds(session, store, run, folder_of(run, reported_folder(run))).has_value();
+  return merge_rounds(session, store, run, folder_of(run, reported_folder(run))).has_value();
 }
 
 void bring_in(Session& session, Store& store, const RunInfo& run,
               const std::vector<std::filesystem::path>& files) {
   store.set_busy_timeout(merging_patience);
-  const auto brought = bring_together(store, run.id, files);
-  if (!brought) return session.fail(exit_store_refused, brought.error().message);
-  for (const std::string& sentence : brought->left_out) session.fail(exit_wrong_use, sentence);
+  const auto merged = merge_parts(store, run.id, files);
+  if (!merged) return session.fail(exit_store_refused, merged.error().message);
+  for (const std::string& sentence : merged->skipped) session.fail(exit_wrong_use, sentence);
   const std::string added =
       fmt::format("{} added to run {}",
-                  heats_in_words(static_cast<std::size_t>(brought->heats_added)), run.number);
-  if (brought->missing.empty()) {
+                  heats_in_words(static_cast<std::size_t>(merged->heats_added)), run.number);
+  if (merged->missing.empty()) {
     print_status("{}, which now has all {}", added, run.start.heats_planned);
     return;
   }
   if (session.exit_code == exit_done) session.exit_code = exit_cells_failed;
   print_status("{}, which lacks {} of {}: {}; {} submits only the missing heats", added,
-               brought->missing.size(), run.start.heats_planned, missing_in_words(brought->missing),
+               merged->missing.size(), run.start.heats_planned, missing_in_words(merged->missing),
                was_sent_to_slurm(run) ? command_on(run, "run --resume", "--slurm array=N,...")
                                       : command_on(run, "run --resume"));
 }

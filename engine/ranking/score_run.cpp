@@ -184,13 +184,13 @@ void ScoreRun::count_ties_of(const ModelQuestion& question) {
   const std::string& few = question.multiplies_in();
   if (few == "float32") return;
   ties_.emplace();
-  way_out_of_ties_ = fmt::format("{} has few digits to distinguish them; {} float32 has more", few,
-                                 question.precision == "float32" ? "--dtype" : "--precision");
+  advice_on_ties_ = fmt::format("{} has few digits to distinguish them; {} float32 has more", few,
+                                question.precision == "float32" ? "--dtype" : "--precision");
 }
 
 std::string ScoreRun::ties_in_words() const {
   const std::string ties = ties_ ? ties_->in_words() : "";
-  return ties.empty() ? ties : fmt::format("{}: {}", ties, way_out_of_ties_);
+  return ties.empty() ? ties : fmt::format("{}: {}", ties, advice_on_ties_);
 }
 
 Status ScoreRun::compare(const Window& window) {
