@@ -144,10 +144,12 @@ void encode(Session& session, EncodeArguments& arguments) {
   const auto claim = CacheClaim::take(arguments.cache.out);
   if (!claim) return session.fail(claim.error());
   if (begun->is_finished) {
-    say("attnscope: note: {} already contains these documents; --restart encodes them again",
+    print_status(
+        "attnscope: note: {} already contains these documents; --restart encodes them again",
         arguments.cache.out);
   } else if (begun->encoded > 0) {
-    say("attnscope: note: {} of {} documents are already encoded", begun->encoded, documents);
+    print_status("attnscope: note: {} of {} documents are already encoded", begun->encoded,
+                 documents);
   }
   auto reader = DocumentReader::open(arguments.documents, *model);
   if (!reader) return session.fail(reader.error());

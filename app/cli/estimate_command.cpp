@@ -321,8 +321,8 @@ Status add_trials(const EstimateCommand& arguments, const Sweep& sweep, json& an
                                                .cancel = &interrupts(),
                                                .on_trial = [](const Heat& heat) {
                                                  if (isatty(STDERR_FILENO) == 1) {
-                                                   say("attnscope: measuring at {} tokens",
-                                                       heat.point.sequence_tokens);
+                                                   print_status("attnscope: measuring at {} tokens",
+                                                                heat.point.sequence_tokens);
                                                  }
                                                }});
   if (!estimate) return tl::unexpected(estimate.error());

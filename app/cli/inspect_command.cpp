@@ -132,9 +132,9 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
   const auto pair = model.tokenizer->encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
-    say("attnscope: note: the {} was truncated to {} tokens",
-        pair->document_cut ? "document" : "query",
-        pair->document_cut ? pair->document.size() : pair->query.size());
+    print_status("attnscope: note: the {} was truncated to {} tokens",
+                 pair->document_cut ? "document" : "query",
+                 pair->document_cut ? pair->document.size() : pair->query.size());
   }
   Result<std::map<std::string, std::string>> metadata =
       model.regions ? regions_metadata(model, arguments.query, *document, *pair)
@@ -233,7 +233,7 @@ void write_page(Session& session, const std::filesystem::path& file,
   if (!regions) return session.fail(regions.error());
   const auto written = write_file(arguments.figure.file, regions_html(*regions));
   if (!written) return session.fail(written.error());
-  say("{} written", arguments.figure.file.string());
+  print_status("{} written", arguments.figure.file.string());
 }
 
 /// Prints the score, and its parts for a document with regions.
@@ -304,8 +304,8 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   progress.clear();
   note(reader->notes());
   if (cut > 0) {
-    say("attnscope: note: {} of {} pairs were truncated to the model's maximum length", cut,
-        positions.documents());
+    print_status("attnscope: note: {} of {} pairs were truncated to the model's maximum length",
+                 cut, positions.documents());
   }
   return positions;
 }
@@ -334,7 +334,7 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   if (!positions) return session.fail(positions.error());
   auto figure = positions->figure(model->name);
   if (!figure) return session.fail(figure.error());
-  say("attnscope: {}", positions->in_words());
+  print_status("attnscope: {}", positions->in_words());
   draw_positions(session, std::move(*figure), arguments);
 }
 
@@ -374,8 +374,8 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto score = write_dump(arguments, *model, layers, file);
   if (!score) return session.fail(score.error());
   if (*wanted == Wanted::score) return print_score(session, file, *model, *score);
-  if (*score) say("score {}", static_cast<float>(**score));
-  if (*wanted == Wanted::dump) say("{} written", file.string());
+  if (*score) print_status("score {}", static_cast<float>(**score));
+  if (*wanted == Wanted::dump) print_status("{} written", file.string());
   if (*wanted == Wanted::figure) draw(session, file, model->regions.has_value(), arguments);
   if (*wanted == Wanted::masses) print_masses(session, file, arguments);
   if (*wanted == Wanted::page) write_page(session, file, arguments);

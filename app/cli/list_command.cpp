@@ -74,7 +74,7 @@ Result<json> list_runs(const std::filesystem::path& database, RunsOf which) {
     return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
+  if (!store->warning().empty()) print_status("attnscope: warning: {}", store->warning());
   auto runs = store->run_list(which);
   if (!runs) return tl::unexpected(runs.error());
   json rows = json::array();
@@ -158,9 +158,9 @@ void list(Session& session, const Listing& listing, const ListArguments& argumen
     return print_result(session, rows->dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   if (rows->empty()) {
     if (arguments.trash) {
-      say("The trash is empty.");
+      print_status("The trash is empty.");
     } else {
-      say("No {} yet.", listing.name);
+      print_status("No {} yet.", listing.name);
     }
     return;
   }

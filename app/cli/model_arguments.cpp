@@ -238,7 +238,8 @@ Status run_with_progress(ScoreRun& run, PrecisionComparison* comparison) {
   }
   const Status done = run.run();
   if (comparison != nullptr) {
-    for (const std::string& sentence : comparison->cost.sentences()) say("attnscope: {}", sentence);
+    for (const std::string& sentence : comparison->cost.sentences())
+      print_status("attnscope: {}", sentence);
   }
   note(run.ties_in_words());
   return done;

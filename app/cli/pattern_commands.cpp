@@ -152,7 +152,8 @@ void attend(Session& session, const AttendCommand& arguments) {
     return event.value("event", "") == "attend";
   });
   if (!done) return session.fail(done.error());
-  say("{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}", arguments.out,
+  print_status(
+      "{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}", arguments.out,
       answer.value("tokens", 0), answer.value("heads", 0), answer.value("head_dim", 0),
       answer.value("relative_error", 0.0), answer.value("error_bound", 0.0),
       answer.value("lse_written", true) ? "" : "; this implementation does not output lse");

@@ -108,7 +108,8 @@ Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
                                          const LatencyLimit& limit) {
   const auto seconds = meter.seconds_for(top_k, limit);
   if (!seconds) return tl::unexpected(seconds.error());
-  say("attnscope: measuring {} calls at {} documents, single stream and offline, and the largest "
+  print_status(
+      "attnscope: measuring {} calls at {} documents, single stream and offline, and the largest "
       "top-k within {:g} ms; this takes about {}",
       meter.calls(), fmt::join(top_k, ", "), 1e3 * limit.seconds, format_seconds(*seconds));
   std::vector<TopKLatency> rows;

@@ -52,9 +52,9 @@ Result<TurnHolder> wait_for_turn(const WorkerChoice& worker, std::set<DeviceKind
   const bool held = turn.hold(
       {.on_waiting =
            [](const std::string& whom) {
-             say("attnscope: waiting for {} to finish; {}", whom, other_ways_than_waiting);
+             print_status("attnscope: waiting for {} to finish; {}", whom, other_ways_than_waiting);
            },
-       .on_warning = [](const std::string& text) { say("attnscope: warning: {}", text); },
+       .on_warning = [](const std::string& text) { print_status("attnscope: warning: {}", text); },
        .is_given_up = [] { return interrupts() > 0; }});
   if (!held) return fail("interrupted");
   return turn;

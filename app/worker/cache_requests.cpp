@@ -32,19 +32,20 @@ std::int64_t rows_of_all(const JsonField& lengths, const Model& model, std::int6
   std::int64_t rows = 0, counted = 0;
   for (const JsonField& pair : lengths.elements()) {
     const std::vector<JsonField> both = pair.elements();
-    if (both.size() != 2) pair.must_be("a length and how many documents have it");
+    if (both.size() != 2)
+      pair.must_be("a document length and the number of documents that have it");
     const auto many = both[1].whole(1, documents);
     rows += product(taken(model.cached_rows(both[0].whole(0))).rows, many);
     counted += many;
   }
   if (counted != documents) {
-    throw RequestError(fmt::format("{} documents have a length, of {}", counted, documents));
+    throw RequestError(fmt::format("{} documents have a length, not all {}", counted, documents));
   }
   return rows;
 }
 
 DocumentCacheWriter& begun(const LoadedModel& model) {
-  if (!model.writer) throw RequestError("no cache is being written; 'begin-cache' goes first");
+  if (!model.writer) throw RequestError("no cache is being written; send 'begin-cache' first");
   return *model.writer;
 }
 
@@ -104,8 +105,8 @@ void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& cha
       taken(loaded(model).encode_documents(views, token_id(message["cls"], model)));
   if (const auto number = encoded.first_not_finite()) {
     throw RequestError(
-        fmt::format("document '{}' is encoded to what is no number; are the checkpoint's weights "
-                    "damaged?",
+        fmt::format("document '{}' is encoded to values that are infinite or NaN; are the "
+                    "checkpoint's weights damaged?",
                     in_a_sentence(ids[static_cast<std::size_t>(*number)])));
   }
   taken(writer.append(encoded, ids, static_cast<std::uint64_t>(message["fingerprint"].whole())));

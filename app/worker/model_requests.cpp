@@ -43,7 +43,7 @@ struct Pairs {
 };
 
 const DocumentCache& opened(const LoadedModel& model) {
-  if (!model.cache) throw RequestError("no cache is open; 'open-cache' goes first");
+  if (!model.cache) throw RequestError("no cache is open; send 'open-cache' first");
   return *model.cache;
 }
 
@@ -70,7 +70,8 @@ void take_items(const JsonField& message, const LoadedModel& model, Pairs& pairs
   }
   if (!cached.empty()) {
     if (!pairs.documents.empty()) {
-      throw RequestError("some pairs of the batch have a document and some one of the cache");
+      throw RequestError(
+          "some pairs of the batch have a document's text, and some a document of the cache");
     }
     pairs.batch.documents = &opened(model);
   }
@@ -184,7 +185,7 @@ ModelVariant variant_of(const JsonField& message) {
 }
 
 Model& loaded(const LoadedModel& model) {
-  if (!model.model) throw RequestError("no model is loaded; 'model' goes first");
+  if (!model.model) throw RequestError("no model is loaded; send 'model' first");
   return *model.model;
 }
 
@@ -206,7 +207,7 @@ Checkpoint checkpoint_of(const JsonField& message) {
   if (const auto skipped = message.member("skipped_tokens"))
     head.skipped_tokens = skipped->whole(0);
   if (const auto ids = message.member("max_sim"); ids && !ids->is_null()) {
-    if (!head.max_sim) throw RequestError("'max_sim' is of models whose tokens have vectors");
+    if (!head.max_sim) throw RequestError("'max_sim' is only for models with a vector per token");
     head.max_sim->separator = (*ids)["separator"].whole<std::int32_t>(0);
     for (const JsonField& id : (*ids)["skipped"].elements())
       head.max_sim->skipped.push_back(id.whole<std::int32_t>(0));
@@ -275,7 +276,7 @@ void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel,
   const JsonField& message = requested.message;
   Model& scorer = loaded(model);
   const Pairs pairs = pairs_of(message, model);
-  if (pairs.batch.items.size() != 1) throw RequestError("'inspect' looks at one pair");
+  if (pairs.batch.items.size() != 1) throw RequestError("'inspect' needs exactly one pair");
   const std::set<std::int64_t> wanted = layers_of(message, model.shape.layers);
   std::vector<Shown> shown;
   std::set<std::int64_t> there_are;
@@ -286,17 +287,18 @@ void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel,
   if (!wanted.empty() && shown.empty()) {
     throw RequestError(
         there_are.empty()
-            ? "this model encodes query and document apart, so there is no attention of the pair "
-              "to show"
-            : fmt::format("query and document do not look at each other in layer {}; they do in {}",
-                          fmt::join(wanted, ", "), fmt::join(there_are, ", ")));
+            ? "this model encodes query and document separately, so the pair has no attention to "
+              "show"
+            : fmt::format(
+                  "query and document do not attend to each other in layer {}; they do in {}",
+                  fmt::join(wanted, ", "), fmt::join(there_are, ", ")));
   }
   for (const Shown& tensor : shown) {
     if (std::ranges::all_of(tensor.values, [](float value) { return std::isfinite(value); }))
       continue;
     throw RequestError(
-        fmt::format("'{}' of layer {} is infinite or no number somewhere, so there is nothing to "
-                    "show; are the checkpoint's weights damaged?",
+        fmt::format("'{}' of layer {} has values that are infinite or NaN and cannot be shown; are "
+                    "the checkpoint's weights damaged?",
                     tensor.name, tensor.layer));
   }
   std::vector<NamedTensor> tensors;

@@ -20,7 +20,7 @@ DeviceKind device_of(const JsonField& message) {
   if (!field) return DeviceKind::cpu;
   const DeviceKind device = field->take(parse_device(field->text()));
   if (device == DeviceKind::cuda && !cuda::usable())
-    throw RequestError("nothing can be computed on CUDA: " + cuda::usable().error().message);
+    throw RequestError("CUDA is not available: " + cuda::usable().error().message);
   return device;
 }
 

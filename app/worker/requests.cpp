@@ -80,7 +80,7 @@ json description(const char* event) {
       if (std::ranges::any_of(known, is_it)) continue;
       known.push_back(
           {{"id", id},
-           {"summary", fmt::format("what {} is computed by", family->description().id())}});
+           {"summary", fmt::format("the implementation of {}", family->description().id())}});
     }
   }
   json build = measure::describe_build();

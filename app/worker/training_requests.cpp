@@ -36,7 +36,7 @@ TrainingOptions options_of(const JsonField& message) {
 }
 
 TrainedModel& in_training(const LoadedModel& model) {
-  if (!model.trained) throw RequestError("nothing is trained; 'begin-training' goes first");
+  if (!model.trained) throw RequestError("no training is active; send 'begin-training' first");
   return *model.trained;
 }
 

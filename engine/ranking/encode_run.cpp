@@ -72,7 +72,7 @@ Result<std::optional<CountedDocuments>> count_documents(
 namespace {
 
 /// An error with the lines of two documents that have the same id and this hash, if there are any.
-Status name_twins(DocumentReader& reader, std::size_t hash) {
+Status report_duplicates(DocumentReader& reader, std::size_t hash) {
   std::map<std::string, std::int64_t> lines;
   while (true) {
     auto text = reader.next();
@@ -81,7 +81,7 @@ Status name_twins(DocumentReader& reader, std::size_t hash) {
     if (std::hash<std::string_view>{}((*text)->id) != hash) continue;
     const auto [first, is_new] = lines.emplace((*text)->id, (*text)->line);
     if (is_new) continue;
-    return fail("{}: the id '{}' is that of line {}, too; each document needs one of its own",
+    return fail("{}: the id '{}' is also that of line {}; give each document its own id",
                 reader.place((*text)->line), in_a_sentence((*text)->id), first->second);
   }
 }
@@ -95,7 +95,7 @@ Status check_ids(std::vector<std::size_t> hashes, const DocumentFile& file,
        twin = std::adjacent_find(twin + 1, hashes.end())) {
     auto again = DocumentReader::open(file, model);
     if (!again) return tl::unexpected(again.error());
-    if (Status named = name_twins(*again, *twin); !named) return named;
+    if (Status named = report_duplicates(*again, *twin); !named) return named;
   }
   return {};
 }
@@ -136,8 +136,8 @@ Status EncodeRun::run() {
   }
   if (encoded_ > 0 && interrupted_ == 0 && reader_.fingerprint() != begun_.fingerprint) {
     return fail(
-        "the {} documents that are encoded are others than those of the file by now; begin anew "
-        "with --restart",
+        "the {} documents encoded so far differ from the file's current ones; restart with "
+        "--restart",
         encoded_);
   }
   auto batch = read_batch();

@@ -23,8 +23,8 @@
 
 #include "base/fingerprint.h"
 #include "base/result.h"
-#include "engine/ranking/cut_texts.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/ranking/truncated_texts.h"
 #include "engine/text/pair_reader.h"
 #include "engine/worker/worker_process.h"
 
@@ -63,7 +63,7 @@ class DocumentReader {
   PairReader reader_;
   const ScoringModel* model_;
   Fingerprint fingerprint_;
-  CutTexts cut_;
+  TruncatedTexts cut_;
 };
 
 /// Properties of all documents, collected before the first is encoded: they give the size of the

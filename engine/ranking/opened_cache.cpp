@@ -27,14 +27,14 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
   const std::uintmax_t bytes = size_of_file(name);
   if (!model.keeps_documents) {
     return fail(
-        "'{}' reads query and document together, so there is no cache for it; leave --cache out "
-        "and give both texts",
+        "'{}' reads query and document together and cannot use a cache; remove --cache and give "
+        "both texts",
         question.checkpoint.string());
   }
   auto cache = DocumentCache::open(name);
   if (!cache) return tl::unexpected(cache.error());
   if (!cache->has_ids()) {
-    return fail("{}: its documents have no ids; 'attnscope encode' writes some that do", name);
+    return fail("{}: its documents have no ids; encode them again with 'attnscope encode'", name);
   }
   const CacheSource& source = cache->source();
   if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
@@ -43,8 +43,8 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
   const std::int64_t requested = question.most_tokens;
   if (!source.file.empty() && requested > 0 && requested != source.most_tokens) {
     return fail(
-        "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
-        "out, or encode them again",
+        "{}: its documents were {} when they were encoded, and --max-tokens is {}; remove it, or "
+        "encode them again",
         name, cut_in_words(source), requested);
   }
   std::string note;
@@ -66,7 +66,7 @@ Status OpenedCache::open_in(WorkerProcess& worker) const {
 Error OpenedCache::explained(const Error& error) const {
   const std::uintmax_t now = size_of_file(name);
   if (now >= bytes) return error;
-  return {fmt::format("{}: was cut short to {} bytes while it was read; encode its documents again",
+  return {fmt::format("{}: was truncated to {} bytes while it was read; encode its documents again",
                       name, now)};
 }
 

@@ -115,7 +115,7 @@ class ScoreRun {
   bool from_cache_;
   ScoreLines lines_;
   std::optional<ScoreTies> ties_;
-  std::string way_out_of_ties_;
+  std::string advice_on_ties_;
   ScoreOutput out_;
   const std::atomic<int>& interrupted_;
   ScoreOptions options_;

@@ -73,21 +73,19 @@ json begin_request(const TrainRunOptions& options, const ReadyToTrain& ready) {
 Status check_training(const TrainRunOptions& options) {
   const int objectives = static_cast<int>(options.margin_mse) + static_cast<int>(options.ranknet) +
                          static_cast<int>(options.localized_ce);
-  if (objectives != 1)
-    return fail("choose an objective: one of --margin-mse, --ranknet and --localized-ce");
+  if (objectives != 1) return fail("give an objective: --margin-mse, --ranknet or --localized-ce");
   // All groups of an update are read before it begins.
   constexpr std::int64_t most_groups = 1 << 20;
   if (options.shape.batch > most_groups / options.shape.accumulate) {
     return fail(
-        "--batch {} --gradient-accumulation {} are more than the {} groups that one update may "
-        "have",
+        "--batch {} times --gradient-accumulation {} is more than the {} groups that one update "
+        "may have",
         options.shape.batch, options.shape.accumulate, most_groups);
   }
   if (options.warm_up_steps() > options.steps) {
     return fail(
-        "--warmup-steps {} is more than --steps {}, so that the learning rate would never be "
-        "reached; "
-        "take fewer, or leave it out",
+        "--warmup-steps {} is more than --steps {}, so the learning rate would never be reached; "
+        "use fewer, or remove it",
         options.warm_up_steps(), options.steps);
   }
   const auto place = find_checkpoint(options.question.checkpoint);
@@ -114,8 +112,9 @@ Result<TrainRun> TrainRun::begin(const TrainRunOptions& options, ReadyToTrain& r
     return event.value("event", "") == "training-begun";
   });
   if (!begun) return tl::unexpected(begun.error());
-  if (Status taken = take_folder(options); !taken) return tl::unexpected(taken.error());
-  auto curve = TrainingCurveFile::go_on(options.in_folder(training_curve_file), done);
+  if (Status prepared = prepare_folder(options, ready.before); !prepared)
+    return tl::unexpected(prepared.error());
+  auto curve = TrainingCurveFile::resume(options.in_folder(training_curve_file), done);
   if (!curve) return tl::unexpected(curve.error());
   return TrainRun(options, ready, worker, std::move(*curve), done, std::move(events), interrupted);
 }
@@ -271,7 +270,7 @@ Result<std::vector<float>> TrainRun::scores_of(const std::vector<TokenPair>& pai
     });
     if (!answered) return tl::unexpected(answered.error());
   }
-  if (scores.size() != pairs.size()) return fail("the worker answered other pairs");
+  if (scores.size() != pairs.size()) return fail("the worker answered for other pairs");
   return scores;
 }
 
@@ -282,8 +281,8 @@ Status TrainRun::check_folder() {
   if (!texts) return tl::unexpected(texts.error());
   const auto wrong = [&](const std::string& why) {
     return fail(
-        "{}: has the trained weights, but the folder as it is read now is not the model that was "
-        "trained: {}; do not use it, and report this as an error of attnscope",
+        "{}: has the trained weights, but the model read from this folder differs from the trained "
+        "one: {}; do not use it, and report this as a bug of attnscope",
         options_.out, why);
   };
   const auto in_words = [](const TextPair& pair) {
@@ -303,7 +302,7 @@ Status TrainRun::check_folder() {
   }
   const auto folder = ScoringModel::open(question);
   if (!folder) return wrong(folder.error().message);
-  if (folder->tokenizer->cls() != ready_.model.tokenizer->cls()) return wrong("its [CLS] is other");
+  if (folder->tokenizer->cls() != ready_.model.tokenizer->cls()) return wrong("its [CLS] differs");
   std::vector<TokenPair> pairs;
   std::vector<std::string> names;
   for (const TextPair& text : *texts) {

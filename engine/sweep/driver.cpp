@@ -66,9 +66,8 @@ Status settle_threads(std::vector<Heat>& heats, int cores) {
   for (Heat& heat : heats) {
     if (heat.point.threads == 0) heat.point.threads = cores;
     if (!points.insert(point_key(heat.point)).second) {
-      return fail(
-          "threads 0 and {} are the same on this machine, which has {} cores; leave one out", cores,
-          cores);
+      return fail("threads 0 and {} are the same on this machine, which has {} cores; remove one",
+                  cores, cores);
     }
   }
   return {};
@@ -196,7 +195,7 @@ class Run {
     if (measured) return std::move(outcome_);
     if (!outcome_.store_refusal.empty())
       return fail("{}; {}", measured.error().message, outcome_.store_refusal);
-    return fail("{}{}", measured.error().message, way_on());
+    return fail("{}{}", measured.error().message, remedy());
   }
 
  private:
@@ -216,7 +215,7 @@ class Run {
     return done;
   }
 
-  std::string way_on() const {
+  std::string remedy() const {
     const auto run = store_.find_run(outcome_.run.uuid);
     return run ? fmt::format("; every finished heat is kept, and {} measures the rest",
                              command_on(*run, "run --resume"))
@@ -225,9 +224,10 @@ class Run {
   // Sends the event before writing, because the database may block.
   void acknowledge_cancel() {
     doing_ = {};
-    send(Kind::cancelling,
-         "cancelling: the current iteration ends first, and what does not end within 2 s is ended");
-    set_progress("cancelling: the current iteration ends first", /*now=*/true);
+    send(
+        Kind::cancelling,
+        "cancelling after the current iteration; a worker that does not stop within 2 s is killed");
+    set_progress("cancelling after the current iteration", /*now=*/true);
   }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
@@ -252,8 +252,8 @@ class Run {
       }
       if (!reported) {
         warn(fmt::format(
-            "{}; to be stored as soon as it takes more: {}; a cancel, or {:g} min without, writes "
-            "a file instead",
+            "{}; {} will be stored as soon as the database can be written; after a cancel or {:g} "
+            "min they are written to a file instead",
             stored.error().message, pending_.in_words(),
             std::chrono::duration<double, std::ratio<60>>(options_.store_patience).count()));
       }
@@ -372,7 +372,7 @@ class Run {
       if (repeats == most_repeats) {
         warn(
             fmt::format("this machine slept for {:.1f} s while {} tokens were measured, as it did "
-                        "{} times before; these times are kept",
+                        "{} times before; the measured times are kept",
                         seconds, heat.point.sequence_tokens, repeats));
         return result;
       }
@@ -429,7 +429,7 @@ class Run {
     }
     if (!is_possible(*ceilings)) {
       return warn(
-          "the machine's ceilings are not kept: the measuring process told impossible rates");
+          "the machine's ceilings are not stored: the measuring process reported impossible rates");
     }
     ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
     ceilings_.push_back(*ceilings);
@@ -537,7 +537,7 @@ std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int
   warnings.reserve(too_many.size());
   for (const int threads : too_many) {
     warnings.push_back(fmt::format(
-        "{} threads share {} cores; times will be those of waiting threads", threads, cores));
+        "{} threads share {} cores; times will include waiting for cores", threads, cores));
   }
   return warnings;
 }
@@ -574,8 +574,8 @@ Status check_memory(const std::vector<Heat>& heats, const json& hello) {
     const double bytes = item_bytes(heat.point);
     if (!memory || bytes <= *memory) continue;
     return fail(
-        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure "
-        "shorter ones, or start with --oversize, which reports such cells as oom",
+        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure shorter "
+        "items, or start with --oversize, which reports such cells as oom",
         heat.point.sequence_tokens, bytes / 1e9,
         heat.point.device == DeviceKind::cpu ? "machine" : "device", *memory / 1e9);
   }
@@ -624,8 +624,8 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
       return in_a_sentence(value.is_string() ? value.get<std::string>() : value.dump(), 100);
     };
     return fail(
-        "run {} began with the {} '{}' and would go on with '{}', and times of the two do not "
-        "compare; resume it where it began, or measure all of it anew with run --again {}",
+        "run {} began with the {} '{}' and would continue with '{}', and their times are not "
+        "comparable; resume it where it began, or measure all of it again with run --again {}",
         earlier.number, then[i].first, words(then[i].second), words(now[i].second), earlier.number);
   }
   return {};
@@ -633,7 +633,7 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
 
 Status check_resumable(const RunInfo& run) {
   if (run.status == RunStatus::done) {
-    return fail("run {} is done; there is nothing left of it to resume", run.number);
+    return fail("run {} is done; nothing is left to resume", run.number);
   }
   if (run.status == RunStatus::running) {
     return fail("run {} is still running (process {}); cancel it first, or wait", run.number,
@@ -641,10 +641,6 @@ Status check_resumable(const RunInfo& run) {
   }
   return {};
 }
-
-}  // namespace
-
-namespace {
 
 /// How an earlier run obtained the implementation: " (run 3 had it by --with 'mine.py')". The
 /// program is never started automatically, because a run may come from another person.
@@ -693,15 +689,26 @@ Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& c
   return record;
 }
 
-Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
-  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+namespace {
+
+/// A worker that has all implementations of the heats.
+Result<WorkerPool> start_worker(const std::vector<Heat>& heats, const RunInfo* earlier,
+                                const DriverOptions& options) {
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
-  if (!pool) return tl::unexpected(pool.error());
-  std::vector<Heat> heats = sweep.heats;
-  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
-  if (Status known = check_implementations(heats, pool->hello(), again_of); !known)
+  if (!pool) return pool;
+  if (Status known = check_implementations(heats, pool->hello(), earlier); !known)
     return tl::unexpected(known.error());
+  return pool;
+}
+
+}  // namespace
+
+Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+  std::vector<Heat> heats = sweep.heats;
+  auto pool = start_worker(heats, options.again_of ? &*options.again_of : nullptr, options);
+  if (!pool) return tl::unexpected(pool.error());
   if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
     return tl::unexpected(settled.error());
   if (!options.oversize) {
@@ -750,12 +757,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
-                                options.cancel, options.memory_kills);
+  auto pool = start_worker(*heats, &earlier, options);
   if (!pool) return tl::unexpected(pool.error());
-  if (Status known = check_implementations(*heats, pool->hello(), &earlier); !known) {
-    return tl::unexpected(known.error());
-  }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
       pool->hello(), options.command_line, options.worker_command, json());
@@ -772,7 +775,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   // Tasks of a cluster measured the heats so far; any other run is refused above.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(fmt::format(
-        "the run began on '{}' and is continued on '{}', and times of the two do not compare",
+        "the run began on '{}' and continues on '{}', and their times are not comparable",
         earlier.start.device, restart.device));
   }
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),

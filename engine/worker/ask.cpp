@@ -17,8 +17,9 @@ Status ask(WorkerProcess& worker, const nlohmann::json& request,
       return fail("the measuring process ended before it answered: {}.", read.ended.words);
     }
     if (read.event.value("event", "") == "error") {
-      return fail("{}", read.event.value("message",
-                                         "the measuring process reported an error without words."));
+      return fail("{}",
+                  read.event.value("message",
+                                   "the measuring process reported an error without a message."));
     }
     if (on_event(read.event)) return {};
   }
@@ -32,10 +33,11 @@ Result<std::optional<nlohmann::json>> wait_for(WorkerProcess& worker, std::strin
     if (interrupted > 0) return std::optional<nlohmann::json>();
     if (read.wait == WorkerProcess::Wait::timeout) continue;
     if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the process that computes ended before it answered: {}", read.ended.words);
+      return fail("the computing process ended before it answered: {}", read.ended.words);
     }
     const std::string event = read.event.value("event", "");
-    if (event == "error") return fail("{}", read.event.value("message", "an error without words"));
+    if (event == "error")
+      return fail("{}", read.event.value("message", "an error without a message"));
     if (event == kind) return std::optional(std::move(read.event));
   }
 }

@@ -58,10 +58,8 @@ bool TurnHolder::hold(const Listener& listener) {
     is_possible_ = ending != Ending::not_possible;
     const bool tries_again = is_possible_ && has_answered_ && restarts < most_tries;
     if (!tries_again && !std::exchange(warned_, true)) {
-      listener.on_warning(
-          fmt::format("cannot wait for other measurements, nor they for this one: {}; measuring "
-                      "without the lock",
-                      words_));
+      listener.on_warning(fmt::format(
+          "cannot coordinate with other measurements: {}; measuring without the lock", words_));
     }
     if (!tries_again) return true;
     const auto until = Clock::now() + before_another_try;

@@ -72,7 +72,7 @@ tl::expected<WorkerProcess, StartFailure> WorkerPool::start_worker() const {
     auto started =
         WorkerProcess::start(command_, {.driver = driver_, .with = with_, .cancel = cancel_});
     if (started || !started.error().was_killed || restarts == most_restarts) return started;
-    on_warning_(started.error().message + "; starting it again");
+    on_warning_(started.error().message + "; restarting it");
     pause(connection_.first_pause);
   }
 }
@@ -115,7 +115,7 @@ std::optional<WorkerPool::Answer> WorkerPool::no_worker_after(const StartFailure
     return Answer{.kind = Answer::Kind::no_worker, .words = failure.message};
   if (Clock::now() - began < connection_.patience) return std::nullopt;
   return Answer{.kind = Answer::Kind::no_worker,
-                .words = fmt::format("the worker could not be reached again for {}: {}",
+                .words = fmt::format("no new connection to the worker within {}: {}",
                                      in_words(connection_.patience), failure.message)};
 }
 
@@ -135,7 +135,7 @@ std::string WorkerPool::why_not_the_same(const json& hello) const {
   };
   const bool restarted = text_field(before, "host") == text_field(now, "host");
   return fmt::format("the run began on {}, and the worker now answers from {}{}", words(before),
-                     words(now), restarted ? ", which was started anew" : "");
+                     words(now), restarted ? ", which was restarted" : "");
 }
 
 void WorkerPool::end_worker() {
@@ -232,14 +232,14 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
     }
     if (!may_be_silent && now - last_byte > connection_.silence) {
       end_worker();
-      return lost(fmt::format("not a byte came from it for {}", in_words(connection_.silence)));
+      return lost(fmt::format("it sent nothing for {}", in_words(connection_.silence)));
     }
     const std::string words =
         now - last_sign > patience.silence
             ? fmt::format("it showed no sign of life for {}", in_words(patience.silence))
         : now - began > patience.whole
-            ? fmt::format("it had not answered after {}", in_words(patience.whole))
-        : reported > most_reported ? fmt::format("it told {} things and gave no answer", reported)
+            ? fmt::format("it had not answered within {}", in_words(patience.whole))
+        : reported > most_reported ? fmt::format("it reported {} events but no result", reported)
                                    : "";
     if (!words.empty()) {
       end_worker();

@@ -202,7 +202,7 @@ class WorkerProcess::Child {
 Status WorkerProcess::Child::start(const std::string& command) {
   Descriptor in, out, err;  // the child's ends
   if (!make_pipe(in, input_) || !make_pipe(output_, out) || !make_pipe(errors_, err))
-    return fail("no pipe to the measuring process could be made: {}", system_reason(errno));
+    return fail("no pipe to the measuring process could be created: {}", system_reason(errno));
   if (const int error = start_worker(process_, command, {in.get(), out.get(), err.get()});
       error != 0)
     return fail("{}", why_not_started(command, error));
@@ -346,7 +346,7 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   const auto is_cancelled = [&] { return how.cancel != nullptr && how.cancel->load() > 0; };
   const auto cancelled = [&] {
     return tl::unexpected(StartFailure{
-        {fmt::format("cancelled while the measuring process '{}' was started", program)},
+        {fmt::format("cancelled while the measuring process '{}' was starting", program)},
         /*may_pass=*/false,
         /*cancelled=*/true});
   };
@@ -385,12 +385,13 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
                              in_a_sentence(in_words(answer.event, "message"), longest_words)));
   }
   if (event != "hello") {
-    return wrong(fmt::format("'{}' is not a measuring process of this program: it greeted with {}",
+    return wrong(fmt::format("'{}' is not a measuring process of this program: its greeting is {}",
                              program, excerpt(answer.event.dump())));
   }
   constexpr std::size_t longest_greeting = std::size_t{1} << 20;  // bytes; it is stored with runs
   if (answer.event.dump(-1, ' ', false, json::error_handler_t::replace).size() > longest_greeting)
-    return wrong(fmt::format("the measuring process '{}' greeted with more than 1 MiB", program));
+    return wrong(
+        fmt::format("the measuring process '{}' sent a greeting of more than 1 MiB", program));
   if (Status same = check_versions(answer.event, program); !same)
     return wrong(same.error().message);
   worker.hello_ = std::move(answer.event);
@@ -419,7 +420,7 @@ WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
 Status WorkerProcess::send(const json& request) {
   // Its children may keep its input open slightly longer than itself.
   if (!ended_ && child_->write(protocol::write_line(request), writing_patience)) return {};
-  return fail("the measuring process takes no more requests");
+  return fail("the measuring process accepts no more requests");
 }
 
 WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
@@ -438,11 +439,11 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
       if (event && !text_field(*event, "event").empty())
         return {.wait = Wait::event, .event = std::move(*event), .ended = {}};
       child_->kill();
-      return end("it sent a line that is not of the protocol: " + excerpt(*line));
+      return end("it sent a line that does not follow the protocol: " + excerpt(*line));
     }
     if (child_->pending_bytes() > longest_line) {
       child_->kill();
-      return end("it sent a line of more than 64 MiB, which is not of the protocol");
+      return end("it sent a line of more than 64 MiB, which the protocol does not allow");
     }
     // It ended before the last read: no more output can arrive.
     const bool gone = child_->end().has_value();
@@ -483,7 +484,7 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
           reported ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
     }
     if (!child_->last_error_line().empty()) {
-      now.words += fmt::format("; its last words: {}",
+      now.words += fmt::format("; its last output: {}",
                                in_a_sentence(child_->last_error_line(), longest_words));
     }
     ended_ = std::move(now);

@@ -279,7 +279,7 @@ TEST_F(PlotTraining, RefusesWrongUseInOneSentence) {
   };
   refused({"full", "gone", "-o", "a.svg"}, "gone");
   refused({"other", "-o", "a.svg"}, "has no training.tsv");
-  refused({"bad.tsv", "-o", "a.svg"}, "is no training's curve");
+  refused({"bad.tsv", "-o", "a.svg"}, "is not a training curve");
   refused({"new", "-o", "a.svg"}, "nothing to draw");
   refused({"full", "-o", "a.svg", "--y", "time"}, "--y");
   refused({"full", "-o", "a.svg", "--caption"}, "--caption");

@@ -95,7 +95,7 @@ TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOne
   EXPECT_THAT(open_modern({.local_pattern = "full", .local_window = "4"}).error().message,
               HasSubstr("of the local layers: pattern 'full' has no window"));
   EXPECT_THAT(error_of(sparse(), {.local_window = "4"}),
-              HasSubstr("all layers of this model have one attention"));
+              HasSubstr("all layers of this model have the same attention"));
 }
 
 TEST(ScoringModel, ADumpSaysWhatEachLayerAttendedBy) {
@@ -133,7 +133,7 @@ TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
 
 TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.pattern = "sparse"}),
-              HasSubstr("pattern 'sparse' has a window; give one"));
+              HasSubstr("pattern 'sparse' needs a window"));
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.window = "4"}),
               HasSubstr("pattern 'full' has no window"));
 }
@@ -147,7 +147,7 @@ TEST(ScoringModel, AModelOfWordsHasItsOwnPatternAlone) {
   const auto refused = ScoringModel::open({.checkpoint = folder.path(), .pattern = "sparse"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "models of the family tkl have the pattern 'chunks', not 'sparse'; leave it out");
+            "models of the family tkl have the pattern 'chunks', not 'sparse'; remove the pattern");
   EXPECT_TRUE(ScoringModel::open({.checkpoint = folder.path(), .pattern = "chunks"}));
 }
 
@@ -190,7 +190,7 @@ TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
   };
   EXPECT_EQ(opened(19), "opened");
   EXPECT_THAT(opened(18), HasSubstr("tokens.txt: has 18 words, and the checkpoint has vectors of "
-                                    "19 words and of padding; copy tokens.txt anew"));
+                                    "19 words and of padding; copy tokens.txt again"));
   EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
 }
 
