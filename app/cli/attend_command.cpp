@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "app/cli/command_line.h"
+#include "app/cli/pattern_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "base/text_file.h"
 #include "base/written_file.h"
@@ -25,35 +27,29 @@ struct AttendCommandArguments {
 constexpr std::uintmax_t max_layout_bytes = 256 << 20;
 
 /// Performs the checks that need no worker, and builds the request.
-Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
-  auto pattern = find_pattern(arguments.pattern);
+Result<protocol::AttendRequest> make_request(const AttendCommandArguments& arguments) {
+  const auto pattern = read_pattern({.pattern = arguments.pattern, .window = arguments.window});
   if (!pattern) return tl::unexpected(pattern.error());
-  if (pattern->has_window() && arguments.window.empty()) {
-    return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
-  }
-  if (!arguments.window.empty()) {
-    if (auto window = parse_window(arguments.window); !window)
-      return tl::unexpected(window.error());
-  }
-  if (auto dtype = parse_dtype(arguments.dtype); !dtype) return tl::unexpected(dtype.error());
-  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
+  const auto dtype = parse_dtype(arguments.dtype);
+  if (!dtype) return tl::unexpected(dtype.error());
+  const auto device = parse_device(arguments.device);
+  if (!device) return tl::unexpected(device.error());
   auto layout_text = read_text_file(arguments.layout, "layout file", max_layout_bytes);
   if (!layout_text) return tl::unexpected(layout_text.error());
   if (auto layout = parse_layout(*layout_text, arguments.layout); !layout)
     return tl::unexpected(layout.error());
   if (Status allowed = may_be_written(arguments.out); !allowed)
     return tl::unexpected(allowed.error());
-  return nlohmann::json{{"request", "attend"},
-                        {"in", std::filesystem::absolute(arguments.in).string()},
-                        {"out", std::filesystem::absolute(arguments.out).string()},
-                        {"pattern_json", pattern_json(*pattern)},
-                        {"window", arguments.window},
-                        {"layout_json", *layout_text},
-                        {"layout_source", arguments.layout},
-                        {"implementation", arguments.implementation},
-                        {"dtype", arguments.dtype},
-                        {"device", arguments.device},
-                        {"backward", arguments.backward}};
+  return protocol::AttendRequest{.in = std::filesystem::absolute(arguments.in).string(),
+                                 .out = std::filesystem::absolute(arguments.out).string(),
+                                 .pattern = pattern->pattern,
+                                 .window = {pattern->window},
+                                 .layout_json = std::move(*layout_text),
+                                 .layout_source = arguments.layout,
+                                 .implementation = arguments.implementation,
+                                 .dtype = *dtype,
+                                 .device = *device,
+                                 .backward = arguments.backward};
 }
 
 void attend(Session& session, const AttendCommandArguments& arguments) {
@@ -66,17 +62,12 @@ void attend(Session& session, const AttendCommandArguments& arguments) {
                         "attend hands its tensors over as files of this machine, and the worker is "
                         "on another; run attend there.");
   }
-  (*request)["threads"] = worker_cores(worker->hello());
-  nlohmann::json answer;
-  const Status done = ask(*worker, *request, [&](const nlohmann::json& event) {
-    answer = event;
-    return event.value("event", "") == "attend";
-  });
-  if (!done) return session.fail(exit_wrong_use, done.error().message);
+  request->threads = worker_cores(worker->hello());
+  const auto answer = ask(*worker, *request);
+  if (!answer) return session.fail(exit_wrong_use, answer.error().message);
   say("{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}", arguments.out,
-      answer.value("tokens", 0), answer.value("heads", 0), answer.value("head_dim", 0),
-      answer.value("relative_error", 0.0), answer.value("error_bound", 0.0),
-      answer.value("lse_written", true) ? "" : "; this implementation gives no lse");
+      answer->tokens, answer->heads, answer->head_dim, answer->relative_error, answer->error_bound,
+      answer->lse_written ? "" : "; this implementation gives no lse");
 }
 
 }  // namespace

@@ -23,15 +23,15 @@ struct Tally {
 
 class Tallies {
  public:
-  void add(const nlohmann::json& row) {
-    Tally& tally = of(row.value("implementation", "?"));
-    const std::string outcome = row.value("outcome", "?");
-    if (outcome == "ok") {
+  void add(const protocol::CheckRow& row) {
+    Tally& tally = of(row.implementation);
+    if (row.outcome == "ok") {
       ++tally.ok;
-      const double bound = row.value("error_bound", 0.0);
-      if (bound > 0)
-        tally.worst_share = std::max(tally.worst_share, row.value("relative_error", 0.0) / bound);
-    } else if (outcome == "declined") {
+      if (row.error_bound > 0) {
+        tally.worst_share =
+            std::max(tally.worst_share, row.relative_error.value_or(0) / row.error_bound);
+      }
+    } else if (row.outcome == "declined") {
       ++tally.declined;
     } else {
       ++tally.wrong;
@@ -59,10 +59,9 @@ class Tallies {
   std::vector<Tally> tallies_;
 };
 
-std::string describe_wrong(const nlohmann::json& row) {
-  return fmt::format("{} on {} w={} {} {}: {}", row.value("implementation", "?"),
-                     row.value("pattern", "?"), row.value("window", ""), row.value("shape", ""),
-                     row.value("dtype", ""), row.value("reason", ""));
+std::string describe_wrong(const protocol::CheckRow& row) {
+  return fmt::format("{} on {} w={} {} {}: {}", row.implementation, row.pattern, row.window,
+                     row.shape, row.dtype, row.reason);
 }
 
 void check(Session& session, const std::string& device_text, const WorkerChoice& choice) {
@@ -71,22 +70,18 @@ void check(Session& session, const std::string& device_text, const WorkerChoice&
   auto worker = start(choice);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   Tallies tallies;
-  int wrong = 0;
-  const nlohmann::json request = {{"request", "check"},
-                                  {"device", name_of(*device)},
-                                  {"threads", worker_cores(worker->hello())}};
-  const Status done = ask(*worker, request, [&](const nlohmann::json& event) {
-    const std::string kind = event.value("event", "");
-    if (kind == "check") {
-      tallies.add(event);
-      if (event.value("outcome", "") == "wrong") status_line(describe_wrong(event));
-    }
-    if (kind == "check-done") wrong = event.value("wrong", 0);
-    return kind == "check-done";
-  });
+  const auto add = [&](const nlohmann::json& event) {
+    const auto row = protocol::read_message<protocol::CheckRow>(event);
+    if (!row) return;
+    tallies.add(*row);
+    if (row->outcome == "wrong") status_line(describe_wrong(*row));
+  };
+  const auto done =
+      ask(*worker,
+          protocol::CheckRequest{.device = *device, .threads = worker_cores(worker->hello())}, add);
   if (!done) return session.fail(exit_wrong_use, done.error().message);
   print_result(session, tallies.text());
-  if (wrong > 0) session.exit_code = exit_cells_failed;
+  if (done->wrong > 0) session.exit_code = exit_cells_failed;
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct ReceivedRequest {
   SequenceLayout layout;
   DType dtype = DType::float32;
   Direction direction = Direction::forward;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
@@ -73,7 +74,9 @@ Result<ReceivedRequest> read(const CostsCommand& arguments) {
   auto direction = parse_direction(arguments.direction);
   if (!direction) return tl::unexpected(direction.error());
   requested.direction = *direction;
-  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
+  const auto device = parse_device(arguments.device);
+  if (!device) return tl::unexpected(device.error());
+  requested.device = *device;
   return requested;
 }
 
@@ -128,19 +131,19 @@ void costs(Session& session, const CostsCommand& arguments) {
   if (!answer) return session.fail(exit_wrong_use, answer.error().message);
   auto worker = start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  const json question = {{"pattern_json", pattern_json(requested->pattern)},
-                         {"window", arguments.pattern.window},
-                         {"layout_json", layout_json(requested->layout)},
-                         {"layout_source", arguments.layout},
-                         {"heads", arguments.heads},
-                         {"head_dim", arguments.head_dim},
-                         {"dtype", arguments.dtype},
-                         {"direction", arguments.direction},
-                         {"device", arguments.device},
-                         {"threads", worker_cores(worker->hello())}};
-  auto rows = ask_costs(*worker, question);
-  if (!rows) return session.fail(exit_wrong_use, rows.error().message);
-  (*answer)["implementations"] = std::move(*rows);
+  const auto costs =
+      ask(*worker, protocol::CostsRequest{.pattern = requested->pattern,
+                                          .window = {requested->window},
+                                          .layout_json = layout_json(requested->layout),
+                                          .layout_source = arguments.layout,
+                                          .heads = arguments.heads,
+                                          .head_dim = arguments.head_dim,
+                                          .dtype = requested->dtype,
+                                          .direction = requested->direction,
+                                          .device = requested->device,
+                                          .threads = worker_cores(worker->hello())});
+  if (!costs) return session.fail(exit_wrong_use, costs.error().message);
+  answer->update(as_json(*costs));
   print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*answer));
 }
 

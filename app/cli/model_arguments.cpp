@@ -123,9 +123,9 @@ Result<WorkerProcess> start_worker(const ModelArguments& arguments,
 namespace {
 
 /// Notes that bfloat16, which is chosen for speed, is slow on this processor.
-void say_of_slow_products(const nlohmann::json& hello, const nlohmann::json& request) {
-  const std::string set = text_field(hello.value("device", nlohmann::json()), "instruction_set");
-  if (request.value("precision", "") != "bfloat16" || set == "avx512-bf16" || set == "amx") return;
+void say_of_slow_products(const protocol::Hello& hello, Products precision) {
+  const std::string set = text_field(hello.device, "instruction_set");
+  if (precision != Products::bfloat16 || set == "avx512-bf16" || set == "amx") return;
   say("attnscope: note: this processor multiplies no bfloat16 (its instructions: {}), so that "
       "--precision bfloat16 takes longer here than float32 and has its rounding all the same; "
       "int8 is faster",
@@ -134,19 +134,15 @@ void say_of_slow_products(const nlohmann::json& hello, const nlohmann::json& req
 
 }  // namespace
 
-Result<ModelWorker> start_model(const ModelArguments& arguments, nlohmann::json request,
+Result<ModelWorker> start_model(const ModelArguments& arguments, protocol::ModelRequest request,
                                 const std::atomic<int>* interrupted) {
   auto worker = start_worker(arguments, interrupted);
   if (!worker) return tl::unexpected(worker.error());
-  say_of_slow_products(worker->hello(), request);
-  request["threads"] = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
-  std::string implementation;
-  const Status loaded = ask(*worker, request, [&](const nlohmann::json& event) {
-    implementation = event.value("implementation", "");
-    return event.value("event", "") == "model";
-  });
+  say_of_slow_products(worker->hello(), request.precision);
+  request.threads = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
+  auto loaded = ask(*worker, request);
   if (!loaded) return tl::unexpected(loaded.error());
-  return ModelWorker{std::move(*worker), std::move(implementation)};
+  return ModelWorker{std::move(*worker), std::move(loaded->implementation)};
 }
 
 }  // namespace attnscope::cli

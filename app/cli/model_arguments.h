@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/cli/worker_requests.h"
@@ -50,7 +49,7 @@ struct ModelWorker {
 };
 /// Errors: those of start_worker, and error events of the worker.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
-                                              nlohmann::json request,
+                                              protocol::ModelRequest request,
                                               const std::atomic<int>* interrupted);
 
 }  // namespace attnscope::cli

@@ -20,19 +20,20 @@ void add_pattern_arguments(CLI::App& command, PatternArguments& arguments) {
       ->type_name("N");
 }
 
+Result<std::optional<Window>> read_window(const std::string& text) {
+  if (text.empty()) return std::optional<Window>();
+  return parse_window(text).map([](Window window) { return std::optional(window); });
+}
+
 Result<PatternWithWindow> read_pattern(const PatternArguments& arguments) {
   auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
-  std::optional<Window> window;
-  if (!arguments.window.empty()) {
-    auto parsed = parse_window(arguments.window);
-    if (!parsed) return tl::unexpected(parsed.error());
-    window = *parsed;
-  }
-  if (pattern->has_window() && !window) {
+  const auto window = read_window(arguments.window);
+  if (!window) return tl::unexpected(window.error());
+  if (pattern->has_window() && !*window) {
     return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
   }
-  return PatternWithWindow{std::move(*pattern), window};
+  return PatternWithWindow{std::move(*pattern), *window};
 }
 
 Result<LayoutItem> read_item(const PatternArguments& arguments) {

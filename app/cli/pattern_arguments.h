@@ -22,6 +22,9 @@ struct PatternArguments {
 };
 void add_pattern_arguments(CLI::App& command, PatternArguments& arguments);
 
+/// The window of an option; nothing if the option was not given.
+[[nodiscard]] Result<std::optional<Window>> read_window(const std::string& text);
+
 struct PatternWithWindow {
   AttentionPattern pattern;
   std::optional<Window> window;

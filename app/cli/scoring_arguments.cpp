@@ -95,8 +95,8 @@ Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
     qrels = std::move(*read);
   }
   const std::int64_t sample = qrels && !requested.is_sample_given ? -1 : requested.sample;
-  nlohmann::json request = scored.request;
-  request["precision"] = "float32";
+  protocol::ModelRequest request = scored.request;
+  request.precision = Products::float32;
   auto worker = start_model(model, std::move(request), &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   if (cache != nullptr) {

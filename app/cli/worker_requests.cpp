@@ -26,16 +26,4 @@ Result<WorkerProcess> start(const WorkerChoice& choice, const std::atomic<int>* 
   return std::move(*worker);
 }
 
-Result<nlohmann::json> ask_costs(WorkerProcess& worker, nlohmann::json fields) {
-  fields["request"] = "costs";
-  nlohmann::json rows;
-  const Status done = ask(worker, fields, [&rows](const nlohmann::json& event) {
-    if (event.value("event", "") != "costs") return false;
-    rows = event.value("implementations", nlohmann::json::array());
-    return true;
-  });
-  if (!done) return tl::unexpected(done.error());
-  return rows;
-}
-
 }  // namespace attnscope::cli

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,5 @@ struct WorkerChoice {
 void add_worker_options(CLI::App& command, WorkerChoice& choice);
 [[nodiscard]] Result<WorkerProcess> start(const WorkerChoice& choice,
                                           const std::atomic<int>* cancel = nullptr);
-
-/// Sends the request `costs` (docs/protocol.md) with these fields: a row for each implementation.
-[[nodiscard]] Result<nlohmann::json> ask_costs(WorkerProcess& worker, nlohmann::json fields);
 
 }  // namespace attnscope::cli

@@ -439,7 +439,7 @@ TEST_F(Encode, WhatWasInterruptedGoesOnByDocument_AndIsTheSameInTheEnd) {
   std::filesystem::remove(program_.path("cache"));
   const Outcome cut = encode("dual", {"--dtype", "int8", "--worker", worker_for(5)});
   EXPECT_EQ(cut.exit_code, 2);
-  EXPECT_THAT(cut.err, HasSubstr("the process that computes ended before it answered"));
+  EXPECT_THAT(cut.err, HasSubstr("the measuring process ended before it answered"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));

@@ -172,7 +172,7 @@ TEST_F(DriverTest, AWorkerThatIsKilledWhileItStartsIsStartedAgain) {
 TEST_F(DriverTest, ImpossibleCeilingsAreNotKept) {
   misbehave("impossible-ceilings");
   const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
-  EXPECT_THAT(ran.warnings, testing::Contains(HasSubstr("told impossible rates")));
+  EXPECT_THAT(ran.warnings, testing::Contains(HasSubstr("reported impossible rates")));
   EXPECT_THAT(open_store().ceilings(ran.outcome->run).value(), IsEmpty());
 }
 

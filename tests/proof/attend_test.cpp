@@ -37,8 +37,8 @@ class Attend : public testing::Test {
   void SetUp() override {
     request_.in = (folder_ / "in.safetensors").string();
     request_.out = (folder_ / "out.safetensors").string();
-    request_.pattern_json = pattern_json(find_pattern("sparse").value());
-    request_.window = "2";
+    request_.pattern = find_pattern("sparse").value();
+    request_.window = Window::of(2);
     request_.layout_json = R"({"items":[{"cls":1,"query":3,"document":20}]})";
     request_.layout_source = "layout.json";
     request_.implementation = "dense";
@@ -143,7 +143,7 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
 
 TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
   request_.backward = true;
-  request_.window = "0";
+  request_.window = Window::of(0);
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
   const auto outcome = attend(request_);
@@ -178,7 +178,7 @@ TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
 }
 
 TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
-  request_.window = "0";
+  request_.window = Window::of(0);
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
   const auto outcome = attend(request_);
@@ -192,7 +192,7 @@ TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
 }
 
 TEST_F(Attend, ComputesInTheAskedDtype) {
-  request_.dtype = "bfloat16";
+  request_.dtype = DType::bfloat16;
   const auto outcome = attend(request_);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_GT(outcome->relative_error, 1e-6);
@@ -237,22 +237,13 @@ TEST_F(Attend, ARefusalSaysWhichImplementationAndWhy) {
   EXPECT_THAT(refusal(), HasSubstr("sdpa cannot compute this: sdpa knows only full attention"));
 }
 
-TEST_F(Attend, BrokenPatternsWindowsLayoutsAndDtypesAreErrors) {
+TEST_F(Attend, AMissingWindowABrokenLayoutAndNoThreadsAreErrors) {
   const AttendRequest good = request_;
-  request_.pattern_json = "{";
-  EXPECT_THAT(refusal(), HasSubstr("pattern"));
-  request_ = good;
-  request_.window = "-1";
-  EXPECT_THAT(refusal(), HasSubstr("-1"));
-  request_ = good;
-  request_.window = "";
+  request_.window.reset();
   EXPECT_THAT(refusal(), HasSubstr("window"));
   request_ = good;
   request_.layout_json = R"({"items":[{"cls":1,"qurey":3}]})";
   EXPECT_THAT(refusal(), HasSubstr("layout.json"));
-  request_ = good;
-  request_.dtype = "float61";
-  EXPECT_THAT(refusal(), HasSubstr("float61"));
   request_ = good;
   request_.threads = 0;
   EXPECT_THAT(refusal(), HasSubstr("threads is 0"));
