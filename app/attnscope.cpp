@@ -15,7 +15,6 @@
 #include <string_view>
 
 #include "app/cli/command_line.h"
-#include "app/cli/program.h"
 #include "app/gui/window.h"
 
 namespace {

@@ -56,102 +56,99 @@ void UnpackedBytes::EndInflating::operator()(z_stream_s* stream) const {
 UnpackedBytes::UnpackedBytes(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
 
-Result<std::size_t> UnpackedBytes::read_file(char* room, std::size_t most) {
+Result<std::size_t> UnpackedBytes::read_file(char* buffer, std::size_t most) {
   ssize_t got = -1;
   do {
-    got = ::read(descriptor_, room, most);
+    got = ::read(descriptor_, buffer, most);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return fail("{}: cannot be read: {}", name_, system_reason(errno));
-  taken_ += got;
+  bytes_read_ += got;
   return static_cast<std::size_t>(got);
 }
 
 /// Appends bytes to the buffer; returns false at the end of the file.
 Result<bool> UnpackedBytes::refill() {
-  waiting_.erase(0, std::exchange(at_, 0));
-  const std::size_t before = waiting_.size();
-  waiting_.resize(before + block);
-  const auto got = read_file(waiting_.data() + before, block);
-  waiting_.resize(before + got.value_or(0));
+  input_.erase(0, std::exchange(position_, 0));
+  const std::size_t before = input_.size();
+  input_.resize(before + block);
+  const auto got = read_file(input_.data() + before, block);
+  input_.resize(before + got.value_or(0));
   if (!got) return tl::unexpected(got.error());
   return *got > 0;
 }
 
 Result<bool> UnpackedBytes::is_packed() {
-  if (std::exchange(is_begun_, true)) return stream_ != nullptr;
-  while (waiting_.size() < longest_mark) {
+  if (std::exchange(has_begun_, true)) return stream_ != nullptr;
+  while (input_.size() < longest_mark) {
     const Result<bool> more = refill();
     if (!more) return more;
     if (!*more) break;
   }
   for (const OtherPacker& other : other_packers) {
-    if (!waiting_.starts_with(other.mark)) continue;
-    return fail("{}: is compressed by {}, and only gzip is read; unpack it: {} FILE > UNPACKED",
-                name_, other.name, other.command);
+    if (!input_.starts_with(other.mark)) continue;
+    return fail(
+        "{}: is compressed by {}, but only gzip is supported; decompress it: {} FILE > "
+        "DECOMPRESSED",
+        name_, other.name, other.command);
   }
-  if (!waiting_.starts_with(gzip_mark)) return false;
+  if (!input_.starts_with(gzip_mark)) return false;
   auto stream = std::make_unique<z_stream_s>();
   if (::inflateInit2(stream.get(), gzip_window) != Z_OK) throw std::bad_alloc();
   stream_.reset(stream.release());
   return true;
 }
 
-Result<std::size_t> UnpackedBytes::read(std::span<char> room) {
+Result<std::size_t> UnpackedBytes::read(std::span<char> buffer) {
   const Result<bool> packed = is_packed();
   if (!packed) return tl::unexpected(packed.error());
-  if (*packed) return unpack(room);
-  if (at_ == waiting_.size()) return read_file(room.data(), room.size());
-  const std::size_t count = std::min(room.size(), waiting_.size() - at_);
-  std::copy_n(waiting_.data() + at_, count, room.data());
-  at_ += count;
+  if (*packed) return unpack(buffer);
+  if (position_ == input_.size()) return read_file(buffer.data(), buffer.size());
+  const std::size_t count = std::min(buffer.size(), input_.size() - position_);
+  std::copy_n(input_.data() + position_, count, buffer.data());
+  position_ += count;
   return count;
 }
 
-Result<std::size_t> UnpackedBytes::unpack(std::span<char> room) {
+Result<std::size_t> UnpackedBytes::unpack(std::span<char> buffer) {
   z_stream_s& stream = *stream_;
-  stream.next_out = bytes_of(room.data());
-  stream.avail_out = static_cast<uInt>(std::min(room.size(), std::size_t{1} << 30U));
+  stream.next_out = bytes_of(buffer.data());
+  stream.avail_out = static_cast<uInt>(std::min(buffer.size(), std::size_t{1} << 30U));
   const uInt wanted = stream.avail_out;
   while (stream.avail_out == wanted) {
-    if (at_ == waiting_.size() && !has_pending_) {
+    if (position_ == input_.size() && !has_pending_) {
       const Result<bool> more = refill();
       if (!more) return tl::unexpected(more.error());
       if (!*more && is_between_members_) return 0;
       if (!*more) {
-        return fail(
-            "{}: its gzip data break off after {} bytes: the file was cut off, so copy it "
-            "again",
-            name_, taken_);
+        return fail("{}: its gzip data are truncated after {} bytes; copy the file again", name_,
+                    bytes_read_);
       }
     }
     if (is_between_members_) {
       // Zeros may pad the last block of a tape.
-      at_ = std::min(waiting_.find_first_not_of('\0', at_), waiting_.size());
-      if (at_ == waiting_.size()) continue;
-      if (waiting_.size() - at_ < gzip_mark.size()) {
+      position_ = std::min(input_.find_first_not_of('\0', position_), input_.size());
+      if (position_ == input_.size()) continue;
+      if (input_.size() - position_ < gzip_mark.size()) {
         const Result<bool> more = refill();
         if (!more) return tl::unexpected(more.error());
         if (*more) continue;
       }
-      if (!std::string_view(waiting_).substr(at_).starts_with(gzip_mark)) {
-        return fail(
-            "{}: bytes that are not gzip's follow its gzip data; remove them, or pack the file "
-            "again",
-            name_);
+      if (!std::string_view(input_).substr(position_).starts_with(gzip_mark)) {
+        return fail("{}: other bytes follow its gzip data; remove them, or compress the file again",
+                    name_);
       }
       ::inflateReset(&stream);
       is_between_members_ = false;
     }
-    stream.next_in = bytes_of(waiting_.data() + at_);
-    stream.avail_in = static_cast<uInt>(waiting_.size() - at_);
+    stream.next_in = bytes_of(input_.data() + position_);
+    stream.avail_in = static_cast<uInt>(input_.size() - position_);
     const int outcome = ::inflate(&stream, Z_NO_FLUSH);
-    at_ = waiting_.size() - stream.avail_in;
+    position_ = input_.size() - stream.avail_in;
     if (outcome == Z_MEM_ERROR) throw std::bad_alloc();
     if (outcome != Z_OK && outcome != Z_STREAM_END && outcome != Z_BUF_ERROR) {
       return fail(
-          "{}: its gzip data are damaged within its first {} bytes ({}); copy or pack it "
-          "again",
-          name_, taken_, stream.msg != nullptr ? stream.msg : "they need a dictionary");
+          "{}: its gzip data are damaged within its first {} bytes ({}); copy or compress it again",
+          name_, bytes_read_, stream.msg != nullptr ? stream.msg : "a dictionary is needed");
     }
     is_between_members_ = outcome == Z_STREAM_END;
     has_pending_ = stream.avail_out == 0 && !is_between_members_;
@@ -162,31 +159,31 @@ Result<std::size_t> UnpackedBytes::unpack(std::span<char> room) {
 Status UnpackedBytes::seek(std::int64_t begin) {
   const Result<bool> packed = is_packed();
   if (!packed) return tl::unexpected(packed.error());
-  if (*packed) return fail("{}: is packed by gzip and cannot be read out of order", name_);
+  if (*packed) return fail("{}: is compressed by gzip and cannot be read in random order", name_);
   if (::lseek(descriptor_, begin, SEEK_SET) != begin) {
-    return fail("{}: cannot be read out of order: {}", name_, system_reason(errno));
+    return fail("{}: cannot be read in random order: {}", name_, system_reason(errno));
   }
-  waiting_.clear();
-  at_ = 0;
-  taken_ = begin;
+  input_.clear();
+  position_ = 0;
+  bytes_read_ = begin;
   return {};
 }
 
 Status unpack_all(UnpackedBytes& bytes, std::int64_t most_bytes,
                   const std::function<Status(std::span<const char>)>& take) {
-  std::array<char, block> room{};
+  std::array<char, block> buffer{};
   for (std::int64_t unpacked = 0;;) {
-    const auto count = bytes.read(room);
+    const auto count = bytes.read(buffer);
     if (!count) return tl::unexpected(count.error());
     if (*count == 0) return {};
     unpacked += static_cast<std::int64_t>(*count);
     if (unpacked > most_bytes) {
       return fail(
-          "{}: unpacks to more than {} MiB, and all of it is needed at once; unpack it by "
-          "gunzip, and name what comes of it",
+          "{}: decompresses to more than {} MiB, which is too much to read at once; decompress it "
+          "with gunzip and name the result",
           bytes.name(), most_bytes >> 20U);
     }
-    if (Status taken = take(std::span(room).first(*count)); !taken) return taken;
+    if (Status taken = take(std::span(buffer).first(*count)); !taken) return taken;
   }
 }
 
@@ -207,7 +204,7 @@ GzipPacker::GzipPacker() {
 
 std::string GzipPacker::deflated(std::string_view bytes, int flush) {
   std::string packed;
-  std::array<char, block> room{};
+  std::array<char, block> buffer{};
   z_stream_s& stream = *stream_;
   // In parts, because zlib counts bytes in 32 bits.
   constexpr std::size_t most = std::size_t{1} << 30U;
@@ -217,10 +214,10 @@ std::string GzipPacker::deflated(std::string_view bytes, int flush) {
     stream.next_in = bytes_of(part.data());
     stream.avail_in = static_cast<uInt>(part.size());
     do {
-      stream.next_out = bytes_of(room.data());
-      stream.avail_out = static_cast<uInt>(room.size());
+      stream.next_out = bytes_of(buffer.data());
+      stream.avail_out = static_cast<uInt>(buffer.size());
       ::deflate(&stream, bytes.empty() ? flush : Z_NO_FLUSH);
-      packed.append(room.data(), room.size() - stream.avail_out);
+      packed.append(buffer.data(), buffer.size() - stream.avail_out);
     } while (stream.avail_out == 0);
   } while (!bytes.empty());
   return packed;

@@ -5,7 +5,7 @@
 // compressed and plain files with the same interface:
 //
 //   UnpackedBytes bytes(descriptor, "bm25.trec.gz");
-//   Result<std::size_t> count = bytes.read(room);   // 0 at the end
+//   Result<std::size_t> count = bytes.read(buffer);   // 0 at the end
 //
 // Consecutive members form one text, as in zcat. A truncated or damaged file is an error that names
 // the file, never a shorter text.
@@ -40,7 +40,7 @@ class UnpackedBytes {
   UnpackedBytes(int descriptor, std::string name);
 
   /// The number of bytes read: at least one, or 0 at the end.
-  [[nodiscard]] Result<std::size_t> read(std::span<char> room);
+  [[nodiscard]] Result<std::size_t> read(std::span<char> buffer);
   [[nodiscard]] Result<bool> is_packed();
   /// Whether the file was compressed; known after the first read.
   [[nodiscard]] bool was_packed() const { return stream_ != nullptr; }
@@ -48,27 +48,27 @@ class UnpackedBytes {
   [[nodiscard]] Status seek(std::int64_t begin);
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Bytes read from the file itself.
-  [[nodiscard]] std::int64_t taken() const { return taken_; }
+  [[nodiscard]] std::int64_t bytes_read() const { return bytes_read_; }
 
  private:
   struct EndInflating {
     void operator()(z_stream_s* stream) const;
   };
-  [[nodiscard]] Result<std::size_t> read_file(char* room, std::size_t most);
+  [[nodiscard]] Result<std::size_t> read_file(char* buffer, std::size_t most);
   [[nodiscard]] Result<bool> refill();
-  [[nodiscard]] Result<std::size_t> unpack(std::span<char> room);
+  [[nodiscard]] Result<std::size_t> unpack(std::span<char> buffer);
 
   int descriptor_;
   std::string name_;
-  std::int64_t taken_ = 0;
-  std::string waiting_;  // bytes read ahead from the file
-  std::size_t at_ = 0;   // position in waiting_
-  bool is_begun_ = false, is_between_members_ = false, has_pending_ = false;
+  std::int64_t bytes_read_ = 0;
+  std::string input_;         // bytes read ahead from the file
+  std::size_t position_ = 0;  // position in input_
+  bool has_begun_ = false, is_between_members_ = false, has_pending_ = false;
   std::unique_ptr<z_stream_s, EndInflating> stream_;  // compressed files only
 };
 
-/// Passes the remaining `bytes` to `take`, which can stop with an error. Other errors: those of
-/// reading; more than `most_bytes`.
+/// Passes the remaining `bytes` to `take`, in parts, until it returns an error. Other errors: those
+/// of reading; more than `most_bytes`.
 [[nodiscard]] Status unpack_all(UnpackedBytes& bytes, std::int64_t most_bytes,
                                 const std::function<Status(std::span<const char>)>& take);
 

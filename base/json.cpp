@@ -301,6 +301,12 @@ std::optional<JsonField> JsonField::member(std::string_view key) const {
   return below(*found, found.key());
 }
 
+std::optional<JsonField> JsonField::present(std::string_view key) const {
+  auto field = member(key);
+  if (field && field->is_null()) field.reset();
+  return field;
+}
+
 std::vector<JsonField> JsonField::members() const {
   if (!is_object()) must_be("an object {...}");
   std::vector<JsonField> fields;

@@ -61,6 +61,8 @@ class JsonField {
   /// A field of an object; an error if it is missing.
   [[nodiscard]] JsonField operator[](std::string_view key) const;
   [[nodiscard]] std::optional<JsonField> member(std::string_view key) const;
+  /// The same, or nothing if the field is null.
+  [[nodiscard]] std::optional<JsonField> present(std::string_view key) const;
   [[nodiscard]] std::vector<JsonField> members() const;   // of an object, sorted by key
   [[nodiscard]] std::vector<JsonField> elements() const;  // of a list
   /// The list's elements, or the value itself if it is not a list; an empty list is an error.

@@ -132,7 +132,7 @@ template <HasFields T>
 }
 
 template <HasFields T>
-[[nodiscard]] std::vector<FieldNames::Name> field_names() {
+[[nodiscard]] std::vector<FieldNames::Name> listed_fields() {
   FieldNames names;
   const T value{};
   T::list_fields(value, names);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the lines of a file of any size on demand, with a few blocks in memory at a time. Pipes and
-// gzip files (gzip.h) are read as well, under any name.
+// Reads the lines of a file of any size on demand and keeps only a few blocks in memory. Pipes and
+// gzip files (gzip.h), whatever their names, are read as well.
 //
 //   Result<LineFile> file = LineFile::open("pairs.tsv");
 //   while (auto line = file->next()) {
@@ -68,9 +68,9 @@ class LineFile {
   [[nodiscard]] const std::string& name() const { return bytes_.name(); }
   /// "pairs.tsv, line 7"; "pairs.json, element 7" if elements are read.
   [[nodiscard]] std::string place(std::int64_t line) const;
-  /// "" if the file ends in a line end, as far as is known yet: for a pipe, once it is read. An
-  /// array has its own end.
-  [[nodiscard]] std::string doubt_of_end() const;
+  /// A warning if the last line has no line end, so the file may be truncated; "" otherwise, for an
+  /// array, and for a pipe that is not read to its end.
+  [[nodiscard]] std::string missing_line_end() const;
   /// The part read, from 0 to 1; absent if the size is unknown.
   [[nodiscard]] std::optional<double> progress() const;
 
@@ -78,22 +78,22 @@ class LineFile {
   LineFile(int descriptor, bool is_owned, std::string name)
       : descriptor_(descriptor), is_owned_(is_owned), bytes_(descriptor, std::move(name)) {}
   [[nodiscard]] Result<bool> refill();
-  [[nodiscard]] Result<char> next_letter();
+  [[nodiscard]] Result<char> next_character();
   [[nodiscard]] Result<bool> find_element();
   [[nodiscard]] Result<std::size_t> size_of_element();
-  void pass_mark();
+  void skip_byte_order_mark();
   [[nodiscard]] Result<LineFile> unpacked(const std::function<bool(double)>& on_progress);
 
   int descriptor_;
   bool is_owned_;
   UnpackedBytes bytes_;
-  std::int64_t size_ = 0;   // bytes; 0: unknown
-  std::int64_t taken_ = 0;  // offset of the buffer's end in the unpacked file
+  std::int64_t size_ = 0;        // bytes; 0: unknown
+  std::int64_t buffer_end_ = 0;  // offset of the buffer's end in the unpacked file
   std::string buffer_;
-  std::size_t at_ = 0;  // position in the buffer
-  bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;
+  std::size_t position_ = 0;  // position in the buffer
+  bool has_ended_ = false, has_sought_ = false, lacks_line_end_ = false;
   bool reads_elements_ = false;
-  enum class At : std::uint8_t { array, element, after_element, end } at_in_array_ = At::array;
+  enum class At : std::uint8_t { array, element, after_element, end } array_position_ = At::array;
   std::int64_t line_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "base/open_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -102,6 +103,24 @@ Result<OpenFile> OpenFile::to_read(const std::filesystem::path& path) {
   file.is_database_ = begins_as_database(file.number_);
   if (file.is_database_) kept_databases().keep(id_of(info), file.number_);
   return file;
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  MappedFile file;
+  file.name_ = path.string();
+  const auto opened = OpenFile::to_read(path);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto size = static_cast<std::size_t>(opened->size());
+  if (size == 0) return file;
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened->number(), 0);
+  if (mapped == MAP_FAILED)
+    return fail("{}: cannot be mapped: {}", file.name_, system_reason(errno));
+  file.bytes_ = {static_cast<const std::byte*>(mapped), size};
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace attnscope

@@ -1,15 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A regular file that is open for reading, or mapped, while this object exists.
+// A regular file that is open for reading, or mapped into memory, while an object exists.
+//
+//   Result<MappedFile> file = MappedFile::open("model.safetensors");
+//   file->bytes().size();
 //
 // A file that begins like an SQLite database stays open until the process ends: it may be a
 // database in use by this process, and a process that closes any descriptor of a file loses all its
 // locks on it, including those of SQLite's connections (https://www.sqlite.org/howtocorrupt.html,
 // 2.2). Code that reads a file named by the user must therefore use this class.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -55,6 +61,27 @@ class OpenFile {
   int number_;
   std::int64_t size_ = 0;
   bool is_database_ = false;
+};
+
+/// The bytes of a file, mapped for reading.
+class MappedFile {
+ public:
+  [[nodiscard]] static Result<MappedFile> open(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept
+      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  MappedFile() = default;
+
+  std::string name_;
+  std::span<const std::byte> bytes_;
 };
 
 }  // namespace attnscope

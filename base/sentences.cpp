@@ -101,8 +101,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string counted(std::size_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+bool has_control_character(std::string_view text, std::string_view allowed) {
+  constexpr unsigned char first_visible = 0x20, del = 0x7f;
+  return std::ranges::any_of(text, [allowed](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < first_visible || byte == del) && allowed.find(c) == std::string_view::npos;
+  });
 }
 
 std::string system_reason(int error) {

@@ -22,11 +22,15 @@ namespace attnscope {
 /// The same for whole pages: keeps lines and tabs, and cuts nothing.
 [[nodiscard]] std::string visible(std::string_view text);
 
+/// Whether the text has an ASCII control character (NUL, tab, line ends, ESC, DEL and others) that
+/// is not in `allowed`.
+[[nodiscard]] bool has_control_character(std::string_view text, std::string_view allowed = {});
+
 /// The system's message for an errno: "No such file or directory".
 [[nodiscard]] std::string system_reason(int error);
 
 /// "1 heat", "3 heats".
-[[nodiscard]] std::string counted(std::size_t count, std::string_view one);
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 
 /// "did you mean 'window'? known: a, b, c"; without the question if no name is similar.
 [[nodiscard]] std::string suggest(std::string_view unknown,

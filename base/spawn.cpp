@@ -3,13 +3,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 
@@ -41,12 +45,15 @@ void Descriptor::close() {
 
 bool Descriptor::take(int number) {
   close();
+  if (number < 0) return false;
   number_ = fcntl(number, F_DUPFD_CLOEXEC, first_free);
+  const int error = errno;
   ::close(number);
+  errno = error;
   return is_open();
 }
 
-int spawn(const Spawn& what, pid_t& pid) {
+int ChildProcess::start(const Spawn& what) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (const auto& [here, there] : what.descriptors)
@@ -69,14 +76,45 @@ int spawn(const Spawn& what, pid_t& pid) {
   std::vector<std::string> environment = what.environment;
   for (char** setting = environ; *setting != nullptr; ++setting) {
     const std::string_view name = name_of_setting(*setting);
-    const auto is_it = [name](const std::string& own) { return name_of_setting(own) == name; };
-    if (std::ranges::none_of(what.environment, is_it)) environment.emplace_back(*setting);
+    const auto overrides = [name](const std::string& own) { return name_of_setting(own) == name; };
+    if (std::ranges::none_of(what.environment, overrides)) environment.emplace_back(*setting);
   }
-  const int failed = posix_spawnp(&pid, arguments[0].c_str(), &actions, &attributes,
+  const int failed = posix_spawnp(&pid_, arguments[0].c_str(), &actions, &attributes,
                                   as_pointers(arguments).data(), as_pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) pid_ = -1;
+  owns_group_ = what.own_group;
   return failed;
+}
+
+std::optional<int> ChildProcess::status() {
+  if (status_ || pid_ <= 0) return status_;
+  int status = 0;
+  const pid_t ended = waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) status_ = status;
+  if (ended < 0 && errno != EINTR) {
+    wait_error_ = errno;
+    status_ = 0;
+  }
+  return status_;
+}
+
+std::optional<int> ChildProcess::wait(std::chrono::milliseconds patience,
+                                      const std::function<void()>& meanwhile) {
+  constexpr std::chrono::milliseconds pause{5};
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (pid_ > 0 && !status() && std::chrono::steady_clock::now() < deadline) {
+    if (meanwhile) meanwhile();
+    poll(nullptr, 0, static_cast<int>(pause.count()));
+  }
+  return status();
+}
+
+void ChildProcess::kill() {
+  if (!is_running()) return;
+  ::kill(owns_group_ ? -pid_ : pid_, SIGKILL);
+  wait(std::chrono::seconds(5));
 }
 
 std::vector<std::string> command_arguments(const std::string& command) {
@@ -86,10 +124,29 @@ std::vector<std::string> command_arguments(const std::string& command) {
   return {command};
 }
 
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string signal_name(int number) {
   const char* name = sigabbrev_np(number);
   return name != nullptr ? fmt::format("signal {} (SIG{})", number, name)
                          : fmt::format("signal {}", number);
+}
+
+std::optional<std::int64_t> memory_kills() {
+  std::ifstream counters("/proc/vmstat");
+  std::string name;
+  std::int64_t count = 0;
+  while (counters >> name >> count) {
+    if (name == "oom_kill") return count;
+  }
+  return std::nullopt;
 }
 
 }  // namespace attnscope

@@ -12,17 +12,60 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "base/open_file.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
 
 namespace attnscope {
 namespace {
+
+struct Register {
+  std::mutex mutex;
+  std::multimap<FileId, std::filesystem::path> files;  // by id; no name for a descriptor
+                                                       // descriptor
+  std::set<std::filesystem::path> names;               // without links and dots
+};
+
+Register& of_this_process() {
+  static Register all;
+  return all;
+}
+
+/// The id of the file to which a name leads.
+std::optional<FileId> id_of(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return std::nullopt;
+  return FileId{info.st_dev, info.st_ino};
+}
+
+std::optional<FileId> id_of(int descriptor) {
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return FileId{info.st_dev, info.st_ino};
+}
+
+/// The number of a deleted file may belong to another file now.
+bool has(const Register& all, const FileId& id) {
+  const auto [begin, end] = all.files.equal_range(id);
+  return std::any_of(begin, end, [&](const auto& known) {
+    return known.second.empty() || id_of(known.second) == id;
+  });
+}
+
+std::filesystem::path whole_name(const std::filesystem::path& file) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(file, failed);
+  auto whole = std::filesystem::weakly_canonical(absolute, failed);
+  return failed ? absolute.lexically_normal() : whole;
+}
 
 /// The mode of a file created in the usual way.
 mode_t mode_of_new_files() {
@@ -91,6 +134,55 @@ void remove_left_parts(const std::filesystem::path& target) {
 
 }  // namespace
 
+void note_read(const std::filesystem::path& file) {
+  if (file.empty()) return;
+  Register& all = of_this_process();
+  const std::scoped_lock lock(all.mutex);
+  const std::filesystem::path name = whole_name(file);
+  if (const auto id = id_of(file)) all.files.emplace(*id, name);
+  all.names.insert(name);
+}
+
+void note_read(int descriptor) {
+  Register& all = of_this_process();
+  const std::scoped_lock lock(all.mutex);
+  if (const auto id = id_of(descriptor)) all.files.emplace(*id, "");
+}
+
+bool is_read(const std::filesystem::path& file) {
+  Register& all = of_this_process();
+  const std::scoped_lock lock(all.mutex);
+  if (all.names.empty() && all.files.empty()) return false;
+  const auto id = id_of(file);
+  return (id && has(all, *id)) || all.names.contains(whole_name(file));
+}
+
+bool is_read(int descriptor) {
+  Register& all = of_this_process();
+  const std::scoped_lock lock(all.mutex);
+  const auto id = id_of(descriptor);
+  return id && has(all, *id);
+}
+
+Result<std::uint64_t> fingerprint_of_file(const std::filesystem::path& file) {
+  constexpr std::size_t piece = 1U << 20U;
+  const auto opened = OpenFile::to_read(file);
+  if (!opened) return tl::unexpected(opened.error());
+  std::vector<std::byte> bytes(piece);
+  RunningSum sum;
+  std::size_t held = 0;
+  while (true) {
+    const ssize_t count = ::read(opened->number(), bytes.data() + held, piece - held);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail("{}: cannot be read: {}", file.string(), system_reason(errno));
+    held += static_cast<std::size_t>(count);
+    if (count > 0 && held < piece) continue;
+    sum.add(std::span(bytes).first(held));
+    if (count == 0) return sum.value();
+    held = 0;
+  }
+}
+
 bool is_part_of(std::string_view target, std::string_view name) {
   if (!name.starts_with(target)) return false;
   name.remove_prefix(target.size());
@@ -135,19 +227,22 @@ bool is_stream(const std::filesystem::path& target) {
 
 Status may_be_written(const std::filesystem::path& target,
                       std::span<const std::filesystem::path> inputs, Streams streams) {
-  if (streams == Streams::taken && is_stream(target)) {
+  if (streams == Streams::allowed && is_stream(target)) {
     if (!is_standard_output(target) || !is_read(STDOUT_FILENO)) return {};
-    return fail("standard output is a file that is read; name another file");
+    return fail("standard output is a file that this command reads; name another file");
   }
   if (target == "-") {
-    return fail("'-' is no file, and what is written has one; name it, or ./- if it is called so");
+    return fail(
+        "'-' (standard output) is not possible here; name a file, or ./- for a file with this "
+        "name");
   }
   const auto of_what_is_read = [&] {
-    return fail("{}: is what is read, and would be replaced; name another file", target.string());
+    return fail("{}: is an input of this command and would be overwritten; name another file",
+                target.string());
   };
   const auto unless_of_database = [&]() -> Status {
     if (!belongs_to_database(target)) return {};
-    return fail("{}: is a database, or what SQLite keeps beside one; name another file",
+    return fail("{}: is a database or one of SQLite's files for it; name another file",
                 target.string());
   };
   struct stat info {};
@@ -179,7 +274,7 @@ Status may_be_written(const std::filesystem::path& target,
 WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing packing)
     : target_(std::move(target)) {
   if (is_stream(target_)) {
-    number_ = nameless_file(std::filesystem::temp_directory_path());
+    number_ = unnamed_file(std::filesystem::temp_directory_path());
     if (number_ < 0) error_ = errno;
     return;
   }
@@ -189,9 +284,9 @@ WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing 
   if (number_ < 0) error_ = errno;
   struct stat before {};
   const bool replaces = ::stat(target_.c_str(), &before) == 0;
-  const mode_t mode = replaces                          ? before.st_mode & 0777U
-                      : readers == Readers::owner_alone ? 0600U
-                                                        : mode_of_new_files();
+  const mode_t mode = replaces                         ? before.st_mode & 0777U
+                      : readers == Readers::owner_only ? 0600U
+                                                       : mode_of_new_files();
   if (number_ >= 0 && ::fchmod(number_, mode) != 0) error_ = errno;
   if (packing == Packing::by_name && has_gzip_name(target_)) packer_.emplace();
 }
@@ -219,7 +314,7 @@ Result<WrittenFile> WrittenFile::next_to(const std::filesystem::path& target, Re
 }
 
 Result<WrittenFile> WrittenFile::of_output(const std::filesystem::path& target) {
-  if (Status allowed = may_be_written(target, {}, Streams::taken); !allowed)
+  if (Status allowed = may_be_written(target, {}, Streams::allowed); !allowed)
     return tl::unexpected(allowed.error());
   WrittenFile file(target, Readers::as_umask, Packing::by_name);
   if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
@@ -236,7 +331,7 @@ Status WrittenFile::outcome() const {
   if (error_ == 0) return {};
   const bool is_full = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG;
   return fail("{}: cannot be written: {}; {}name a file elsewhere", name_of_target(target_),
-              system_reason(error_), is_full ? "make room, or " : "");
+              system_reason(error_), is_full ? "free disk space, or " : "");
 }
 
 Status WrittenFile::write(std::span<const std::byte> bytes) {
@@ -302,7 +397,7 @@ Status WrittenFile::commit() {
   return {};
 }
 
-int nameless_file(const std::filesystem::path& folder) {
+int unnamed_file(const std::filesystem::path& folder) {
   std::string name = (folder / "attnscope-XXXXXX").string();
   const int number = ::mkostemp(name.data(), O_CLOEXEC);
   if (number >= 0) ::unlink(name.c_str());
@@ -323,8 +418,8 @@ Status write_files(std::span<const FileText> files, Streams streams) {
   std::vector<WrittenFile> open;
   open.reserve(files.size());
   for (const FileText& output : files) {
-    auto file = streams == Streams::taken ? WrittenFile::of_output(output.path)
-                                          : WrittenFile::next_to(output.path);
+    auto file = streams == Streams::allowed ? WrittenFile::of_output(output.path)
+                                            : WrittenFile::next_to(output.path);
     if (!file) return tl::unexpected(file.error());
     file->write(output.text);
     if (Status flushed = file->flush(); !flushed) return flushed;

@@ -14,6 +14,7 @@
 //   Status done = file->commit();
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -25,6 +26,17 @@
 
 namespace attnscope {
 
+/// Registers a path, which need not exist: a file created there later counts as read, too.
+void note_read(const std::filesystem::path& file);
+/// Registers a descriptor that is a regular file, such as redirected standard input.
+void note_read(int descriptor);
+
+[[nodiscard]] bool is_read(const std::filesystem::path& file);
+/// Compares only device and inode number; false for anything but a regular file.
+[[nodiscard]] bool is_read(int descriptor);
+
+/// A checksum of all bytes of a file (RunningSum): different contents have different checksums.
+[[nodiscard]] Result<std::uint64_t> fingerprint_of_file(const std::filesystem::path& file);
 /// Whether its first bytes are SQLite's: a store, an exported .attn.
 [[nodiscard]] bool is_database(const std::filesystem::path& file);
 /// Whether it is a database, or has the name of a file that SQLite keeps with one (-wal, -shm,
@@ -34,7 +46,7 @@ namespace attnscope {
 /// Whether `target` is "-", standard output by another name, or an existing device or pipe.
 [[nodiscard]] bool is_stream(const std::filesystem::path& target);
 /// Whether an output may be a stream: one named by the user may, a file in a folder may not.
-enum class Streams : bool { refused, taken };
+enum class Streams : bool { refused, allowed };
 
 /// Ok, or an error: `target` is read by this process or is one of `inputs`, or it exists and is a
 /// database or not a regular file. For commands that compute for a long time before they write.
@@ -54,7 +66,7 @@ enum class PartLock : bool { none, held };
 [[nodiscard]] PartFile begin_part(const std::filesystem::path& target,
                                   PartLock lock = PartLock::held);
 
-enum class Readers : bool { as_umask, owner_alone };
+enum class Readers : bool { as_umask, owner_only };
 /// Files that are mapped for reading are never packed.
 enum class Packing : bool { by_name, never };
 
@@ -99,7 +111,7 @@ class WrittenFile {
 
 /// The descriptor of a new unnamed file, which disappears when it is closed; -1, with errno set, if
 /// the folder does not allow one.
-[[nodiscard]] int nameless_file(const std::filesystem::path& folder);
+[[nodiscard]] int unnamed_file(const std::filesystem::path& folder);
 /// Returns false, with errno set, if not all bytes could be written.
 [[nodiscard]] bool write_all(int number, std::span<const std::byte> bytes);
 

@@ -14,19 +14,20 @@
 #include <system_error>
 #include <utility>
 
-#include "base/read_files.h"
 #include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/report/number_text.h"
+#include "engine/report/sheet.h"
 #include "engine/store/location.h"
 
 namespace attnscope::cli {
 
 namespace {
 
-std::atomic<int> interrupts_heard = 0;
+std::atomic<int> interrupt_count = 0;
 
 extern "C" void count_interrupt(int /*signal*/) {
-  interrupts_heard.fetch_add(1, std::memory_order_relaxed);
+  interrupt_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -42,11 +43,11 @@ void Session::fail(const Error& error) {
 }
 
 const std::atomic<int>& interrupts() {
-  return interrupts_heard;
+  return interrupt_count;
 }
 
 void catch_interrupts() {
-  interrupts_heard = 0;
+  interrupt_count = 0;
   struct sigaction before {};
   struct sigaction action {};
   action.sa_handler = count_interrupt;
@@ -91,7 +92,12 @@ std::string zero_or_above(const std::string& value) {
 
 void add_database_option(CLI::App& command, std::filesystem::path& database) {
   database = default_database();
-  command.add_option("--db", database, "Database file")->type_name("FILE");
+  add_option(command, "--db", database, "FILE", "Database file; default: the user's database");
+}
+
+void add_format_option(CLI::App& command, std::string& format) {
+  add_option(command, "--format", format, "FORMAT",
+             "Output format: " + report::table_format_words() + "; default: text");
 }
 
 Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& database) {
@@ -111,24 +117,26 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   if (is_in_trash(*run)) {
-    say("attnscope: note: run {} is in the trash; {} takes it out", run->number,
-        command_on(*run, "trash --restore"));
+    note(fmt::format("run {} is in the trash; {} restores it", run->number,
+                     command_on(*run, "trash --restore")));
   }
   return OpenRun{std::move(*store), std::move(*run)};
 }
 
-void add_only_option(CLI::App& command, std::string& only, const char* what) {
-  command.add_option("--only", only, what)->type_name("KEY=VALUE,...")->join(',');
+void add_only_option(CLI::App& command, std::string& only, const char* help) {
+  add_option(command, "--only", only, "KEY=VALUE,...", help)->join(',');
+}
+
+Result<OnlyFilter> filter_of(const std::string& only) {
+  return only.empty() ? Result<OnlyFilter>() : parse_only(only);
 }
 
 void add_table_arguments(CLI::App& command, TableArguments& arguments) {
-  command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
-      ->type_name("RUN");
-  command
-      .add_option("--baseline", arguments.baseline,
-                  "The contender that the others are compared with")
-      ->type_name("CONTENDER");
-  add_only_option(command, arguments.only, "Only cells with these values");
+  add_option(command, "run", arguments.run, "RUN",
+             "Run: number, UUID, name, 'last', or FILE.attn[.gz]:RUN; default: last");
+  add_option(command, "--baseline", arguments.baseline, "CONTENDER",
+             "Contender that the others are compared with");
+  add_only_option(command, arguments.only, "Use only cells with these values; may be repeated");
   add_database_option(command, arguments.database);
 }
 
@@ -137,7 +145,7 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
     session.fail(code, error.message);
     return std::nullopt;
   };
-  const auto filter = arguments.only.empty() ? Result<OnlyFilter>() : parse_only(arguments.only);
+  const auto filter = filter_of(arguments.only);
   if (!filter) return refuse(exit_wrong_use, filter.error());
   auto open = open_run(arguments.run, arguments.database);
   if (!open) return refuse(exit_store_refused, open.error());
@@ -149,8 +157,7 @@ std::optional<report::Table> open_table(Session& session, const TableArguments& 
 }
 
 void status_line(std::string_view line) {
-  const std::string shown = visible(line) + "\n";
-  print_to_terminal(shown);
+  print_to_terminal(visible(line) + "\n");
 }
 
 void note(std::string_view sentence) {

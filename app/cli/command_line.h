@@ -1,27 +1,28 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The command line. Each sub-command adds itself to the CLI11 app and, when chosen,
-// leaves its exit code in the session.
+// The command line. Each sub-command adds itself to the CLI11 app and, when chosen, leaves its exit
+// code in the session.
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/report/table.h"
 #include "engine/store/store.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace attnscope::cli {
+
+/// Runs a whole command line; returns the process's exit code. Never opens the window.
+int run_command_line(int argc, char** argv);
 
 enum ExitCode : int {
   exit_done = 0,          // `unsupported` and `oom` cells are outcomes, not failures
@@ -36,10 +37,10 @@ struct Session {
   int exit_code = exit_done;
   std::string command_line;  // as typed, for provenance
 
-  /// Prints "attnscope: SENTENCE" on stderr and keeps the code.
+  /// Prints "attnscope: SENTENCE" on stderr and stores the exit code.
   void fail(int code, const std::string& sentence);
-  /// Uses the exit code of wrong use, or of an interrupt once interrupted: the interrupt then
-  /// caused the error.
+  /// Fails with the exit code of wrong use; after an interrupt, which then caused the error, with
+  /// that of an interrupt.
   void fail(const Error& error);
 };
 
@@ -49,13 +50,35 @@ void catch_interrupts();
 /// Number of interrupts since catch_interrupts().
 [[nodiscard]] const std::atomic<int>& interrupts();
 
-/// Validator of an option's value: "", or an error message if the value is not a number above 0.
-/// CLI11's own message prints the largest double in full.
+/// Validators of an option's value: "", or an error message if the value is not a number above 0
+/// (or 0). CLI11's own message prints the largest double in full.
 [[nodiscard]] std::string above_zero(const std::string& value);
 [[nodiscard]] std::string zero_or_above(const std::string& value);
 
+/// Adds an option; `type` names its value in the help ("FILE").
+template <typename Value>
+CLI::Option* add_option(CLI::App& command, const char* names, Value& value, const char* type,
+                        std::string help) {
+  return command.add_option(names, value, std::move(help))->type_name(type);
+}
+/// Adds an option whose value is a number above 0.
+template <typename Value>
+CLI::Option* add_count(CLI::App& command, const char* names, Value& value, std::string help) {
+  return add_option(command, names, value, "N", std::move(help))->check(above_zero);
+}
+
+/// The command that the words name, each word a sub-command of the previous one.
+[[nodiscard]] Result<const CLI::App*> find_command(const CLI::App& app,
+                                                   const std::vector<std::string>& words);
+/// All sub-commands, in the order of --help.
+[[nodiscard]] std::vector<CLI::App*> commands_of(CLI::App& app);
+[[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
 /// Adds --db; the returned path is the default database unless given.
 void add_database_option(CLI::App& command, std::filesystem::path& database);
+
+/// Adds --format, the format of a table.
+void add_format_option(CLI::App& command, std::string& format);
 
 /// Opens "DATABASE_OR_ATTN:RUN" or "RUN" (then in `database`), read-only.
 struct OpenRun {
@@ -72,16 +95,18 @@ struct TableArguments {
 };
 void add_table_arguments(CLI::App& command, TableArguments& arguments);
 /// Adds --only, which may be repeated.
-void add_only_option(CLI::App& command, std::string& only, const char* what);
+void add_only_option(CLI::App& command, std::string& only, const char* help);
+/// The filter of --only; empty without one.
+[[nodiscard]] Result<OnlyFilter> filter_of(const std::string& only);
 
-/// The table that the arguments request; without one, the session has the error and the exit code.
+/// The table that the arguments request; if there is none, the session has the exit code.
 [[nodiscard]] std::optional<report::Table> open_table(Session& session,
                                                       const TableArguments& arguments);
 
-/// Prints a line to stderr. The line may contain names and words from files and other programs:
-/// control characters and invisible characters are printed as '?', here and in results.
+/// Prints a line to stderr. The line may contain text from files and other programs: control
+/// characters and invisible characters are printed as '?', here and in results.
 void status_line(std::string_view line);
-/// Prints the text unchanged, without an end of line. Errors of stderr are ignored: nothing else
+/// Prints the text to stderr unchanged, without a line end. Write errors are ignored: nothing else
 /// depends on them.
 void print_to_terminal(const std::string& text);
 template <typename... Values>
@@ -105,10 +130,10 @@ class Scratch {
   std::string name_;
 };
 
-/// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
+/// Writes results to stdout. If stdout is closed or full, the session fails with exit code 2.
 void print_result(Session& session, const std::string& text);
 
-// The sub-commands, in the order of --help.
+// The sub-commands.
 void add_run_command(CLI::App& app, Session& session);
 void add_pause_commands(CLI::App& app, Session& session);
 void add_estimate_command(CLI::App& app, Session& session);
@@ -137,5 +162,11 @@ void add_latency_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
 void add_check_store_command(CLI::App& app, Session& session);
+/// Sets the group and the example of every command, and adds `help`, `completion` and `manual`.
+/// Call it after all other commands are added.
+void add_help(CLI::App& app, Session& session);
+
+/// The arguments, with former names of commands and options replaced by the current names.
+[[nodiscard]] std::vector<std::string> with_current_names(int argc, char** argv);
 
 }  // namespace attnscope::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -19,7 +18,6 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/text_arguments.h"
 #include "base/gzip.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/documents/cache_file.h"
@@ -44,9 +42,9 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   std::string& documents = arguments.documents.name;
   const std::string& out = arguments.cache.out;
   if (documents.empty() && !arguments.beir.is_given())
-    return fail("--documents is required, or --beir");
+    return fail("--documents or --beir is required");
   if (!documents.empty() && arguments.beir.is_given())
-    return fail("--beir has the documents; leave --documents out");
+    return fail("--beir already gives the documents; remove --documents");
   if (arguments.beir.is_given()) {
     auto files = open_beir(arguments.beir, /*with_qrels=*/false);
     if (!files) return tl::unexpected(files.error());
@@ -55,23 +53,22 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   struct stat info {};
   if (documents == "-" ||
       (::stat(documents.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
-    return fail("{}: is no file; documents are read twice, so write them into one",
+    return fail("{}: is not a regular file; documents are read twice, so write them to a file",
                 documents == "-" ? "standard input" : documents);
   }
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (!model->keeps_documents) {
     return fail(
-        "'{}' reads query and document together, so nothing can be encoded before; 'score' takes "
-        "it with --pairs",
+        "'{}' reads query and document together, so documents cannot be encoded in advance; use "
+        "'score --pairs' with it",
         arguments.model.question.checkpoint.string());
   }
   const auto computed = parse_dtype(arguments.model.question.dtype);
   if (!computed) return tl::unexpected(computed.error());
   if (has_gzip_name(out)) {
-    return fail(
-        "{}: a cache is mapped from its file and cannot be packed; give it a name without .gz",
-        in_a_sentence(out, 400));
+    return fail("{}: a cache is memory-mapped and cannot be compressed; give it a name without .gz",
+                in_a_sentence(out, 400));
   }
   if (arguments.cache.format.empty()) arguments.cache.format = name_of(format_of(*computed));
   const auto kept = parse_vector_format(arguments.cache.format);
@@ -94,7 +91,7 @@ std::string summary(const EncodeArguments& arguments, const CountedDocuments& co
                   attnscope::counted(static_cast<std::size_t>(counted.documents), "document"),
                   counted.tokens, finished.bytes, seconds);
   if (finished.largest_relative_error) {
-    text += fmt::format("; relative error of its vectors in {}: {:.2g} at most, {:.2g} on average",
+    text += fmt::format("; relative error of the vectors in {}: {:.2g} at most, {:.2g} on average",
                         arguments.cache.format, *finished.largest_relative_error,
                         finished.mean_relative_error.value_or(0));
   }
@@ -112,50 +109,49 @@ std::string going_on(const EncodeArguments& arguments) {
 
 void encode(Session& session, EncodeArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  const auto refuse = [&](const Error& error) { session.fail(error); };
   const auto model = prepare_encoding(arguments);
-  if (!model) return refuse(model.error());
+  if (!model) return session.fail(model.error());
   catch_interrupts();
   if (const auto readable = DocumentReader::open(arguments.documents, *model); !readable)
-    return refuse(readable.error());
+    return session.fail(readable.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
-  if (!worker) return refuse(worker.error());
-  CountLine counting(isatty(STDERR_FILENO) == 1);
+  if (!worker) return session.fail(worker.error());
+  CountLine counting;
   auto counted = count_documents(arguments.documents, *model, interrupts(),
                                  [&](std::int64_t documents, std::optional<double> share) {
                                    counting.show(fmt::format("{} documents counted", documents),
                                                  static_cast<double>(documents), share);
                                  });
   counting.clear();
-  if (!counted) return refuse(counted.error());
+  if (!counted) return session.fail(counted.error());
   if (!*counted) {
     return session.fail(exit_cancelled,
-                        "interrupted while the documents were counted; nothing of them is lost");
+                        "interrupted while the documents were counted; nothing was encoded yet");
   }
   note((*counted)->notes);
   note((*counted)->cut_in_words);
   if (const Status different =
           check_ids(std::move((*counted)->id_hashes), arguments.documents, *model);
       !different) {
-    return refuse(different.error());
+    return session.fail(different.error());
   }
   const std::int64_t documents = (*counted)->documents;
   if (const Status free = CacheClaim::is_free(arguments.cache.out); !free)
-    return refuse(free.error());
+    return session.fail(free.error());
   const auto begun =
       begin_cache(worker->process, arguments.cache, arguments.documents, *model, **counted);
-  if (!begun) return refuse(begun.error());
+  if (!begun) return session.fail(begun.error());
   const auto claim = CacheClaim::take(arguments.cache.out);
-  if (!claim) return refuse(claim.error());
+  if (!claim) return session.fail(claim.error());
   if (begun->finished) {
-    say("attnscope: note: {} holds these documents already; --restart encodes them again",
+    say("attnscope: note: {} already contains these documents; --restart encodes them again",
         arguments.cache.out);
   } else if (begun->encoded > 0) {
-    say("attnscope: note: {} of {} documents are encoded already", begun->encoded, documents);
+    say("attnscope: note: {} of {} documents are already encoded", begun->encoded, documents);
   }
   auto reader = DocumentReader::open(arguments.documents, *model);
-  if (!reader) return refuse(reader.error());
-  CountLine progress(isatty(STDERR_FILENO) == 1);
+  if (!reader) return session.fail(reader.error());
+  CountLine progress;
   EncodeRun run(*model, worker->process, *reader, *begun, interrupts(), [&](std::int64_t encoded) {
     const auto now = static_cast<double>(encoded - begun->encoded);
     progress.show(fmt::format("{} of {} documents", encoded, documents), now,
@@ -164,17 +160,17 @@ void encode(Session& session, EncodeArguments& arguments) {
   if (!begun->finished) {
     const Status done = run.run();
     progress.clear();
-    if (!done) return refuse(done.error());
+    if (!done) return session.fail(done.error());
   }
   if (interrupts() > 0) {
     worker->process.kill();
-    return session.fail(exit_cancelled,
-                        fmt::format("interrupted; {} of {} documents are encoded, and {} goes on "
-                                    "with the others",
-                                    run.encoded(), documents, going_on(arguments)));
+    return session.fail(
+        exit_cancelled,
+        fmt::format("interrupted; {} of {} documents are encoded, and {} continues with the others",
+                    run.encoded(), documents, going_on(arguments)));
   }
   const auto finished = ask(worker->process, protocol::FinishCacheRequest());
-  if (!finished) return refuse(finished.error());
+  if (!finished) return session.fail(finished.error());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   print_result(session, summary(arguments, **counted, *finished, elapsed.count()));
 }
@@ -184,33 +180,24 @@ void encode(Session& session, EncodeArguments& arguments) {
 void add_encode_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EncodeArguments>();
   CLI::App* command = app.add_subcommand(
-      "encode", "Encode documents into a cache for score --cache and rerank --cache");
+      "encode", "Encode documents into a cache that score --cache and rerank --cache read");
   add_model_arguments(*command, arguments->model, "--compute-dtype");
   command->remove_option(command->get_option("--max-query-tokens"));  // the command has no queries
-  command
-      ->add_option("--documents", arguments->documents.name,
-                   "Documents: .tsv (DOCID, TEXT), .jsonl or .json, optionally .gz")
-      ->type_name("FILE");
+  add_option(*command, "--documents", arguments->documents.name, "FILE",
+             "Documents to encode: .tsv (DOCID, TEXT), .jsonl or .json, optionally .gz");
   add_beir_options(*command, arguments->beir,
                    "BEIR folder whose corpus.jsonl is encoded, instead of --documents",
                    /*with_split=*/false);
-  command
-      ->add_option("--documents-format", arguments->documents.format,
-                   "tsv, jsonl or json; default: by file name or first line. tsv-names: the first "
-                   "line has column names; tsv-texts: it has texts")
-      ->type_name("FORMAT");
-  command
-      ->add_option(
-          "--dtype", arguments->cache.format,
-          "Data type of the cached vectors: float32, float16 or int8; default: the model's")
-      ->type_name("D");
-  command
-      ->add_option("-o,--output", arguments->cache.out,
-                   "Cache file to write; FILE.part until it is complete")
-      ->type_name("FILE")
+  add_option(*command, "--documents-format", arguments->documents.format, "FORMAT",
+             "Format of --documents: tsv, tsv-names (the first line names the columns), tsv-texts "
+             "(the first line is a document), jsonl or json; default: by file name or first line");
+  add_option(*command, "--dtype", arguments->cache.format, "D",
+             "Data type of the cached vectors: float32, float16 or int8; default: the model's");
+  add_option(*command, "-o,--output", arguments->cache.out, "FILE",
+             "Cache file to write; it is named FILE.part until it is complete")
       ->required();
   command->add_flag("--restart", arguments->cache.restart,
-                    "Start over instead of continuing an earlier encoding");
+                    "Start over, and replace an earlier encoding instead of continuing it");
   command->callback([&session, arguments] { encode(session, *arguments); });
 }
 

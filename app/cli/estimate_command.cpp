@@ -15,7 +15,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
-#include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
@@ -241,18 +240,20 @@ json without_trials(WorkerProcess& worker, const Sweep& sweep, bool all_patterns
 std::string time_in_words(const json& answer, double least) {
   const auto longest = answer.at("longest_seconds").get<double>();
   if (const auto seconds = answer.find("estimated_seconds"); seconds != answer.end()) {
-    return fmt::format("about {} on this machine as it is now, by trials at {} tokens",
-                       format_seconds(seconds->get<double>()),
-                       fmt::join(answer.at("trial_tokens").get<std::set<std::int64_t>>(), ", "));
+    return fmt::format(
+        "about {} on this machine in its current state, estimated from trials at {} tokens",
+        format_seconds(seconds->get<double>()),
+        fmt::join(answer.at("trial_tokens").get<std::set<std::int64_t>>(), ", "));
   }
   const auto number = [](double seconds) {
     return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
   };
   if (least > longest)
-    return fmt::format("more than {}, since one call of each takes that long", number(least));
+    return fmt::format("more than {}, since one call of each contender takes that long",
+                       number(least));
   return fmt::format(
-      "at most {} of timing, on a busy machine twice that, or a call of each where that takes "
-      "longer; set-up and checks come on top",
+      "at most {} of timing, or twice that on a busy machine, or one call of each contender if "
+      "that takes longer; set-up and checks are not included",
       number(longest));
 }
 
@@ -288,8 +289,8 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       words = bytes > 0 ? fmt::format("{}{} for an item of {} tokens{}",
                                       pair.value("is_least", false) ? "at least " : "",
                                       report::format_bytes(bytes), tokens,
-                                      bytes > free ? ", more than is free" : "")
-                        : fmt::format("not at {} tokens: {}", tokens,
+                                      bytes > free ? ", more than the free memory" : "")
+                        : fmt::format("not possible at {} tokens: {}", tokens,
                                       pair.value("reason_at_most_tokens", "the reason is unknown"));
     }
     least += seconds;
@@ -334,9 +335,9 @@ Status add_trials(const EstimateCommand& arguments, const Sweep& sweep, json& an
 
 void estimate(Session& session, const EstimateCommand& arguments) {
   const auto sweep = load_sweep(arguments.sweep);
-  if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
+  if (!sweep) return session.fail(sweep.error());
   auto answer = ask_without_trials(arguments, *sweep);
-  if (!answer) return session.fail(exit_wrong_use, answer.error().message);
+  if (!answer) return session.fail(answer.error());
   if (!arguments.no_trial) {
     if (const Status done = add_trials(arguments, *sweep, *answer); !done)
       return session.fail(done.error());
@@ -349,17 +350,16 @@ void estimate(Session& session, const EstimateCommand& arguments) {
 void add_estimate_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EstimateCommand>();
   CLI::App* command = app.add_subcommand("estimate",
-                                         "Estimate how long a sweep takes on this machine and how "
-                                         "much memory, and list what cannot be measured");
-  command->add_option("sweep", arguments->sweep, "Sweep file or built-in sweep")
-      ->type_name("SWEEP")
+                                         "Estimate the duration and memory of a sweep on this "
+                                         "machine, and list what cannot be measured");
+  add_option(*command, "sweep", arguments->sweep, "SWEEP", "Sweep: JSON file or built-in name")
       ->required();
   add_worker_options(*command, arguments->worker);
   command->add_flag("--no-trial", arguments->no_trial,
-                    "Measure nothing; report only the upper limit that the stop rule sets");
+                    "Measure nothing, and report only the upper limit given by the stop rule");
   add_now_option(*command, arguments->now);
   command->add_flag("--json", arguments->as_json,
-                    "Print JSON, with every pattern and implementation");
+                    "Print JSON, with every combination of pattern and implementation");
   command->callback([&session, arguments] { estimate(session, *arguments); });
 }
 

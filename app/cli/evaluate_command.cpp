@@ -69,12 +69,12 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
 
 Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   if (arguments.correction != "none" && arguments.correction != "bonferroni") {
-    return fail("'{}' is no correction for several runs; known: none, bonferroni",
+    return fail("there is no correction '{}' for several runs; known: none, bonferroni",
                 in_a_sentence(arguments.correction));
   }
   // The options' ranges accept NaN.
   if (std::isnan(arguments.question.margin) || std::isnan(arguments.question.alpha))
-    return fail("--margin and --alpha are numbers above 0");
+    return fail("--margin and --alpha must be numbers above 0");
   arguments.question.bonferroni = arguments.correction == "bonferroni";
   const auto measures = effectiveness::parse_measures(arguments.measures);
   if (!measures) return tl::unexpected(measures.error());
@@ -82,16 +82,16 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
     const FileId id = file_id(arguments.runs[i]);
     for (const std::string& other : std::span(arguments.runs).subspan(i + 1)) {
       if (other != arguments.runs[i] && (id == FileId{} || file_id(other) != id)) continue;
-      return fail("the run '{}' is given twice, as '{}'; give it once",
+      return fail("the run '{}' is given twice, also as '{}'; give it once",
                   in_a_sentence(arguments.runs[i]), in_a_sentence(other));
     }
   }
   arguments.question.baseline = place_baseline(arguments.baseline, arguments.runs);
   if (arguments.differences && !arguments.question.baseline) {
-    return fail("--differences are from a baseline; name one with --baseline RUN");
+    return fail("--differences compares with a baseline; give it with --baseline RUN");
   }
   if (arguments.question.baseline && arguments.runs.size() == 1) {
-    return fail("the baseline is the only run; give another one to compare with it");
+    return fail("the baseline is the only run; give another run to compare with it");
   }
   auto qrels = effectiveness::Qrels::read(arguments.qrels);
   if (!qrels) return tl::unexpected(qrels.error());
@@ -107,8 +107,8 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
         std::ranges::none_of(run->queries, [&](const auto& query) {
           return qrels->queries.contains(query.first);
         })) {
-      return fail("{}: has no query that {} judges, so nothing can be evaluated", arguments.runs[i],
-                  arguments.qrels);
+      return fail("{}: none of its queries is judged in {}, so nothing can be evaluated",
+                  arguments.runs[i], arguments.qrels);
     }
     runs.push_back({.name = names[i], .run = std::move(*run)});
   }
@@ -153,15 +153,14 @@ Status add_texts(const EvaluateCommand& arguments,
       moved.text = std::move(*document);
     }
   }
-  if (missing > 0) say("attnscope: note: the texts of {} ids are not in these files", missing);
+  if (missing > 0) say("attnscope: note: {} ids have no text in these files", missing);
   return {};
 }
 
 void print_differences(Session& session, const EvaluateCommand& arguments,
                        const report::EffectivenessReport& report, report::TableFormat format) {
   auto differences = report::differences_of(report);
-  if (Status added = add_texts(arguments, differences); !added)
-    return session.fail(exit_wrong_use, added.error().message);
+  if (Status added = add_texts(arguments, differences); !added) return session.fail(added.error());
   print_result(session, format == report::TableFormat::json
                             ? report::write_differences(differences)
                             : report::write_sheet(
@@ -170,9 +169,9 @@ void print_differences(Session& session, const EvaluateCommand& arguments,
 
 void evaluate(Session& session, EvaluateCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
-  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!format) return session.fail(format.error());
   const auto report = evaluated(arguments);
-  if (!report) return session.fail(exit_wrong_use, report.error().message);
+  if (!report) return session.fail(report.error());
   for (const std::string& sentence : report->notes) note(sentence);
   if (arguments.differences) return print_differences(session, arguments, *report, *format);
   const report::Sheet sheet = arguments.per_query ? report::per_query_sheet(*report, *format)
@@ -186,68 +185,50 @@ void add_evaluate_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EvaluateCommand>();
   CLI::App* command = app.add_subcommand(
       "evaluate", "Evaluate TREC runs, and test whether they are equivalent to a baseline");
-  command
-      ->add_option("runs", arguments->runs,
-                   "TREC runs (QID Q0 DOCID RANK SCORE TAG), optionally .gz")
-      ->type_name("RUN")
+  add_option(*command, "runs", arguments->runs, "RUN",
+             "TREC runs to evaluate (QID Q0 DOCID RANK SCORE TAG), optionally .gz")
       ->required();
-  command
-      ->add_option(
-          "--qrels", arguments->qrels,
-          "Relevance judgements (QID 0 DOCID RELEVANCE, or BEIR's three columns), optionally .gz")
-      ->type_name("FILE")
+  add_option(
+      *command, "--qrels", arguments->qrels, "FILE",
+      "Relevance judgements (QID 0 DOCID RELEVANCE, or BEIR's three columns), optionally .gz")
       ->required();
   add_run_columns_option(*command, arguments->third_column);
-  command
-      ->add_option("--baseline", arguments->baseline,
-                   "Run that the others are tested against: its file or its name in the table")
-      ->type_name("RUN");
-  command
-      ->add_option("--measures", arguments->measures,
-                   "Measures by the names of ir-measures (nDCG, nDCG(dcg='exp-log2'), RR, AP, P, "
-                   "R, Rprec, Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k and "
-                   "(rel=2)) or of trec_eval (ndcg_cut_10, map, recip_rank, P_5, recall_100)")
-      ->type_name("NAME,...")
+  add_option(*command, "--baseline", arguments->baseline, "RUN",
+             "Run that the others are tested against, by its file or by its name in the table");
+  add_option(*command, "--measures", arguments->measures, "NAME,...",
+             "Measures to compute, named as in ir-measures (nDCG, nDCG(dcg='exp-log2'), RR, AP, P, "
+             "R, Rprec, Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k and (rel=2)) "
+             "or in trec_eval (ndcg_cut_10, map, recip_rank, P_5, recall_100)")
       ->capture_default_str();
-  command
-      ->add_option("--margin", arguments->question.margin, "Equivalence margin between two means")
-      ->type_name("D")
+  add_option(*command, "--margin", arguments->question.margin, "D",
+             "Largest difference of two means that counts as equivalent")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--alpha", arguments->question.alpha, "Significance level of each test")
-      ->type_name("A")
+  add_option(*command, "--alpha", arguments->question.alpha, "A", "Significance level of each test")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 0.5));
-  command
-      ->add_option("--correction", arguments->correction,
-                   "Correction of alpha for several runs: none or bonferroni")
-      ->type_name("NAME")
+  add_option(*command, "--correction", arguments->correction, "NAME",
+             "Correction of --alpha for several runs: none or bonferroni")
       ->capture_default_str();
   command->add_flag("-c,--complete", arguments->question.evaluation.complete,
-                    "Count judged queries that a run lacks as 0 (trec_eval -c)");
+                    "Count judged queries that are missing in a run as 0 (trec_eval -c)");
   command->add_flag("-J,--judged-only", arguments->question.evaluation.judged_only,
                     "Remove unjudged documents before ranking (trec_eval -J)");
   auto* per_query = command->add_flag("--per-query", arguments->per_query,
-                                      "Print values per query instead of means and tests");
+                                      "Print the values of every query instead of means and tests");
   auto* differences = command
                           ->add_flag("--differences", arguments->differences,
-                                     "Print how each query's ranking differs from the baseline's, "
-                                     "instead of means and tests")
+                                     "Print how the ranking of each query differs from the "
+                                     "baseline's, instead of means and tests")
                           ->excludes(per_query);
-  command
-      ->add_option(
-          "--queries", arguments->queries,
-          "Query texts to include with --differences --format json, in a file as for rerank")
-      ->type_name("FILE")
+  add_option(*command, "--queries", arguments->queries, "FILE",
+             "Query texts, in a file as for rerank; --differences --format json includes them")
       ->needs(differences);
-  command
-      ->add_option(
-          "--documents", arguments->documents,
-          "Document texts to include with --differences --format json, for documents that moved")
-      ->type_name("FILE")
+  add_option(*command, "--documents", arguments->documents, "FILE",
+             "Document texts, in a file as for rerank; --differences --format json includes those "
+             "of moved documents")
       ->needs(differences);
-  command->add_option("--format", arguments->format, report::table_format_words())
-      ->type_name("FORMAT");
+  add_format_option(*command, arguments->format);
   command->callback([&session, arguments] { evaluate(session, *arguments); });
 }
 

@@ -14,27 +14,22 @@ namespace attnscope::cli {
 
 void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
                           const std::string& default_width) {
-  command
-      .add_option("-o,--output", arguments.file,
-                  "FIGURE.pdf, .svg or .png; - writes a PDF to standard output")
-      ->type_name("FIGURE")
+  add_option(command, "-o,--output", arguments.file, "FIGURE",
+             "Figure to write: .pdf, .svg or .png; - writes a PDF to standard output")
       ->required();
-  command
-      .add_option(
-          "--width", arguments.width,
-          fmt::format("lncs (122 mm), acm (84.7 mm), acl (77 mm) or millimetres; default: {}",
-                      default_width))
-      ->type_name("WIDTH");
-  command.add_option("--font-pt", arguments.font_pt, "Text size in points; default: 8")
-      ->type_name("PT");
-  command.add_option("--dpi", arguments.dpi, "Resolution of a .png in dots per inch; default: 300")
-      ->type_name("DPI");
+  add_option(command, "--width", arguments.width, "WIDTH",
+             fmt::format("Width of the figure: lncs (122 mm), acm (84.7 mm), acl (77 mm) or a "
+                         "number of millimetres; default: {}",
+                         default_width));
+  add_option(command, "--font-pt", arguments.font_pt, "PT", "Text size in points; default: 8");
+  add_option(command, "--dpi", arguments.dpi, "DPI",
+             "Resolution of a .png in dots per inch; default: 300");
   command.add_flag("--no-title,!--title", arguments.no_title, "Do not draw a title");
   command.add_flag("--csv", arguments.csv,
                    "Also write the drawn values to FIGURE.csv, replacing an existing file");
-  command.add_flag(
-      "--tex", arguments.tex,
-      "Also write a LaTeX figure environment to FIGURE.tex, replacing an existing file");
+  command.add_flag("--tex", arguments.tex,
+                   "Also write a LaTeX figure environment that includes the figure to FIGURE.tex, "
+                   "replacing an existing file");
 }
 
 #ifdef ATTNSCOPE_HAS_GUI
@@ -56,13 +51,21 @@ Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
   return options;
 }
 
-void write_and_report(Session& session, const charts::Printable& what,
-                      const FigureArguments& arguments, const charts::FigureOptions& options) {
+void write_figure(Session& session, const charts::Printable& what, const FigureArguments& arguments,
+                  const charts::FigureOptions& options) {
+  const charts::OffscreenApplication application;
   const auto written = charts::write_printable(what, arguments.file, options);
-  if (!written) return session.fail(exit_wrong_use, written.error().message);
+  if (!written) return session.fail(written.error());
   for (const std::filesystem::path& file : *written) {
     say("{} written", file.string());
   }
+}
+
+void write_figure(Session& session, const charts::Printable& what, const FigureArguments& arguments,
+                  double default_width_mm) {
+  const auto options = figure_options(arguments, default_width_mm);
+  if (!options) return session.fail(options.error());
+  write_figure(session, what, arguments, *options);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "app/cli/command_line.h"
 #include "base/result.h"
 
 namespace attnscope::charts {
@@ -15,13 +16,7 @@ struct FigureOptions;
 struct Printable;
 }  // namespace attnscope::charts
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace attnscope::cli {
-
-struct Session;
 
 struct FigureArguments {
   std::string width;  // empty: the figure's default
@@ -36,9 +31,11 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
 #ifdef ATTNSCOPE_HAS_GUI
 [[nodiscard]] Result<charts::FigureOptions> figure_options(const FigureArguments& arguments,
                                                            double default_width_mm);
-/// Writes the figure and its companion files, and lists every file on stderr.
-void write_and_report(Session& session, const charts::Printable& what,
-                      const FigureArguments& arguments, const charts::FigureOptions& options);
+/// Writes the figure and its companion files, and prints the name of every file on stderr.
+void write_figure(Session& session, const charts::Printable& what, const FigureArguments& arguments,
+                  const charts::FigureOptions& options);
+void write_figure(Session& session, const charts::Printable& what, const FigureArguments& arguments,
+                  double default_width_mm);
 #endif
 
 }  // namespace attnscope::cli

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/help.h"
-
+//
+// Output about commands and options, generated from the definitions that parse them: grouped help
+// with an example for each command, shell completion, man pages; and former names of options.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "app/cli/command_line.h"
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
@@ -19,59 +22,60 @@
 namespace attnscope::cli {
 namespace {
 
-constexpr std::string_view compare = "Compare attention", ranking = "Score, rank and evaluate",
-                           models = "Train and inspect", stored = "Stored runs",
-                           program = "Patterns and the program";
+constexpr std::string_view group_compare = "Compare attention",
+                           group_rank = "Score, rank and evaluate",
+                           group_train = "Train and inspect", group_stored = "Stored runs",
+                           group_program = "Patterns and the program";
 
 struct Topic {
   std::string_view command, group, example;
 };
 constexpr std::array topics{
-    Topic{"run", compare, "attnscope run quick"},
-    Topic{"estimate", compare, "attnscope estimate mine.json"},
-    Topic{"pause", compare, "attnscope pause last"},
-    Topic{"continue", compare, "attnscope continue last"},
-    Topic{"answer", compare, "attnscope answer last --baseline full/sdpa"},
-    Topic{"table", compare, "attnscope table last --baseline full/sdpa --format latex"},
-    Topic{"plot", compare, "attnscope plot last --y time,memory -o figure.pdf"},
-    Topic{"compare", compare, "attnscope compare 1 2"},
-    Topic{"report", compare, "attnscope report last -o report.html"},
-    Topic{"score", ranking,
+    Topic{"run", group_compare, "attnscope run quick"},
+    Topic{"estimate", group_compare, "attnscope estimate mine.json"},
+    Topic{"pause", group_compare, "attnscope pause last"},
+    Topic{"continue", group_compare, "attnscope continue last"},
+    Topic{"answer", group_compare, "attnscope answer last --baseline full/sdpa"},
+    Topic{"table", group_compare, "attnscope table last --baseline full/sdpa --format latex"},
+    Topic{"plot", group_compare, "attnscope plot last --y time,memory -o figure.pdf"},
+    Topic{"compare", group_compare, "attnscope compare 1 2"},
+    Topic{"report", group_compare, "attnscope report last -o report.html"},
+    Topic{"score", group_rank,
           "attnscope score --checkpoint cross-encoder/ms-marco-MiniLM-L6-v2 --pairs pairs.tsv"},
-    Topic{"rerank", ranking,
+    Topic{"rerank", group_rank,
           "attnscope rerank --checkpoint DIR --run bm25.trec --queries queries.tsv "
           "--documents collection.tsv -o out.trec"},
-    Topic{"encode", ranking,
+    Topic{"encode", group_rank,
           "attnscope encode --checkpoint colbert-ir/colbertv2.0 --documents collection.tsv "
           "-o collection.cache"},
-    Topic{"evaluate", ranking,
+    Topic{"evaluate", group_rank,
           "attnscope evaluate --qrels qrels.txt full.trec sparse.trec --baseline full.trec"},
-    Topic{"latency", ranking,
+    Topic{"latency", group_rank,
           "attnscope latency --checkpoint DIR --pairs top1000.tsv --within 200"},
-    Topic{"profile", ranking, "attnscope profile --checkpoint DIR --pairs top1000.tsv"},
-    Topic{"lengths", ranking, "attnscope lengths --checkpoint DIR --pairs top1000.tsv"},
-    Topic{"train", models,
+    Topic{"profile", group_rank, "attnscope profile --checkpoint DIR --pairs top1000.tsv"},
+    Topic{"lengths", group_rank, "attnscope lengths --checkpoint DIR --pairs top1000.tsv"},
+    Topic{"train", group_train,
           "attnscope train --checkpoint DIR --triples triples.tsv --margin-mse --pattern sparse "
           "--window 4 --steps 20000 -o sparse-4"},
-    Topic{"inspect", models,
+    Topic{"inspect", group_train,
           "attnscope inspect --checkpoint DIR --query 'how tall is the tower' "
           "--document-file page.txt -o dump.safetensors"},
-    Topic{"attend", models,
+    Topic{"attend", group_train,
           "attnscope attend in.safetensors --pattern sparse --window 4 --layout layout.json "
           "--implementation segment -o out.safetensors"},
-    Topic{"show", stored, "attnscope show last"},
-    Topic{"describe", stored, "attnscope describe last --name 'for the paper' --tag laptop"},
-    Topic{"export", stored, "attnscope export last -o run.attn"},
-    Topic{"import", stored, "attnscope import run.attn"},
-    Topic{"trash", stored, "attnscope trash 3"},
-    Topic{"check-store", stored, "attnscope check-store"},
-    Topic{"list", program, "attnscope list implementations"},
-    Topic{"mask", program, "attnscope mask sparse --window 4 -o mask.pdf"},
-    Topic{"costs", program, "attnscope costs sparse --window 4"},
-    Topic{"check", program, "attnscope check"},
-    Topic{"help", program, "attnscope help score"},
-    Topic{"completion", program, "source <(attnscope completion bash)"},
-    Topic{"manual", program, "attnscope manual ~/.local/share/man/man1"}};
+    Topic{"show", group_stored, "attnscope show last"},
+    Topic{"describe", group_stored, "attnscope describe last --name 'for the paper' --tag laptop"},
+    Topic{"export", group_stored, "attnscope export last -o run.attn"},
+    Topic{"import", group_stored, "attnscope import run.attn"},
+    Topic{"trash", group_stored, "attnscope trash 3"},
+    Topic{"check-store", group_stored, "attnscope check-store"},
+    Topic{"list", group_program, "attnscope list implementations"},
+    Topic{"mask", group_program, "attnscope mask sparse --window 4 -o mask.pdf"},
+    Topic{"costs", group_program, "attnscope costs sparse --window 4"},
+    Topic{"check", group_program, "attnscope check"},
+    Topic{"help", group_program, "attnscope help score"},
+    Topic{"completion", group_program, "source <(attnscope completion bash)"},
+    Topic{"manual", group_program, "attnscope manual ~/.local/share/man/man1"}};
 
 /// A command or an option of a command, with its former and its current name.
 struct Renamed {
@@ -89,11 +93,7 @@ const Topic* topic_of(const CLI::App& command) {
   return topic == topics.end() ? nullptr : topic;
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
-/// The options in a command's help, without --help.
+/// The named options of a command, without --help.
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
   std::vector<const CLI::Option*> options;
   for (const CLI::Option* option : command.get_options()) {
@@ -225,9 +225,12 @@ std::string options_in_roff(const CLI::App& command) {
     const std::vector<std::string> names =
         option->get_positional() ? std::vector{option->get_name()} : names_of(*option);
     const bool has_value = option->get_expected_max() > 0 && !option->get_positional();
-    text += fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(fmt::format("{}", fmt::join(names, ", "))),
-                        has_value ? fmt::format(" \\fI{}\\fR", roff(option->get_type_name())) : "",
-                        roff(option->get_description()));
+    const std::string& value = option->get_default_str();
+    text +=
+        fmt::format(".TP\n\\fB{}\\fR{}\n{}{}\n", roff(fmt::format("{}", fmt::join(names, ", "))),
+                    has_value ? fmt::format(" \\fI{}\\fR", roff(option->get_type_name())) : "",
+                    roff(option->get_description()),
+                    value.empty() ? "" : roff(fmt::format("; default: {}", value)));
   }
   return text;
 }
@@ -275,60 +278,68 @@ void write_manual(Session& session, const CLI::App& app, const std::filesystem::
     if (!write(fmt::format("attnscope-{}", command->get_name()), manual_page(*command))) return;
 }
 
-/// The command that the words name, each word a sub-command of the one before.
+}  // namespace
+
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
 Result<const CLI::App*> find_command(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* found = &app;
   for (const std::string& word : words) {
-    std::vector<std::string> names;
-    const CLI::App* inner = nullptr;
-    for (const CLI::App* command : commands_of(*found)) {
-      names.push_back(command->get_name());
-      if (command->get_name() == word) inner = command;
-    }
-    if (inner == nullptr) {
-      const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::vector<const CLI::App*> commands = commands_of(*found);
+    const auto named = std::ranges::find(commands, word, [](const CLI::App* command) {
+      return std::string_view(command->get_name());
+    });
+    if (named == commands.end()) {
+      std::vector<std::string_view> known;
+      for (const CLI::App* command : commands) known.emplace_back(command->get_name());
       return fail("there is no command '{}'; {}", in_a_sentence(word), suggest(word, known));
     }
-    found = inner;
+    found = *named;
   }
   return found;
 }
 
-}  // namespace
-
 void add_help(CLI::App& app, Session& session) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Print the help of a command");
-  help->add_option("command", *words, "Command; without one, all commands are listed")
-      ->type_name("TEXT");
+  add_option(*help, "command", *words, "COMMAND", "Command; default: list all commands");
   help->callback([&app, &session, words] {
     const auto command = find_command(app, *words);
-    if (!command) return session.fail(exit_wrong_use, command.error().message);
-    // help() of the program would print that of the command that was parsed, which is this one.
+    if (!command) return session.fail(command.error());
+    // app.help() would print the help of the parsed command, which is `help` itself.
     print_result(session, words->empty() ? app.get_formatter()->make_help(
                                                &app, app.get_name(), CLI::AppFormatMode::Normal)
                                          : (*command)->help("attnscope"));
   });
 
   auto shell = std::make_shared<std::string>();
-  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
-  completion->add_option("shell", *shell, "bash or zsh")->type_name("NAME")->required();
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print a completion script for bash or zsh");
+  add_option(*completion, "shell", *shell, "SHELL", "bash or zsh")->required();
   completion->callback([&app, &session, shell] {
     if (*shell != "bash" && *shell != "zsh") {
-      return session.fail(exit_wrong_use,
-                          fmt::format("shell is '{}'; it is bash or zsh", in_a_sentence(*shell)));
+      return session.fail(
+          exit_wrong_use,
+          fmt::format("there is no completion for the shell '{}'; write bash or zsh",
+                      in_a_sentence(*shell)));
     }
     print_result(session, *shell == "bash" ? bash_completion(app) : zsh_completion(app));
   });
 
   auto folder = std::make_shared<std::string>();
-  CLI::App* manual = app.add_subcommand("manual", "Write man pages of all commands");
-  manual->add_option("folder", *folder, "Folder to write to, such as ~/.local/share/man/man1")
-      ->type_name("NAME")
+  CLI::App* manual = app.add_subcommand("manual", "Write the man pages of all commands");
+  add_option(*manual, "folder", *folder, "FOLDER",
+             "Folder to write to, such as ~/.local/share/man/man1")
       ->required();
   manual->callback([&app, &session, folder] { write_manual(session, app, *folder); });
 
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (CLI::App* command : commands_of(app)) {
     const Topic* const topic = topic_of(*command);
     if (topic == nullptr) continue;
     command->group(std::string(topic->group));
@@ -343,10 +354,8 @@ std::vector<std::string> with_current_names(int argc, char** argv) {
   std::string command;
   for (std::string& argument : arguments) {
     if (argument == "--") break;
-    const auto [name, value] =
-        std::pair(argument.substr(0, argument.find('=')),
-                  argument.find('=') == std::string::npos ? std::string()
-                                                          : argument.substr(argument.find('=')));
+    const std::string name = argument.substr(0, argument.find('='));
+    const std::string value = argument.substr(name.size());
     for (const Renamed& entry : renamed) {
       if (entry.former == name && entry.command == command)
         argument = std::string(entry.current) + value;

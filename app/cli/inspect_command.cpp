@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <map>
@@ -23,12 +22,11 @@
 #include "engine/inspect/group_masses.h"
 #include "engine/inspect/regions.h"
 #include "engine/ranking/score_batches.h"
-#include "engine/report/region_positions.h"
+#include "engine/report/text_statistics.h"
 #include "engine/text/characters.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/drawing/heat_drawing.h"
-#include "app/drawing/offscreen_application.h"
 #include "app/drawing/printable.h"
 #include "app/drawing/regions_drawing.h"
 #endif
@@ -56,7 +54,8 @@ Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
     if (auto known = parse_mass_format(arguments.mass); !known) {
       return tl::unexpected(known.error());
     }
-    if (!arguments.figure.file.empty()) return fail("give --mass or -o, one at a time");
+    if (!arguments.figure.file.empty())
+      return fail("--mass and -o exclude each other; give one of them");
     return Wanted::masses;
   }
   if (arguments.figure.file.empty()) return Wanted::score;
@@ -66,13 +65,13 @@ Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
 #ifdef ATTNSCOPE_HAS_GUI
   if (extension == ".pdf" || extension == ".svg" || extension == ".png") return Wanted::figure;
   return fail(
-      "{}: give a .safetensors for a dump, a .pdf, .svg or .png for a figure, or a .html for the "
-      "regions of a document",
+      "{}: cannot write this type of file; use .safetensors for a dump, .pdf, .svg or .png for a "
+      "figure, or .html for the regions of a document",
       arguments.figure.file.string());
 #else
   return fail(
       "this build has no Qt and cannot draw; write a .safetensors dump, which a build with the "
-      "window draws");
+      "window can draw");
 #endif
 }
 
@@ -85,8 +84,8 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
 /// An option for heads is an error for a model that shows regions.
 Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
   if (!model.regions || arguments.of_heads.empty()) return {};
-  return fail("{}: this model shows the regions of a document and no heads; leave {} out",
-              model.name, arguments.of_heads);
+  return fail("{}: this model has regions of a document and no heads; remove {}", model.name,
+              arguments.of_heads);
 }
 
 /// Has the worker compute a pair and write its file; returns the score, if the model has a head.
@@ -124,12 +123,13 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
   for (const auto& [text, name] :
        {std::pair<std::string_view, std::string>(arguments.query, "--query"), {*document, named}}) {
     const auto byte = first_byte_that_is_no_utf8(text);
-    if (byte) return fail("{}: is no UTF-8 from its byte {} on; convert it", name, *byte + 1);
+    if (byte) return fail("{}: not valid UTF-8 at byte {}; convert it to UTF-8", name, *byte + 1);
   }
   const auto pair = model.tokenizer->encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
-    say("attnscope: note: the {} was cut to {} tokens", pair->document_cut ? "document" : "query",
+    say("attnscope: note: the {} was truncated to {} tokens",
+        pair->document_cut ? "document" : "query",
         pair->document_cut ? pair->document.size() : pair->query.size());
   }
   Result<std::map<std::string, std::string>> metadata =
@@ -149,8 +149,7 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArgum
   const DumpInfo& info = dump.info();
   const auto head = static_cast<std::int32_t>(arguments.head);
   if (head >= info.heads) {
-    return fail("head {} was asked for, and this model shows heads from 0 to {}", head,
-                info.heads - 1);
+    return fail("head {} does not exist; this model has the heads 0 to {}", head, info.heads - 1);
   }
   const auto weights = head_weights(dump, 0, head);
   if (!weights) return tl::unexpected(weights.error());
@@ -195,40 +194,31 @@ Result<charts::Printable> printable_of(const std::filesystem::path& file, bool h
   return charts::printable(std::move(*figure));
 }
 
+constexpr double figure_width_mm = 122;
+
 void draw_positions(Session& session, report::Figure figure,
                     const InspectCommandArguments& arguments) {
-  constexpr double width_mm = 122;
-  const auto options = figure_options(arguments.figure, width_mm);
-  if (!options) return session.fail(exit_wrong_use, options.error().message);
-  const charts::OffscreenApplication application;
   std::string about = figure.provenance;
   charts::Printable what = charts::printable(std::move(figure));
   what.about = std::move(about);
-  write_and_report(session, what, arguments.figure, *options);
+  write_figure(session, what, arguments.figure, figure_width_mm);
 }
 
 void draw(Session& session, const std::filesystem::path& file, bool has_regions,
           const InspectCommandArguments& arguments) {
   const auto what = printable_of(file, has_regions, arguments);
-  if (!what) return session.fail(exit_wrong_use, what.error().message);
-  constexpr double width_mm = 122;
-  const auto options = figure_options(arguments.figure, width_mm);
-  if (!options) return session.fail(exit_wrong_use, options.error().message);
-  const charts::OffscreenApplication application;
-  write_and_report(session, *what, arguments.figure, *options);
+  if (!what) return session.fail(what.error());
+  write_figure(session, *what, arguments.figure, figure_width_mm);
 }
 
 #else
 
-void draw_positions(Session& session, const report::Figure& /*figure*/,
-                    const InspectCommandArguments& /*arguments*/) {
-  session.fail(exit_wrong_use, "this build has no Qt and cannot draw");
-}
+// wanted_of() refuses figures in this build.
+void draw_positions(Session& /*session*/, const report::Figure& /*figure*/,
+                    const InspectCommandArguments& /*arguments*/) {}
 
-void draw(Session& session, const std::filesystem::path& /*file*/, bool /*has_regions*/,
-          const InspectCommandArguments& /*arguments*/) {
-  session.fail(exit_wrong_use, "this build has no Qt and cannot draw");
-}
+void draw(Session& /*session*/, const std::filesystem::path& /*file*/, bool /*has_regions*/,
+          const InspectCommandArguments& /*arguments*/) {}
 
 #endif
 
@@ -236,9 +226,9 @@ void draw(Session& session, const std::filesystem::path& /*file*/, bool /*has_re
 void write_page(Session& session, const std::filesystem::path& file,
                 const InspectCommandArguments& arguments) {
   const auto regions = read_regions(file);
-  if (!regions) return session.fail(exit_wrong_use, regions.error().message);
+  if (!regions) return session.fail(regions.error());
   const auto written = write_file(arguments.figure.file, regions_html(*regions));
-  if (!written) return session.fail(exit_wrong_use, written.error().message);
+  if (!written) return session.fail(written.error());
   say("{} written", arguments.figure.file.string());
 }
 
@@ -247,13 +237,13 @@ void print_score(Session& session, const std::filesystem::path& file, const Scor
                  std::optional<double> score) {
   if (model.regions) {
     const auto regions = read_regions(file);
-    if (!regions) return session.fail(exit_wrong_use, regions.error().message);
+    if (!regions) return session.fail(regions.error());
     return print_result(session, regions_in_words(*regions) + '\n');
   }
   if (!score) {
     return session.fail(
         exit_wrong_use,
-        fmt::format("{}: this model gives no score; give -o FILE or --mass FORMAT", model.name));
+        fmt::format("{}: this model has no score; give -o FILE or --mass FORMAT", model.name));
   }
   print_result(session, fmt::format("score {}\n", static_cast<float>(*score)));
 }
@@ -261,9 +251,9 @@ void print_score(Session& session, const std::filesystem::path& file, const Scor
 void print_masses(Session& session, const std::filesystem::path& file,
                   const InspectCommandArguments& arguments) {
   const auto dump = Dump::open(file);
-  if (!dump) return session.fail(exit_wrong_use, dump.error().message);
+  if (!dump) return session.fail(dump.error());
   const auto masses = group_masses(*dump);
-  if (!masses) return session.fail(exit_wrong_use, masses.error().message);
+  if (!masses) return session.fail(masses.error());
   print_result(session, write_masses(*masses, *parse_mass_format(arguments.mass)));
 }
 
@@ -281,7 +271,7 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   auto worker = start_model(arguments.model, model.request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const Scratch scratch;
-  CountLine progress(::isatty(STDERR_FILENO) == 1);
+  CountLine progress;
   report::RegionPositions positions;
   std::int64_t cut = 0;
   while (true) {
@@ -310,7 +300,7 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   progress.clear();
   note(reader->notes());
   if (cut > 0) {
-    say("attnscope: note: {} of {} pairs were cut to what the model reads", cut,
+    say("attnscope: note: {} of {} pairs were truncated to the model's maximum length", cut,
         positions.documents());
   }
   return positions;
@@ -318,58 +308,57 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
 
 void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
-  if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
+  if (!wanted) return session.fail(wanted.error());
   if (*wanted != Wanted::figure) {
-    return session.fail(exit_wrong_use,
-                        "--pairs draws where regions lie; give -o FILE as .pdf, .svg or .png");
+    return session.fail(
+        exit_wrong_use,
+        "--pairs draws the positions of regions; give -o FILE as .pdf, .svg or .png");
   }
   const auto model = open_model(arguments.model);
-  if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (!model) return session.fail(model.error());
   if (Status allowed = may_be_written(arguments.figure.file); !allowed)
-    return session.fail(exit_wrong_use, allowed.error().message);
+    return session.fail(allowed.error());
   if (!model->regions) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has no regions, so --pairs has nothing to "
-                                    "draw; give --query and --document",
+                        fmt::format("{}: this model has no regions, so there is nothing to draw "
+                                    "with --pairs; give --query and --document",
                                     model->name));
   }
-  if (Status fits = fits_regions(arguments, *model); !fits)
-    return session.fail(exit_wrong_use, fits.error().message);
+  if (Status fits = fits_regions(arguments, *model); !fits) return session.fail(fits.error());
   catch_interrupts();
   const auto positions = positions_of(arguments, *model);
   if (!positions) return session.fail(positions.error());
   auto figure = positions->figure(model->name);
-  if (!figure) return session.fail(exit_wrong_use, figure.error().message);
+  if (!figure) return session.fail(figure.error());
   say("attnscope: {}", positions->in_words());
   draw_positions(session, std::move(*figure), arguments);
 }
 
 void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
-  if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
+  if (!wanted) return session.fail(wanted.error());
   const auto model = open_model(arguments.model);
-  if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (!model) return session.fail(model.error());
   if (*wanted != Wanted::masses && *wanted != Wanted::score) {
     if (Status allowed = may_be_written(arguments.figure.file); !allowed)
-      return session.fail(exit_wrong_use, allowed.error().message);
+      return session.fail(allowed.error());
   }
-  if (Status fits = fits_regions(arguments, *model); !fits)
-    return session.fail(exit_wrong_use, fits.error().message);
+  if (Status fits = fits_regions(arguments, *model); !fits) return session.fail(fits.error());
   if (*wanted == Wanted::page && !model->regions) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has no regions to show; a .html is of TKL and "
-                                    "TK, give a .safetensors, .pdf, .svg or .png",
+                        fmt::format("{}: this model has no regions; .html is for TKL and TK, so "
+                                    "write .safetensors, .pdf, .svg or .png",
                                     model->name));
   }
   if (*wanted == Wanted::masses && model->regions) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has regions and no masses to print; give -o "
-                                    "regions.html, .pdf, .svg, .png or .safetensors",
+                        fmt::format("{}: this model has regions and no attention mass; give -o "
+                                    "FILE as .html, .pdf, .svg, .png or .safetensors",
                                     model->name));
   }
   if (*wanted == Wanted::figure && !model->regions && arguments.head >= model->shape.heads) {
     return session.fail(exit_wrong_use,
-                        fmt::format("head {} was asked for, and heads are counted from 0 to {}",
+                        fmt::format("head {} does not exist; this model has the heads 0 to {}",
                                     arguments.head, model->shape.heads - 1));
   }
   catch_interrupts();
@@ -393,62 +382,51 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
 void add_inspect_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<InspectCommandArguments>();
   CLI::App* command =
-      app.add_subcommand("inspect", "Show or write what a checkpoint attends to in one pair");
+      app.add_subcommand("inspect", "Show or write the attention of a checkpoint in one pair");
   add_model_arguments(*command, arguments->model);
-  auto* query = command->add_option("--query", arguments->query, "Query text")->type_name("TEXT");
-  auto* document =
-      command->add_option("--document", arguments->document, "Document text")->type_name("TEXT");
-  auto* file =
-      command
-          ->add_option("--document-file", arguments->document_file, "File with the document's text")
-          ->type_name("FILE");
+  auto* query = add_option(*command, "--query", arguments->query, "TEXT", "Query text");
+  auto* document = add_option(*command, "--document", arguments->document, "TEXT", "Document text");
+  auto* file = add_option(*command, "--document-file", arguments->document_file, "FILE",
+                          "Text file with the document, instead of --document");
   document->excludes(file);
-  auto* pairs = command
-                    ->add_option("--pairs", arguments->pairs,
-                                 "For models with regions, instead of one pair: draws where the "
-                                 "regions of many documents lie; .tsv or .jsonl as for score")
-                    ->type_name("FILE");
+  auto* pairs = add_option(
+      *command, "--pairs", arguments->pairs, "FILE",
+      "Query-document pairs, in a .tsv or .jsonl file as for score, instead of one pair: draw the "
+      "positions of the best regions in all documents (models with regions)");
   for (auto* other : {query, document, file}) pairs->excludes(other);
-  command
-      ->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; default: by file name")
-      ->type_name("FORMAT");
-  command
-      ->add_option("--layers", arguments->layers,
-                   "Layers of a dump or of masses, such as 0,5; default: all")
-      ->type_name("N,...")
+  add_option(*command, "--pairs-format", arguments->pairs_format, "FORMAT",
+             "Format of --pairs: tsv or jsonl; default: by file name");
+  add_option(*command, "--layers", arguments->layers, "N,...",
+             "Layers to write with a dump or --mass, such as 0,5; default: all")
       ->delimiter(',');
-  command->add_option("--layer", arguments->layer, "Layer of a figure, from 0")
-      ->type_name("N")
+  add_option(*command, "--layer", arguments->layer, "N",
+             "Layer to draw, counted from 0; default: 0")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--head", arguments->head, "Head of a figure, from 0")
-      ->type_name("N")
+  add_option(*command, "--head", arguments->head, "N", "Head to draw, counted from 0; default: 0")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--linear", arguments->linear,
-                    "Colour by the weights instead of their logarithms");
+                    "Use a linear colour scale of the weights instead of a logarithmic one");
   command->add_flag("--half", arguments->half, "Write the dump in float16");
-  command
-      ->add_option(
-          "--mass", arguments->mass,
-          "Print the attention mass between token groups for every head: text, csv or json")
-      ->type_name("FORMAT");
+  add_option(*command, "--mass", arguments->mass, "FORMAT",
+             "Print the attention mass between token groups for every head, as text, csv or json");
   add_figure_arguments(*command, arguments->figure, "122");
   command->get_option("--output")
       ->required(false)
       ->description(
-          "File to write: a dump (.safetensors), the figure of a head or of a document's regions "
-          "(.pdf, .svg, .png), or regions as a page (.html); without it and --mass, the score is "
-          "printed");
+          "File to write: a dump (.safetensors), a figure of a head or of a document's regions "
+          "(.pdf, .svg, .png), or a page with the regions (.html); without -o and --mass, the "
+          "score is printed");
   command->callback([&session, arguments, command, query, document, file, pairs] {
     for (const char* option : {"--layers", "--layer", "--head", "--linear", "--half"}) {
       if (command->count(option) > 0) arguments->of_heads = option;
     }
     if (pairs->count() > 0) return inspect_pairs(session, *arguments);
     if (query->count() == 0) {
-      return session.fail(exit_wrong_use, "there is no query to inspect; give --query");
+      return session.fail(exit_wrong_use, "a query is required; give --query");
     }
     if (document->count() + file->count() == 0) {
       return session.fail(exit_wrong_use,
-                          "there is no document to inspect; give --document or --document-file");
+                          "a document is required; give --document or --document-file");
     }
     inspect(session, *arguments);
   });

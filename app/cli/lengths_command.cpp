@@ -17,14 +17,13 @@
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/text_arguments.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/scoring_model.h"
-#include "engine/report/pair_lengths.h"
+#include "engine/report/text_statistics.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/drawing/offscreen_application.h"
 #include "app/drawing/printable.h"
 #endif
 
@@ -74,9 +73,9 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
       if (!taken) return taken;
     }
   }
-  if (pairs == 0) return fail("{}: no pair that it judges has both texts in its folder", file);
+  if (pairs == 0) return fail("{}: no judged pair has both texts in the folder", file);
   if (missing > 0) {
-    note(fmt::format("{}: {} of its pairs have no text in its folder and are left out", file,
+    note(fmt::format("{}: {} judged pairs have no text in the folder and are left out", file,
                      missing));
   }
   return {};
@@ -85,13 +84,13 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
 /// Lengths of every pair without truncation, whatever the checkpoint's limits are.
 Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
   if (arguments.pairs.empty() && !arguments.beir.is_given())
-    return fail("--pairs is required, or --beir");
+    return fail("--pairs or --beir is required");
   if (!arguments.pairs.empty() && arguments.beir.is_given())
-    return fail("--beir has the pairs; leave --pairs out");
+    return fail("--beir already gives the pairs; remove --pairs");
   const auto model = ScoringModel::open({.checkpoint = arguments.checkpoint});
   if (!model) return tl::unexpected(model.error());
   for (const std::filesystem::path& file : model->files) note_read(file);
-  note_place(*model);
+  note_revision(*model);
   const std::filesystem::path source = arguments.beir.is_given() ? arguments.beir.folder
                                        : arguments.pairs == "-"  ? "standard input"
                                                                  : arguments.pairs;
@@ -131,10 +130,8 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
 #ifdef ATTNSCOPE_HAS_GUI
 
 void draw(Session& session, const report::PairLengths& lengths, const FigureArguments& arguments) {
-  const auto options = figure_options(arguments, charts::venues.front().width_mm);
-  if (!options) return session.fail(exit_wrong_use, options.error().message);
-  const charts::OffscreenApplication application;
-  write_and_report(session, charts::printable(report::histograms_of(lengths)), arguments, *options);
+  write_figure(session, charts::printable(report::histograms_of(lengths)), arguments,
+               charts::venues.front().width_mm);
 }
 
 #else
@@ -142,16 +139,16 @@ void draw(Session& session, const report::PairLengths& lengths, const FigureArgu
 void draw(Session& session, const report::PairLengths& /*lengths*/,
           const FigureArguments& /*arguments*/) {
   session.fail(exit_wrong_use,
-               "-o: this build has no Qt and cannot draw; --format csv or json has the numbers");
+               "-o: this build has no Qt and cannot draw; --format csv or json prints the numbers");
 }
 
 #endif
 
 void print_lengths(Session& session, const LengthsCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
-  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!format) return session.fail(format.error());
   const auto lengths = lengths_of(arguments);
-  if (!lengths) return session.fail(exit_wrong_use, lengths.error().message);
+  if (!lengths) return session.fail(lengths.error());
   if (!arguments.figure.file.empty()) draw(session, *lengths, arguments.figure);
   if (session.exit_code == exit_done)
     print_result(session, report::write_lengths(*lengths, *format));
@@ -162,23 +159,18 @@ void print_lengths(Session& session, const LengthsCommand& arguments) {
 void add_lengths_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<LengthsCommand>();
   CLI::App* command = app.add_subcommand(
-      "lengths", "Count the tokens of your texts, and what length limits and padding cost");
+      "lengths", "Count the tokens of your texts, and the cost of length limits and padding");
   add_checkpoint_option(*command, arguments->checkpoint);
-  command
-      ->add_option("--pairs", arguments->pairs,
-                   "Query-document pairs as for score: .tsv, .jsonl or .json, optionally .gz, or - "
-                   "for standard input")
-      ->type_name("FILE");
+  add_pairs_option(*command, arguments->pairs)->required(false);
   add_beir_options(*command, arguments->beir,
                    "BEIR folder whose judged pairs are counted, instead of --pairs");
-  command
-      ->add_option("--format", arguments->format,
-                   report::table_format_words() + "; answer --document-tokens reads the json")
-      ->type_name("FORMAT");
+  add_format_option(*command, arguments->format);
+  CLI::Option* format = command->get_option("--format");
+  format->description(format->get_description() + "; answer --document-tokens reads the json");
   add_figure_arguments(*command, arguments->figure, "lncs");
   command->get_option("--output")
       ->required(false)
-      ->description("Figure of the histograms to write: .pdf, .svg or .png");
+      ->description("Figure of the length histograms to write: .pdf, .svg or .png");
   command->callback([&session, arguments] { print_lengths(session, *arguments); });
 }
 

@@ -57,7 +57,7 @@ std::string local_time(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts = {};
   // A damaged database may contain a time that is out of range.
-  if (localtime_r(&seconds, &parts) == nullptr) return "at no known time";
+  if (localtime_r(&seconds, &parts) == nullptr) return "unknown";
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", std::int64_t{parts.tm_year} + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
@@ -179,20 +179,25 @@ void add_list_command(CLI::App& app, Session& session) {
       app.add_subcommand("list", "List implementations, patterns, sweeps, devices or runs");
   command->require_subcommand(1);
   const std::vector<Listing> listings = {
-      {"implementations", "Implementations of attention in this build", {"id", "summary"}},
-      {"patterns", "Built-in attention patterns", {"name", "window", "description"}},
-      {"sweeps", "Built-in sweeps", {"name", "heats", "cells"}},
-      {"devices", "Devices of the measuring process", {"kind", "name", "available", "reason"}},
+      {"implementations",
+       "List the attention implementations of the measuring process",
+       {"id", "summary"}},
+      {"patterns", "List the built-in attention patterns", {"name", "window", "description"}},
+      {"sweeps", "List the built-in sweeps", {"name", "heats", "cells"}},
+      {"devices",
+       "List the devices of the measuring process",
+       {"kind", "name", "available", "reason"}},
       {"runs",
-       "Runs in the database",
+       "List the runs in the database",
        {"run", "name", "sweep", "status", "heats", "started", "device", "tags", "uuid"}},
   };
   for (const Listing& listing : listings) {
     auto arguments = std::make_shared<ListArguments>();
     CLI::App* sub = command->add_subcommand(listing.name, listing.words);
-    sub->add_flag("--json", arguments->as_json, "As a JSON array");
+    sub->add_flag("--json", arguments->as_json, "Print JSON");
     add_database_option(*sub, arguments->database);
-    if (listing.name == "runs") sub->add_flag("--trash", arguments->trash, "Those in the trash");
+    if (listing.name == "runs")
+      sub->add_flag("--trash", arguments->trash, "List the runs in the trash");
     if (listing.name == "implementations" || listing.name == "devices") {
       add_worker_options(*sub, arguments->worker);
     }

@@ -4,83 +4,67 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/cli/command_line.h"
+#include "app/cli/progress_line.h"
 #include "app/cli/worker_requests.h"
-#include "base/read_files.h"
+#include "base/written_file.h"
+#include "engine/effectiveness/trec_files.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope::cli {
 
 void add_checkpoint_option(CLI::App& command, std::filesystem::path& checkpoint) {
-  command
-      .add_option("--checkpoint", checkpoint,
-                  "Folder in Hugging Face's layout, or hub name ORG/NAME[@REVISION] that 'hf "
-                  "download' has fetched")
-      ->type_name("DIR|NAME")
+  add_option(
+      command, "--checkpoint", checkpoint, "DIR|NAME",
+      "Checkpoint: a folder in Hugging Face's layout, or a hub name ORG/NAME[@REVISION] that "
+      "'hf download' has fetched")
       ->required();
 }
 
-void note_place(const ScoringModel& model) {
+void note_revision(const ScoringModel& model) {
   if (model.place.revision.empty()) return;
   note(fmt::format("{} is revision {} of the hub's cache", model.name, model.place.revision));
 }
 
-void add_model_arguments(CLI::App& command, ModelArguments& arguments,
-                         const std::string& dtype_option) {
+void add_model_arguments(CLI::App& command, ModelArguments& arguments, const char* dtype_option) {
   ModelQuestion& question = arguments.question;
   add_checkpoint_option(command, question.checkpoint);
-  command
-      .add_option("--pattern", question.pattern,
-                  "Attention pattern: name or JSON file; default: the checkpoint's")
-      ->type_name("P");
-  command
-      .add_option("--window", question.window, "Window: tokens attended to on each side, or inf")
-      ->type_name("W");
-  command
-      .add_option(
-          "--local-pattern", question.local_pattern,
-          "Pattern of the local layers (ModernBERT); default: --pattern applies to all layers")
-      ->type_name("P");
-  command
-      .add_option("--local-window", question.local_window,
-                  "Window of the local layers: tokens on each side, or inf")
-      ->type_name("W");
-  command
-      .add_option(
-          "--implementation", question.implementation,
-          "Attention implementation; default: segment, or the first that supports the pattern")
-      ->type_name("ID");
-  command
-      .add_option(dtype_option, question.dtype,
-                  "Data type of the model: float32, float16 or bfloat16")
-      ->type_name("D");
-  command.add_option("--device", question.device, "cpu or cuda")->type_name("DEVICE");
-  command.add_option("--threads", arguments.threads, "Number of threads; 0 uses all cores")
-      ->type_name("N")
+  add_option(command, "--pattern", question.pattern, "PATTERN",
+             "Attention pattern: built-in name or JSON file; default: the checkpoint's");
+  add_option(
+      command, "--window", question.window, "W",
+      "Attention window: tokens attended to on each side, or inf; default: the checkpoint's");
+  add_option(
+      command, "--local-pattern", question.local_pattern, "PATTERN",
+      "Attention pattern of the local layers (ModernBERT); default: --pattern applies to all "
+      "layers");
+  add_option(command, "--local-window", question.local_window, "W",
+             "Attention window of the local layers: tokens on each side, or inf");
+  add_option(command, "--implementation", question.implementation, "ID",
+             "Attention implementation; default: segment, or the first that supports the pattern");
+  add_option(command, dtype_option, question.dtype, "DTYPE",
+             "Data type of the model: float32, float16 or bfloat16")
+      ->capture_default_str();
+  add_option(command, "--device", question.device, "DEVICE", "cpu or cuda")->capture_default_str();
+  add_option(command, "--threads", arguments.threads, "N",
+             "Number of CPU threads; default: 0, which uses all cores")
       ->check(CLI::Range(0, 4096));
-  command
-      .add_option("--max-tokens", question.most_tokens,
-                  "Maximum number of tokens of a pair, or of each text for models that encode them "
-                  "separately; the longer text is truncated first. Default: the checkpoint's "
-                  "limit, otherwise the model's positions")
-      ->type_name("N")
-      ->check(above_zero);
-  command
-      .add_option("--max-query-tokens", question.most_query_tokens,
-                  "Maximum number of tokens of a query, including its [SEP]; default: as the "
-                  "checkpoint was trained")
-      ->type_name("N")
-      ->check(above_zero);
-  command
-      .add_option("--extend-positions", question.positions,
-                  "Number of positions to interpolate the position embeddings to")
-      ->type_name("N")
-      ->check(above_zero);
-  command
-      .add_option("--label", question.label,
-                  "Score of a model with several labels: 1 (that logit), 1-0 (difference of two "
-                  "logits) or log-softmax-1 (log-probability)")
-      ->type_name("LABEL");
+  add_count(command, "--max-tokens", question.most_tokens,
+            "Maximum number of tokens of a pair, or of each text for models that encode query and "
+            "document separately; the longer text is truncated first. Default: the checkpoint's "
+            "limit, or else its number of positions");
+  add_count(command, "--max-query-tokens", question.most_query_tokens,
+            "Maximum number of tokens of a query, including its [SEP]; default: the checkpoint's");
+  add_count(command, "--extend-positions", question.positions,
+            "Number of positions to interpolate the position embeddings to; default: the "
+            "checkpoint's, without interpolation");
+  add_option(command, "--label", question.label, "LABEL",
+             "Score of a model with several labels: 1 (logit of label 1), 1-0 (difference of two "
+             "logits) or log-softmax-1 (log-probability of label 1)");
   add_worker_options(command, arguments.worker);
 }
 
@@ -89,7 +73,7 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
   if (model) {
     for (const std::filesystem::path& file : model->files) note_read(file);
     note(model->note);
-    note_place(*model);
+    note_revision(*model);
   }
   return model;
 }
@@ -98,12 +82,11 @@ Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
   auto model = open_model(arguments);
   if (model && !model->gives_scores) {
     const std::string& unread = model->sentence->unread_modules;
-    return fail("'{}' is an encoder without a classification head, so it gives no scores; {}",
+    return fail("'{}' is an encoder without a classification head, so it has no scores; {}",
                 arguments.question.checkpoint.string(),
-                !unread.empty()
-                    ? unread
-                    : "take one that was trained to rank, with the tensors classifier.weight "
-                      "and classifier.bias");
+                !unread.empty() ? unread
+                                : "use a checkpoint that was trained to rank, with the tensors "
+                                  "classifier.weight and classifier.bias");
   }
   return model;
 }
@@ -114,22 +97,26 @@ Result<WorkerProcess> start_worker(const ModelArguments& arguments,
   if (!worker) return tl::unexpected(worker.error());
   if (!is_this_machine(worker->hello())) {
     return fail(
-        "the worker is on another machine, where the checkpoint's files cannot be seen; run this "
-        "command there");
+        "the worker is on another machine and cannot read the checkpoint's files; run this command "
+        "there");
   }
   return std::move(*worker);
+}
+
+int threads_of(const ModelArguments& arguments, const WorkerProcess& worker) {
+  return arguments.threads > 0 ? arguments.threads : worker_cores(worker.hello());
 }
 
 namespace {
 
 /// Notes that bfloat16, which is chosen for speed, is slow on this processor.
-void say_of_slow_products(const protocol::Hello& hello, Products precision) {
+void note_slow_products(const protocol::Hello& hello, Products precision) {
   const std::string set = text_field(hello.device, "instruction_set");
   if (precision != Products::bfloat16 || set == "avx512-bf16" || set == "amx") return;
-  say("attnscope: note: this processor multiplies no bfloat16 (its instructions: {}), so that "
-      "--precision bfloat16 takes longer here than float32 and has its rounding all the same; "
-      "int8 is faster",
-      set.empty() ? "unknown" : set);
+  note(fmt::format(
+      "this processor has no bfloat16 multiplication (its instructions: {}), so --precision "
+      "bfloat16 is slower here than float32, although it rounds to bfloat16; int8 is faster",
+      set.empty() ? "unknown" : set));
 }
 
 }  // namespace
@@ -138,11 +125,119 @@ Result<ModelWorker> start_model(const ModelArguments& arguments, protocol::Model
                                 const std::atomic<int>* interrupted) {
   auto worker = start_worker(arguments, interrupted);
   if (!worker) return tl::unexpected(worker.error());
-  say_of_slow_products(worker->hello(), request.precision);
-  request.threads = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
+  note_slow_products(worker->hello(), request.precision);
+  request.threads = threads_of(arguments, *worker);
   auto loaded = ask(*worker, request);
   if (!loaded) return tl::unexpected(loaded.error());
   return ModelWorker{std::move(*worker), std::move(loaded->implementation)};
+}
+
+Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what, bool now) {
+  const auto device = parse_device(arguments.question.device);
+  if (!device) return tl::unexpected(device.error());
+  return wait_for_turn(arguments.worker, {*device}, std::move(what), now);
+}
+
+void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options) {
+  model.question.only_scores = true;
+  CLI::Option* cls_only = command.add_flag_callback(
+      "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
+      "Compute the last layer for [CLS] alone, and refuse models that need its other tokens; "
+      "default: for [CLS] alone where that does not change scores");
+  command
+      .add_flag_callback(
+          "--whole-last-layer", [&model] { model.question.only_scores = false; },
+          "Compute the last layer for all tokens, even where that does not change scores")
+      ->excludes(cls_only);
+  add_option(command, "--precision", model.question.precision, "DTYPE",
+             "Precision of the products of linear layers: float32, bfloat16 or int8; everything "
+             "else stays in float32")
+      ->capture_default_str();
+  add_count(command, "--batch-tokens", options.batches.tokens,
+            "Maximum number of tokens in a batch")
+      ->capture_default_str();
+  add_count(command, "--batch-pairs", options.batches.pairs, "Maximum number of pairs in a batch")
+      ->capture_default_str();
+  add_count(command, "--read-ahead", options.read_ahead,
+            "Number of pairs that are read ahead and then grouped into batches")
+      ->capture_default_str();
+}
+
+void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
+  command
+      .add_option_function<std::int64_t>(
+          "--precision-sample",
+          [&arguments](std::int64_t pairs) {
+            arguments.sample = pairs;
+            arguments.is_sample_given = true;
+          },
+          "Number of pairs, from the first on, that are also scored in float32 to report what "
+          "--precision changes; 0 disables it. Default: 256, or all pairs with --qrels")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000'000));
+  add_option(command, "--qrels", arguments.qrels, "FILE",
+             "Relevance judgements, optionally .gz: also report what --precision changes in "
+             "nDCG@10, and whether both are equivalent within 0.02");
+}
+
+void raise_limits_for_cache(const CLI::App& command, ScoreOptions& options) {
+  constexpr std::int64_t many = 16'384;
+  if (command.get_option("--batch-pairs")->count() == 0) options.batches.pairs = many;
+  if (command.get_option("--batch-tokens")->count() == 0)
+    options.batches.tokens = std::numeric_limits<std::int64_t>::max() / 2;
+  if (command.get_option("--read-ahead")->count() == 0) options.read_ahead = many;
+}
+
+Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
+    const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& requested,
+    const OpenedCache* cache) {
+  const std::string& precision = model.question.precision;
+  if (precision == "float32") {
+    if (requested.qrels.empty() && !requested.is_sample_given) return std::nullopt;
+    return fail(
+        "{} reports what a --precision other than float32 changes; give one, or evaluate the run "
+        "with 'attnscope evaluate'",
+        requested.qrels.empty() ? "--precision-sample" : "--qrels");
+  }
+  if (requested.sample == 0) return std::nullopt;
+  std::optional<effectiveness::Qrels> qrels;
+  if (!requested.qrels.empty()) {
+    auto read = effectiveness::Qrels::read(requested.qrels);
+    if (!read) return tl::unexpected(read.error());
+    qrels = std::move(*read);
+  }
+  const std::int64_t sample = qrels && !requested.is_sample_given ? -1 : requested.sample;
+  protocol::ModelRequest request = scored.request;
+  request.precision = Products::float32;
+  auto worker = start_model(model, std::move(request), &interrupts());
+  if (!worker) return tl::unexpected(worker.error());
+  if (cache != nullptr) {
+    if (Status opened = cache->open_in(worker->process); !opened)
+      return tl::unexpected(opened.error());
+  }
+  return PrecisionComparison{std::move(worker->process), sample, {precision, std::move(qrels)}};
+}
+
+Status run_with_progress(ScoreRun& run, PrecisionComparison* comparison) {
+  CountLine progress;
+  run.report_to(
+      [&](std::int64_t pairs, std::optional<double> share) {
+        progress.show(fmt::format("{} pairs", pairs), static_cast<double>(pairs), share);
+      },
+      [&] { progress.clear(); });
+  if (comparison != nullptr) {
+    run.compare_with(
+        comparison->worker, comparison->sample,
+        [&](const std::string& query, const std::string& document, float score, float exact) {
+          comparison->cost.add(query, document, {.narrow = score, .exact = exact});
+        });
+  }
+  const Status done = run.run();
+  if (comparison != nullptr) {
+    for (const std::string& sentence : comparison->cost.sentences()) say("attnscope: {}", sentence);
+  }
+  note(run.ties_in_words());
+  return done;
 }
 
 }  // namespace attnscope::cli

@@ -1,36 +1,39 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Options of `score`, `rerank`, `inspect`, `encode` and `train` that select a checkpoint and its
-// attention, and functions that start a worker and load the model.
+// Options of `score`, `rerank`, `inspect`, `encode`, `train`, `latency` and `profile` that select a
+// checkpoint, its attention and how pairs are scored; functions that start a worker and load the
+// model; and the comparison with float32 for --precision.
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "app/cli/worker_requests.h"
+#include "base/result.h"
+#include "engine/ranking/opened_cache.h"
+#include "engine/ranking/score_run.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/worker/worker_process.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace attnscope::cli {
 
 /// Adds --checkpoint.
 void add_checkpoint_option(CLI::App& command, std::filesystem::path& checkpoint);
 /// Prints the revision of a checkpoint from the hub's cache.
-void note_place(const ScoringModel& model);
+void note_revision(const ScoringModel& model);
 
 struct ModelArguments {
   ModelQuestion question;
   WorkerChoice worker;
-  int threads = 0;  // 0: every core of the worker
+  int threads = 0;  // 0: all cores of the worker
 };
 /// `dtype_option` is the name of the option that selects the dtype of the model.
 void add_model_arguments(CLI::App& command, ModelArguments& arguments,
-                         const std::string& dtype_option = "--dtype");
+                         const char* dtype_option = "--dtype");
 
 /// Opens the checkpoint that the arguments select.
 [[nodiscard]] Result<ScoringModel> open_model(const ModelArguments& arguments);
@@ -41,6 +44,8 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 /// rises above 0, the start is cancelled.
 [[nodiscard]] Result<WorkerProcess> start_worker(const ModelArguments& arguments,
                                                  const std::atomic<int>* interrupted);
+/// The number of threads to compute with: that of --threads, or all cores of the worker.
+[[nodiscard]] int threads_of(const ModelArguments& arguments, const WorkerProcess& worker);
 
 /// A worker with a loaded model.
 struct ModelWorker {
@@ -51,5 +56,42 @@ struct ModelWorker {
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
                                               protocol::ModelRequest request,
                                               const std::atomic<int>* interrupted);
+
+/// wait_for_turn() for a measurement on the model's device.
+[[nodiscard]] Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what,
+                                               bool now);
+
+/// Adds the options for batch limits and for computing the last layer for [CLS] alone.
+void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options);
+
+/// Raises the batch limits for cached documents, which need no encoding: all pairs of a query that
+/// are read ahead are scored together, and the worker limits its own memory.
+void raise_limits_for_cache(const CLI::App& command, ScoreOptions& options);
+
+/// Options of `score` and `rerank` that measure the cost of reduced-precision products.
+struct PrecisionArguments {
+  std::int64_t sample = 256;
+  bool is_sample_given = false;
+  std::string qrels;
+};
+void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments);
+
+/// A second worker that scores a sample of the pairs in float32.
+struct PrecisionComparison {
+  WorkerProcess worker;
+  std::int64_t sample = 0;  // pairs; below 0: all
+  report::PrecisionCost cost;
+
+  /// Nothing if the model computes in float32, or no comparison is requested. `cache` may be null.
+  /// Errors: those of the worker, of the judgements and of the cache; judgements or a sample for a
+  /// model in float32.
+  [[nodiscard]] static Result<std::optional<PrecisionComparison>> start(
+      const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& requested,
+      const OpenedCache* cache);
+};
+
+/// Runs with progress on a terminal; then prints the comparison, which may be null, and the number
+/// of equal scores.
+[[nodiscard]] Status run_with_progress(ScoreRun& run, PrecisionComparison* comparison);
 
 }  // namespace attnscope::cli

@@ -13,11 +13,10 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
-#include "engine/report/effectiveness_figure.h"
 #include "engine/report/run_figures.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/drawing/offscreen_application.h"
 #include "app/drawing/printable.h"
 #endif
 
@@ -62,8 +61,7 @@ Result<Choice> choice_of(const PlotCommandArguments& arguments) {
   const auto bars = std::ranges::find_if(*ys, report::has_bars);
   if (bars != ys->end() && (*x_scale || *y_scale)) {
     return fail(
-        "--y {} stacks times upon each other, which only a linear axis shows; leave --scale-x and "
-        "--scale-y out",
+        "--y {} draws stacked bars, which need a linear axis; remove --scale-x and --scale-y",
         report::view_of(*bars).key);
   }
   return Choice{*x, std::move(*ys), *x_scale, *y_scale};
@@ -94,7 +92,7 @@ Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments) 
 Status check_range(std::string_view option, const std::optional<charts::AxisRange>& range,
                    report::Scale scale) {
   if (!range || report::can_show(scale, range->low)) return {};
-  return fail("{}: begins at {}, and the axis is logarithmic; begin above 0, or give {} linear",
+  return fail("{}: starts at {}, but the axis is logarithmic; start above 0, or add {} linear",
               option, range->low, option == "--range-x" ? "--scale-x" : "--scale-y");
 }
 
@@ -163,56 +161,51 @@ Result<charts::Printable> printable_of(const std::vector<std::string>& trainings
 }
 
 void plot_trainings(Session& session, const PlotCommandArguments& arguments, const Choice& choice) {
-  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
   auto options = options_of(arguments);
-  if (!options) return refuse(options.error());
+  if (!options) return session.fail(options.error());
   const auto what = printable_of(arguments.trainings, choice, *options);
-  if (!what) return refuse(what.error());
-  const charts::OffscreenApplication application;
-  write_and_report(session, *what, arguments.figure, *options);
+  if (!what) return session.fail(what.error());
+  write_figure(session, *what, arguments.figure, *options);
 }
 
 void plot(Session& session, const PlotCommandArguments& arguments) {
-  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
   const auto choice = choice_of(arguments);
-  if (!choice) return refuse(choice.error());
+  if (!choice) return session.fail(choice.error());
   if (!arguments.trainings.empty()) return plot_trainings(session, arguments, *choice);
   if (arguments.crossovers && arguments.baseline.empty()) {
     return session.fail(exit_wrong_use,
-                        "--crossovers needs something to overtake; name it with --baseline.");
+                        "--crossovers needs a baseline; give it with --baseline CONTENDER.");
   }
-  if (arguments.crossovers && std::ranges::none_of(choice->ys, report::has_time)) {
-    return session.fail(exit_wrong_use,
-                        "--crossovers marks where times cross; leave it out, or draw --y time, "
-                        "per-token or ratio.");
+  if (arguments.crossovers &&
+      std::ranges::none_of(choice->ys, [](report::YAxis y) { return report::has_time(y); })) {
+    return session.fail(
+        exit_wrong_use,
+        "--crossovers marks where times cross; remove it, or draw --y time, per-token or ratio.");
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
   auto options = options_of(arguments);
-  if (!options) return refuse(options.error());
+  if (!options) return session.fail(options.error());
   options->contenders = table->contenders;
   if (arguments.caption) options->caption = report::provenance_line(table->run);
   auto what = printable_of(*table, *choice, arguments, *options);
-  if (!what) return refuse(what.error());
+  if (!what) return session.fail(what.error());
   what->inputs = {table->run.file};
-  const charts::OffscreenApplication application;
-  write_and_report(session, *what, arguments.figure, *options);
+  write_figure(session, *what, arguments.figure, *options);
 }
 
 #else
 
 void plot(Session& session, const PlotCommandArguments& arguments) {
   if (!arguments.trainings.empty()) {
-    return session.fail(exit_wrong_use,
-                        "this build has no Qt and cannot draw; training.tsv in the folder has the "
-                        "numbers.");
+    return session.fail(
+        exit_wrong_use,
+        "this build has no Qt and cannot draw; training.tsv in the folder has the values.");
   }
-  session.fail(
-      exit_wrong_use,
-      fmt::format(
-          "this build has no Qt and cannot draw; 'attnscope export {} -o RUN.attn' takes the "
-          "run to a machine that can.",
-          arguments.run));
+  session.fail(exit_wrong_use,
+               fmt::format("this build has no Qt and cannot draw; export the run with 'attnscope "
+                           "export {} -o RUN.attn' and draw it with a build that has the window.",
+                           arguments.run));
 }
 
 #endif
@@ -231,39 +224,38 @@ std::string words_of_views() {
 void add_plot_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<PlotCommandArguments>();
   CLI::App* command =
-      app.add_subcommand("plot", "Draw a run, or the curves of trainings, as a figure");
+      app.add_subcommand("plot", "Draw a run, or the training curves of folders, as a figure");
   const auto add = [command](const char* name, std::string& value, const std::string& help,
-                             const char* type) {
-    command->add_option(name, value, help)->type_name(type);
-  };
+                             const char* type) { add_option(*command, name, value, type, help); };
   add_table_arguments(*command, *arguments);
-  add("--x", arguments->x, "length, window or candidates", "AXIS");
+  add("--x", arguments->x, "Quantity on the x axis: length, window or candidates; default: length",
+      "AXIS");
   add("--y", arguments->y,
-      words_of_views() + "; several, such as time,memory, are drawn side by side", "VALUE");
-  add("--facet", arguments->facet, "Draw one panel for each value of this key (any key of --only)",
-      "KEY");
-  add("--scale-x", arguments->scale_x, "linear, log2 or log10; default: chosen by the values",
-      "SCALE");
-  add("--scale-y", arguments->scale_y, "linear, log2 or log10", "SCALE");
-  add("--range-x", arguments->range_x, "Limits of the x axis, such as 64:1024", "LOW:HIGH");
-  add("--range-y", arguments->range_y, "Limits of the y axis", "LOW:HIGH");
+      "Value to draw: " + words_of_views() +
+          "; default: time. Several, such as time,memory, are drawn side by side",
+      "VALUE");
+  add("--facet", arguments->facet,
+      "Draw one panel for each value of this key; all keys of --only are allowed", "KEY");
+  add("--scale-x", arguments->scale_x,
+      "Scale of the x axis: linear, log2 or log10; default: chosen by the values", "SCALE");
+  add("--scale-y", arguments->scale_y,
+      "Scale of the y axis: linear, log2 or log10; default: chosen by the values", "SCALE");
+  add("--range-x", arguments->range_x,
+      "Limits of the x axis, such as 64:1024; default: chosen by the values", "LOW:HIGH");
+  add("--range-y", arguments->range_y,
+      "Limits of the y axis, such as 0.1:10; default: chosen by the values", "LOW:HIGH");
   command->add_flag("--no-intervals,!--intervals", arguments->no_intervals,
-                    "Do not draw 95 % intervals");
+                    "Do not draw the 95 % confidence intervals");
   command->add_flag("--crossovers", arguments->crossovers,
                     "Mark the lengths from which contenders are faster than the baseline");
   command->add_flag("--caption", arguments->caption, "Print the run's provenance under the figure");
   add_figure_arguments(*command, arguments->figure, "lncs");
-  command
-      ->add_option("--height", arguments->height_mm,
-                   "Height in millimetres; default: half the width plus axes and legend")
-      ->type_name("MM");
-  add("--theme", arguments->theme, "light or dark", "THEME");
-  CLI::Option* trainings =
-      command
-          ->add_option(
-              "--training", arguments->trainings,
-              "Draw loss and nDCG@10 over steps of these training folders instead of a run")
-          ->type_name("DIR");
+  add_option(*command, "--height", arguments->height_mm, "MM",
+             "Height of the figure in millimetres; default: half the width, plus axes and legend");
+  add("--theme", arguments->theme, "Colours: light or dark; default: light", "THEME");
+  CLI::Option* trainings = add_option(
+      *command, "--training", arguments->trainings, "DIR",
+      "Draw loss and nDCG@10 over the steps of these training folders, instead of a run");
   for (const char* of_runs : {"run", "--baseline", "--only", "--db", "--x", "--y", "--facet",
                               "--no-intervals", "--crossovers", "--caption"}) {
     trainings->excludes(command->get_option(of_runs));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/program.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -21,16 +19,15 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
-#include "app/cli/help.h"
 #include "attnscope/build_info.h"
-#include "base/read_files.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
+#include "base/written_file.h"
 
 namespace attnscope::cli {
 namespace {
 
-/// Joins the lines of a CLI11 message: errors are one line.
+/// Joins the lines of a message: errors are one line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (c == '\n') c = ' ';
@@ -39,11 +36,11 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Options that accept an empty value: texts that are stored or scored unchanged.
+/// Options that accept an empty value: text that is stored or scored unchanged.
 constexpr std::array<std::string_view, 5> may_be_empty{"--name", "--tag", "--note", "--query",
                                                        "--document"};
 
-/// "", or what is wrong with the value of an integer option; CLI11 would truncate a value that is
+/// "", or an error message for the value of an integer option; CLI11 would truncate a value that is
 /// out of range and read 010 as octal.
 std::string whole_number(const std::string& name, const std::string& value) {
   std::int64_t number = 0;
@@ -51,19 +48,22 @@ std::string whole_number(const std::string& name, const std::string& value) {
   const auto [rest, error] = std::from_chars(value.data(), end, number);
   const bool is_octal = value.size() > 1 && value.front() == '0';
   if (error == std::errc() && rest == end && !is_octal) return "";
-  return fmt::format("{}: '{}' is no whole number from {} to {}", name, in_a_sentence(value),
+  return fmt::format("{}: '{}' is not a whole number from {} to {}", name, in_a_sentence(value),
                      std::numeric_limits<std::int64_t>::min(),
                      std::numeric_limits<std::int64_t>::max());
 }
 
-/// Value types that are not file names. A value of any other type counts as an input file.
-constexpr std::array<std::string_view, 30> words_alone{
-    "A",      "AXIS", "CONTENDER", "D",     "DEVICE",   "DIRECTION",    "DPI",   "DTYPE",
-    "FORMAT", "ID",   "K",         "KEY",   "L",        "LABEL",        "M",     "MM",
-    "MS",     "N",    "N,...",     "NAME",  "NAME,...", "PT",           "STYLE", "TAG",
-    "TEXT",   "W",    "WHICH",     "WIDTH", "X",        "KEY=VALUE,..."};
+/// Parts of the type names of values that name input files.
+constexpr std::array<std::string_view, 7> file_types{"FILE",    "DIR", "RUN",    "SWEEP",
+                                                     "PATTERN", "CMD", "PROGRAM"};
 
-/// The words of a command may be file names, and a run's name may follow its file's name.
+bool may_name_files(std::string_view type) {
+  return std::ranges::any_of(file_types, [type](std::string_view part) {
+    return type.find(part) != std::string_view::npos;
+  });
+}
+
+/// The words of a shell command may be file names, and a run's name may follow its file's name.
 void note_files_in(const std::string& value, const std::string& type) {
   note_read(std::filesystem::path(value));
   std::vector<std::string> parts;
@@ -81,26 +81,26 @@ void note_files_in(const std::string& value, const std::string& type) {
   }
 }
 
-/// Notes every value except an output as an input. "", or an error if standard output writes into
-/// an input.
+/// Records the value as an input file. Returns "", or an error if standard output writes to it.
 std::string note_value(const std::string& name, const std::string& type, const std::string& value) {
   note_files_in(value, type);
   if (!is_read(STDOUT_FILENO)) return "";
-  return fmt::format("{}: '{}' is read, and standard output writes into it; let it write elsewhere",
-                     name, in_a_sentence(value));
+  return fmt::format(
+      "{}: '{}' is an input file, and standard output writes to it; redirect to another file", name,
+      in_a_sentence(value));
 }
 
-/// An option with an explicit empty value is an error: it is not the same as an omitted option.
-void refuse_unreadable_values(CLI::App& app) {
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+/// Adds checks of values to all options. An explicit empty value is an error: it is not the same as
+/// an omitted option.
+void add_value_checks(CLI::App& app) {
+  for (CLI::App* command : commands_of(app)) {
     for (CLI::Option* option : command->get_options()) {
       const std::string name = option->get_name(), type = option->get_type_name();
       if (type == "N" || type == "N,...") {
         option->check(CLI::Validator(
             [name](const std::string& value) { return whole_number(name, value); }, ""));
       }
-      if (option->get_expected_max() > 0 && name != "--output" &&
-          std::ranges::find(words_alone, type) == words_alone.end()) {
+      if (option->get_expected_max() > 0 && name != "--output" && may_name_files(type)) {
         option->check(CLI::Validator(
             [name, type](const std::string& value) { return note_value(name, type, value); }, ""));
       }
@@ -122,19 +122,15 @@ std::string joined(int argc, char** argv) {
   return text;
 }
 
-/// CLI11 reports a misspelt sub-command as a missing one; this message names it and the nearest.
-std::string unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with('-')) return "";
+/// Checks the sub-command; CLI11 would report a misspelt one as missing.
+Status check_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return {};
   const std::string& word = arguments.front();
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  if (std::ranges::find(names, word) != names.end()) return "";
-  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto command = find_command(app, {word});
+  if (command) return {};
   if (std::filesystem::path(word).has_extension())
-    return fmt::format("there is no file '{}', and no command of that name", word);
-  return fmt::format("there is no command '{}'; {}", word, suggest(word, known));
+    return fail("there is no file '{}', and no command of that name", word);
+  return tl::unexpected(command.error());
 }
 
 }  // namespace
@@ -144,7 +140,7 @@ int run_command_line(int argc, char** argv) {
   session.command_line = joined(argc, argv);
   CLI::App app(
       "Compares attention implementations for re-rankers; scores, ranks and trains with them.\n"
-      "Without a command, the window opens.",
+      "Without a command, attnscope opens its window.",
       "attnscope");
   app.set_version_flag("--version", std::string("attnscope ") + ATTNSCOPE_VERSION + " (" +
                                         ATTNSCOPE_GIT_COMMIT + ")");
@@ -180,11 +176,12 @@ int run_command_line(int argc, char** argv) {
   add_costs_command(app, session);
   add_check_command(app, session);
   add_help(app, session);
-  refuse_unreadable_values(app);
+  add_value_checks(app);
   note_read(STDIN_FILENO);
   std::vector<std::string> arguments = with_current_names(argc, argv);
-  if (const std::string unknown = unknown_command(app, arguments); !unknown.empty()) {
-    session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
+  constexpr std::string_view usage = "; attnscope --help shows the usage.";
+  if (const Status known = check_command(app, arguments); !known) {
+    session.fail(exit_wrong_use, fmt::format("{}{}", known.error().message, usage));
     return session.exit_code;
   }
   try {
@@ -198,21 +195,20 @@ int run_command_line(int argc, char** argv) {
     // In the order of the command line, which CLI11's message reverses.
     constexpr std::size_t longest = 250;
     const std::vector<std::string> extras = app.remaining(true);
-    session.fail(exit_wrong_use,
-                 fmt::format("the following argument{} not expected: {}; attnscope --help shows "
-                             "the usage.",
-                             extras.size() == 1 ? " was" : "s were",
-                             in_a_sentence(fmt::format("{}", fmt::join(extras, " ")), longest)));
+    session.fail(
+        exit_wrong_use,
+        fmt::format("the following argument{} not expected: {}{}",
+                    extras.size() == 1 ? " was" : "s were",
+                    in_a_sentence(fmt::format("{}", fmt::join(extras, " ")), longest), usage));
   } catch (const CLI::ParseError& error) {
     constexpr std::size_t longest = 300;
-    session.fail(exit_wrong_use,
-                 in_a_sentence(error.what(), longest) + "; attnscope --help shows the usage.");
+    session.fail(exit_wrong_use, fmt::format("{}{}", in_a_sentence(error.what(), longest), usage));
   } catch (const nlohmann::json::exception& error) {
     // Files are read by read_json, which does not throw: the exception comes from a worker's
     // answer.
     session.fail(exit_wrong_use,
-                 fmt::format("the measuring process answered with a field of another kind than the "
-                             "protocol's ({}); build it from this program's version",
+                 fmt::format("the measuring process sent a field of an unexpected type ({}); build "
+                             "it from the same version as this program",
                              one_line(error.what())));
   }
   return session.exit_code;

@@ -2,11 +2,15 @@
 #include "app/cli/progress_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
+#include <string_view>
 
 #include "app/cli/command_line.h"
 #include "base/sentences.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::cli {
 
@@ -17,8 +21,30 @@ std::string format_seconds(double seconds) {
   return fmt::format("{} s", whole);
 }
 
+TerminalLine::TerminalLine(bool wanted) : visible_(wanted && isatty(STDERR_FILENO) == 1) {}
+
+void TerminalLine::draw(const std::string& text) {
+  print_to_terminal("\r\x1b[2K" + text);
+  drawn_ = true;
+}
+
+void TerminalLine::clear() {
+  if (drawn_) print_to_terminal("\r\x1b[2K");
+  drawn_ = false;
+}
+
+void ProgressLine::show(const RunEvent& event) {
+  if (!is_visible() || event.kind == RunEvent::Kind::warning) return;
+  if (event.kind == RunEvent::Kind::waiting) return clear();  // printed in full on a separate line
+  const std::string left =
+      event.seconds_left ? fmt::format(", {} left", format_seconds(*event.seconds_left)) : "";
+  draw(in_a_sentence(
+      fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text),
+      100));
+}
+
 void CountLine::show(const std::string& counted, double done, std::optional<double> share) {
-  if (!visible_) return;
+  if (!is_visible()) return;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const double seconds = elapsed.count();
   std::string line = fmt::format("{}, {:.1f} a second", counted, done / seconds);
@@ -26,30 +52,57 @@ void CountLine::show(const std::string& counted, double done, std::optional<doub
     line += fmt::format(", {:.0f} %, {} left", 100 * *share,
                         format_seconds(seconds * (1 - *share) / *share));
   }
-  print_to_terminal("\r\x1b[2K" + line);
-  drawn_ = true;
+  draw(line);
 }
 
-void CountLine::clear() {
-  if (drawn_) print_to_terminal("\r\x1b[2K");
-  drawn_ = false;
+namespace {
+
+/// The name of an event; a public format.
+std::string_view word(RunEvent::Kind kind) {
+  switch (kind) {
+    case RunEvent::Kind::started:
+      return "started";
+    case RunEvent::Kind::waiting:
+      return "waiting";
+    case RunEvent::Kind::ceilings:
+      return "ceilings";
+    case RunEvent::Kind::heat_started:
+      return "heat-started";
+    case RunEvent::Kind::contender:
+      return "contender";
+    case RunEvent::Kind::progress:
+      return "progress";
+    case RunEvent::Kind::heat_finished:
+      return "heat-finished";
+    case RunEvent::Kind::warning:
+      return "warning";
+    case RunEvent::Kind::cancelling:
+      return "cancelling";
+    case RunEvent::Kind::paused:
+      return "paused";
+    case RunEvent::Kind::continued:
+      return "continued";
+    case RunEvent::Kind::finished:
+      return "finished";
+  }
+  return "";
 }
 
-void ProgressLine::show(const RunEvent& event) {
-  if (!visible_ || event.kind == RunEvent::Kind::warning) return;
-  if (event.kind == RunEvent::Kind::waiting) return clear();  // printed in full on a separate line
-  const std::string left =
-      event.seconds_left ? fmt::format(", {} left", format_seconds(*event.seconds_left)) : "";
-  const std::string line = in_a_sentence(
-      fmt::format("heat {} of {}{}: {}", event.heats_done, event.heats_planned, left, event.text),
-      100);
-  print_to_terminal("\r\x1b[2K" + line);
-  drawn_ = true;
-}
+}  // namespace
 
-void ProgressLine::clear() {
-  if (drawn_) print_to_terminal("\r\x1b[2K");
-  drawn_ = false;
+bool print_event(const RunEvent& event) {
+  nlohmann::json json = {{"event", word(event.kind)},
+                         {"run", event.run.uuid},
+                         {"heats_done", event.heats_done},
+                         {"heats_planned", event.heats_planned},
+                         {"text", event.text}};
+  if (event.seconds_left) json["seconds_left"] = *event.seconds_left;
+  if (event.heat != nullptr) json["point"] = protocol::to_json(event.heat->point);
+  if (event.result != nullptr) json["result"] = protocol::to_json(*event.result);
+  const std::string line =
+      visible(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+  return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
+         std::fflush(stdout) == 0;
 }
 
 }  // namespace attnscope::cli

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// table, answer, compare and show: print stored runs.
+// Commands that print stored runs: table, answer, compare, show and report.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "app/cli/command_line.h"
 #include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/compare.h"
-#include "engine/report/paper_table.h"
 #include "engine/report/pivot.h"
+#include "engine/report/published.h"
+#include "engine/report/report_page.h"
 #include "engine/report/run_description.h"
 
 namespace attnscope::cli {
 
 namespace {
-
-void add_format_option(CLI::App& command, std::string& format) {
-  command.add_option("--format", format, report::table_format_words())->type_name("FORMAT");
-}
 
 struct TableCommand : TableArguments {
   std::string format = "text";
@@ -59,19 +62,19 @@ Result<report::PivotChoice> pivot_choice(const TableCommand& arguments) {
 
 void print_pivot(Session& session, const TableCommand& arguments, report::TableFormat format) {
   const auto choice = pivot_choice(arguments);
-  if (!choice) return session.fail(exit_wrong_use, choice.error().message);
+  if (!choice) return session.fail(choice.error());
   if (arguments.growth) {
     return session.fail(exit_wrong_use,
-                        "--growth: a table with --rows, --columns or --cells has no such column; "
-                        "leave one or the other out.");
+                        "--growth adds a column that a table with --rows, --columns or --cells "
+                        "does not have; remove --growth or those options.");
   }
   if (const auto table = open_table(session, arguments)) {
     if (!table->baseline && std::ranges::count(choice->cells, report::Quantity::ratio) > 0) {
       return session.fail(exit_wrong_use,
-                          "--cells ratio: ratios are to a baseline; give --baseline CONTENDER.");
+                          "--cells ratio needs a baseline; give --baseline CONTENDER.");
     }
     const auto pivot = report::make_pivot(*table, *choice);
-    if (!pivot) return session.fail(exit_wrong_use, pivot.error().message);
+    if (!pivot) return session.fail(pivot.error());
     print_result(session, report::write_pivot(*table, *pivot, format));
   }
 }
@@ -80,26 +83,24 @@ void print_alongside(Session& session, const TableCommand& arguments, report::Ta
   if (arguments.is_pivot() || arguments.growth) {
     return session.fail(
         exit_wrong_use,
-        "--published has rows and columns of its own; leave --rows, --columns, --cells "
-        "and --growth out.");
+        "--published determines rows and columns; remove --rows, --columns, --cells and --growth.");
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
   const auto text = report::write_paper_table(*table, arguments.alongside, format);
-  if (!text) return session.fail(exit_wrong_use, text.error().message);
+  if (!text) return session.fail(text.error());
   print_result(session, *text);
 }
 
 void table(Session& session, const TableCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
-  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!format) return session.fail(format.error());
   if (!arguments.alongside.empty()) return print_alongside(session, arguments, *format);
   if (arguments.is_pivot()) return print_pivot(session, arguments, *format);
   if (arguments.growth && *format == report::TableFormat::latex) {
-    return session.fail(
-        exit_wrong_use,
-        "--growth: a LaTeX table has no such column; write --format text, markdown, "
-        "csv or json.");
+    return session.fail(exit_wrong_use,
+                        "--growth adds a column that LaTeX tables do not have; use --format text, "
+                        "markdown, csv or json.");
   }
   if (auto table = open_table(session, arguments)) {
     if (arguments.growth) report::add_growth(*table);
@@ -127,15 +128,15 @@ Result<report::DocumentLengths> lengths_of(std::string_view option, const std::s
   const auto [stopped, error] = std::from_chars(text.data(), end, tokens);
   if (stopped != end) return report::read_document_lengths(text, of_sequences);
   if (error != std::errc() || tokens < 1 || tokens > report::longest_document) {
-    return fail("{} {} is no length; give a number from 1 to {} or a file of them", option, text,
-                report::longest_document);
+    return fail("{} {} is not a length; give a number from 1 to {} or a file of lengths", option,
+                text, report::longest_document);
   }
   return report::DocumentLengths(tokens);
 }
 
 Result<report::Question> question_of(const AnswerCommand& arguments) {
   if (!arguments.x.empty() && arguments.x != "length") {
-    return fail("--x {} and --document-tokens do not go together; leave one out", arguments.x);
+    return fail("--x {} and --document-tokens exclude each other; remove one of them", arguments.x);
   }
   const bool of_sequences = !arguments.sequence_tokens.empty();
   Result<report::DocumentLengths> lengths =
@@ -145,8 +146,10 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
   if (const auto query = arguments.query_tokens; query && of_sequences) {
     const std::int64_t least = report::sequence_of({}, *query, 1);
     if (lengths->shortest() < least) {
-      return fail("sequences of {} tokens hold no document beside a query of {}; give at least {}",
-                  lengths->shortest(), *query, least);
+      return fail(
+          "sequences of {} tokens leave no space for a document after a query of {}; give at least "
+          "{}",
+          lengths->shortest(), *query, least);
     }
   }
   report::Question question{.query_tokens = arguments.query_tokens,
@@ -157,8 +160,8 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
   for (const auto& [option, limit] : {std::pair("--memory-mb", arguments.memory_mb),
                                       std::pair("--latency-ms", arguments.latency_ms)}) {
     if (limit && !(*limit <= most)) {
-      return fail("{} {} is no limit; give a number above 0 and up to {}, or leave it out", option,
-                  *limit, most);
+      return fail("{} {} is not a limit; give a number above 0 and up to {}, or remove the option",
+                  option, *limit, most);
     }
   }
   if (arguments.memory_mb) question.memory_bytes = *arguments.memory_mb * 1e6;
@@ -187,9 +190,8 @@ Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& op
   const std::vector<report::Advice> advice = report::make_advice(*table, *question);
   if (advice.empty() && !table->rows.empty()) {
     return fail(
-        "run {} has documents of drawn lengths, whose times are of no one length; measure some "
-        "with "
-        "\"sequence_tokens\"",
+        "run {} has documents of random lengths, so no time belongs to one length; measure fixed "
+        "lengths with \"sequence_tokens\"",
         open.run.number);
   }
   return report::write_advice(open.run, advice, format);
@@ -198,20 +200,21 @@ Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& op
 void answer(Session& session, const AnswerCommand& arguments) {
   if (!arguments.asks() && (arguments.query_tokens || arguments.candidates || arguments.memory_mb ||
                             arguments.latency_ms)) {
-    return session.fail(exit_wrong_use,
-                        "a query, candidates or limits need the documents' lengths; add "
-                        "--document-tokens with a number or a file of them");
+    return session.fail(
+        exit_wrong_use,
+        "--query-tokens, --candidates, --memory-mb and --latency-ms need the documents' lengths; "
+        "add --document-tokens with a number or a file of lengths");
   }
   const auto format = report::parse_table_format(arguments.json ? "json" : arguments.format);
-  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!format) return session.fail(format.error());
   const auto x = report::parse_x(arguments.x.empty() ? "length" : arguments.x);
-  if (!x) return session.fail(exit_wrong_use, x.error().message);
-  const auto filter = arguments.only.empty() ? Result<OnlyFilter>() : parse_only(arguments.only);
-  if (!filter) return session.fail(exit_wrong_use, filter.error().message);
+  if (!x) return session.fail(x.error());
+  const auto filter = filter_of(arguments.only);
+  if (!filter) return session.fail(filter.error());
   const auto open = open_run(arguments.run, arguments.database);
   if (!open) return session.fail(exit_store_refused, open.error().message);
   const auto answers = answers_of(arguments, *open, *filter, *x, *format);
-  if (!answers) return session.fail(exit_wrong_use, answers.error().message);
+  if (!answers) return session.fail(answers.error());
   print_result(session, *answers);
 }
 
@@ -224,13 +227,13 @@ struct CompareCommand {
 
 void compare(Session& session, const CompareCommand& arguments) {
   const auto format = report::parse_table_format(arguments.as_json ? "json" : arguments.format);
-  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  if (!format) return session.fail(format.error());
   auto a = open_run(arguments.a, arguments.database);
   if (!a) return session.fail(exit_store_refused, a.error().message);
   auto b = open_run(arguments.b, arguments.database);
   if (!b) return session.fail(exit_store_refused, b.error().message);
   const auto comparison = report::compare_runs(a->store, a->run, b->store, b->run);
-  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (!comparison) return session.fail(comparison.error());
   print_result(session, report::write_comparison(*comparison, *format));
 }
 
@@ -255,73 +258,53 @@ void add_table_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TableCommand>();
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
   command->footer(
-      "Marks: ~ drifted while it was measured, ! disturbed by other programs; a note below the "
-      "block gives the reason (docs/measurement.md).");
+      "Marks: ~ the time drifted during the measurement, ! other programs disturbed the "
+      "measurement; a note below the block gives the reason (docs/measurement.md).");
   add_table_arguments(*command, *arguments);
   add_format_option(*command, arguments->format);
-  command
-      ->add_option("--rows", arguments->rows,
-                   "Pivot table: key of its rows (any key of --only; default contender)")
-      ->type_name("KEY");
-  command
-      ->add_option("--columns", arguments->columns,
-                   "Pivot table: key of its columns (default length)")
-      ->type_name("KEY");
-  command
-      ->add_option("--cells", arguments->cells,
-                   "Pivot table: values of its cells: time, memory, ratio, limit, error, executed, "
-                   "per-ms; several are separated by commas")
-      ->type_name("LIST");
-  command
-      ->add_option("--published", arguments->alongside,
-                   "Whole models in the form of a published table, its numbers beside: "
-                   "ecir24-table3, mixencoder-table6 or tkl-table1")
-      ->type_name("TABLE");
+  add_option(*command, "--rows", arguments->rows, "KEY",
+             "Pivot table: key of the rows; all keys of --only are allowed; default: contender");
+  add_option(*command, "--columns", arguments->columns, "KEY",
+             "Pivot table: key of the columns; default: length");
+  add_option(*command, "--cells", arguments->cells, "LIST",
+             "Pivot table: values of the cells, separated by commas: time, memory, ratio, limit, "
+             "error, executed, per-ms; default: time");
+  add_option(*command, "--published", arguments->alongside, "TABLE",
+             "Print whole models in the form of a published table, next to its numbers: "
+             "ecir24-table3, mixencoder-table6 or tkl-table1");
   command->add_flag("--growth", arguments->growth,
-                    "Add time per token relative to the shortest length");
+                    "Add a column with the time per token relative to the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });
 }
 
 void add_answer_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<AnswerCommand>();
-  CLI::App* command =
-      app.add_subcommand("answer",
-                         "Report which contender is fastest at which lengths, and what fits in "
-                         "memory; with --document-tokens, which to use for a list of candidates");
+  CLI::App* command = app.add_subcommand(
+      "answer",
+      "Report which contender is fastest at which lengths, and what fits into memory; with "
+      "--document-tokens, which contender to use for a list of candidates");
   add_table_arguments(*command, *arguments);
-  command
-      ->add_option("--x", arguments->x,
-                   "Axis along which crossovers are searched: length or window")
-      ->type_name("AXIS");
-  command
-      ->add_option("--document-tokens", arguments->document_tokens,
-                   "Tokens of the candidates, a file with one length per line, or the JSON of "
-                   "'lengths': ranks all contenders for the whole list")
-      ->type_name("N|FILE");
-  command
-      ->add_option(
-          "--sequence-tokens", arguments->sequence_tokens,
-          "Like --document-tokens, for whole sequences: [CLS], query, document and every [SEP]")
-      ->excludes("--document-tokens")
-      ->type_name("N|FILE");
-  command
-      ->add_option("--query-tokens", arguments->query_tokens,
-                   "Tokens of the query without its [SEP]; default: as measured")
-      ->check(CLI::Range(std::int64_t{0}, report::longest_document))
-      ->type_name("N");
-  command->add_option("--candidates", arguments->candidates, "Candidates per query; default: 100")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
-      ->type_name("N");
-  command
-      ->add_option("--memory-mb", arguments->memory_mb,
-                   "Memory limit of one batch in MB (10^6 bytes)")
-      ->check(above_zero)
-      ->type_name("M");
-  command
-      ->add_option("--latency-ms", arguments->latency_ms,
-                   "Time limit for all candidates in milliseconds")
-      ->check(above_zero)
-      ->type_name("L");
+  add_option(*command, "--x", arguments->x, "AXIS",
+             "Axis along which crossovers are searched: length or window; default: length");
+  add_option(*command, "--document-tokens", arguments->document_tokens, "N|FILE",
+             "Number of tokens per candidate, a file with one number per line, or the JSON of "
+             "'lengths': rank all contenders for the whole list");
+  add_option(
+      *command, "--sequence-tokens", arguments->sequence_tokens, "N|FILE",
+      "As --document-tokens, but for whole sequences: [CLS], query, document and every [SEP]")
+      ->excludes("--document-tokens");
+  add_option(*command, "--query-tokens", arguments->query_tokens, "N",
+             "Number of tokens of the query without its [SEP]; default: as measured")
+      ->check(CLI::Range(std::int64_t{0}, report::longest_document));
+  add_option(*command, "--candidates", arguments->candidates, "N",
+             "Number of candidates per query; default: 100")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  add_option(*command, "--memory-mb", arguments->memory_mb, "M",
+             "Memory limit of one batch in MB (10^6 bytes); default: none")
+      ->check(above_zero);
+  add_option(*command, "--latency-ms", arguments->latency_ms, "L",
+             "Time limit for all candidates of a query in milliseconds; default: none")
+      ->check(above_zero);
   command->add_flag("--json", arguments->json, "Print JSON");
   add_format_option(*command, arguments->format);
   command->callback([&session, arguments] { answer(session, *arguments); });
@@ -330,16 +313,17 @@ void add_answer_command(CLI::App& app, Session& session) {
 void add_compare_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<CompareCommand>();
   CLI::App* command = app.add_subcommand("compare", "Compare two runs cell by cell, with verdicts");
-  command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
-      ->type_name("RUN_A")
+  add_option(*command, "run_a", arguments->a, "RUN_A",
+             "Run: number, UUID, name, 'last', or FILE.attn[.gz]:RUN")
       ->required();
-  command->add_option("run_b", arguments->b, "The run whose times are divided by RUN_A's")
-      ->type_name("RUN_B")
+  add_option(*command, "run_b", arguments->b, "RUN_B",
+             "Run whose times are divided by those of RUN_A, given in the same way")
       ->required();
   command->footer(
-      "Intervals include what may have changed between the runs: a shift of all cells, bounded by "
-      "that of the machine's ceilings, and changes of single cells (docs/measurement.md).");
-  command->add_flag("--json", arguments->as_json, "Print a JSON object");
+      "The intervals allow for changes of the machine between the runs: a shift of all cells, "
+      "bounded by the change of the machine's ceilings, and changes of single cells "
+      "(docs/measurement.md).");
+  command->add_flag("--json", arguments->as_json, "Print JSON");
   add_format_option(*command, arguments->format);
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { compare(session, *arguments); });
@@ -350,11 +334,107 @@ void add_show_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "show",
       "Show how a run was measured: machine, build, restarts, and warnings about its numbers");
-  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
-      ->type_name("RUN");
-  command->add_flag("--json", arguments->as_json, "Print a JSON object");
+  add_option(*command, "run", arguments->run, "RUN",
+             "Run: number, UUID, name, 'last', or FILE.attn[.gz]:RUN");
+  command->add_flag("--json", arguments->as_json, "Print JSON");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { show(session, *arguments); });
+}
+
+namespace {
+
+struct ReportCommand {
+  std::vector<std::string> runs;
+  std::string baseline, only;
+  std::filesystem::path file, database;
+  bool force = false;
+};
+
+/// Opens each run once; nothing if a run is unknown, and the session has the error.
+std::optional<std::vector<OpenRun>> open_runs(Session& session, const ReportCommand& arguments) {
+  std::vector<OpenRun> open;
+  for (const std::string& text : arguments.runs) {
+    auto run = open_run(text, arguments.database);
+    if (!run) {
+      session.fail(exit_store_refused, run.error().message);
+      return std::nullopt;
+    }
+    const bool is_known = std::ranges::any_of(
+        open, [&](const OpenRun& other) { return other.run.id == run->run.id; });
+    if (is_known) {
+      session.fail(exit_wrong_use,
+                   fmt::format("the run {} is given twice; give every run once", text));
+      return std::nullopt;
+    }
+    open.push_back(std::move(*run));
+  }
+  return open;
+}
+
+void report_runs(Session& session, const ReportCommand& arguments) {
+  const std::string extension = arguments.file.extension().string();
+  const bool is_page = extension == ".html" || extension == ".htm";
+  if (!is_page && !is_stream(arguments.file)) {
+    return session.fail(
+        exit_wrong_use,
+        fmt::format("{}: a report is an HTML page; give a file name that ends in .html",
+                    arguments.file.string()));
+  }
+  const auto filter = filter_of(arguments.only);
+  if (!filter) return session.fail(filter.error());
+  const auto open = open_runs(session, arguments);
+  if (!open) return;
+  if (Status allowed = may_be_written(arguments.file, {}, Streams::allowed); !allowed)
+    return session.fail(allowed.error());
+  if (std::error_code unknown; !arguments.force && !is_stream(arguments.file) &&
+                               std::filesystem::exists(arguments.file, unknown)) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{} already exists and is not overwritten; remove it or give "
+                                    "another file; --force replaces it",
+                                    arguments.file.string()));
+  }
+  std::optional<std::string_view> baseline;
+  if (!arguments.baseline.empty()) baseline = arguments.baseline;
+  std::vector<report::ReportedRun> runs;
+  runs.reserve(open->size());
+  for (const OpenRun& opened : *open) {
+    auto run = report::read_for_report(opened.store, opened.run, baseline, *filter);
+    if (!run) return session.fail(run.error());
+    runs.push_back(std::move(*run));
+  }
+  std::vector<report::StoredTable> tables;
+  tables.reserve(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    tables.push_back({.store = &(*open)[i].store, .table = &runs[i].table});
+  const auto histories = report::make_histories(tables);
+  if (!histories) return session.fail(histories.error());
+  if (Status written =
+          write_file(arguments.file, report::write_report(runs, *histories), Streams::allowed);
+      !written) {
+    return session.fail(written.error());
+  }
+  say("{} written", arguments.file.string());
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<ReportCommand>();
+  CLI::App* command = app.add_subcommand(
+      "report", "Write runs as one HTML page with verdicts, charts, tables and provenance");
+  command->footer(
+      "The page is self-contained and loads nothing from the network. Several runs of one sweep on "
+      "one machine are also shown as a history over their commits.");
+  add_option(*command, "runs", arguments->runs, "RUN",
+             "Runs: number, UUID, name, 'last', or FILE.attn[.gz]:RUN")
+      ->required();
+  add_option(*command, "-o,--output", arguments->file, "F.html", "HTML file to write")->required();
+  add_option(*command, "--baseline", arguments->baseline, "CONTENDER",
+             "Contender that the others are compared with");
+  command->add_flag("--force", arguments->force, "Replace an existing file");
+  add_only_option(*command, arguments->only, "Use only cells with these values; may be repeated");
+  add_database_option(*command, arguments->database);
+  command->callback([&session, arguments] { report_runs(session, *arguments); });
 }
 
 }  // namespace attnscope::cli

@@ -18,12 +18,10 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/scoring_arguments.h"
 #include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/energy.h"
-#include "engine/effectiveness/ir_metadata.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/opened_cache.h"
@@ -83,22 +81,21 @@ Result<std::string> take_files(RerankCommand& arguments) {
     if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
     if (arguments.queries.empty() || (arguments.documents.empty() && arguments.cache.empty())) {
       return fail(
-          "--queries and --documents are required, or --beir, or --cache for the documents");
+          "--queries and --documents are required; --cache can replace --documents, and --beir "
+          "both");
     }
     if (!arguments.documents.empty() && !arguments.cache.empty())
-      return fail("--cache has the documents; leave --documents out");
-    if (arguments.out.empty()) return fail("--output is required: the run that is written");
+      return fail("--cache already gives the documents; remove --documents");
+    if (arguments.out.empty()) return fail("--output is required: the run to write");
     return std::string();
   }
   if (arguments.run.empty()) {
-    return fail(
-        "--beir has no first stage; give a run of it with --run, such as BM25's, whose documents "
-        "are ranked anew");
+    return fail("--beir has no first stage; give its run, such as that of BM25, with --run");
   }
   if (arguments.out.empty() && (arguments.with_metadata || !arguments.own_metadata.empty()))
-    return fail("--ir-metadata stands in the run; name its file with -o");
+    return fail("--ir-metadata writes into the run; give its file with -o");
   if (is_stream(arguments.out))
-    return fail("--beir evaluates the run that is written; name a file with -o, or leave -o out");
+    return fail("--beir evaluates the run that is written; give a file with -o, or remove -o");
   return take_beir(arguments.beir, arguments.queries, arguments.documents, /*with_qrels=*/true);
 }
 
@@ -107,10 +104,11 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   if (!qrels_file) return tl::unexpected(qrels_file.error());
   if (!arguments.cache.empty() && (arguments.max_p || arguments.whole)) {
     return fail(
-        "the documents of a cache were cut when they were encoded; leave --max-p and --whole out");
+        "the documents of a cache were truncated when they were encoded; remove --max-p and "
+        "--whole");
   }
   if (arguments.as_published && !arguments.max_p)
-    return fail("--as-published says how documents are cut into passages; give --max-p with it");
+    return fail("--as-published determines how documents are split into passages; add --max-p");
   if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
   auto run = TrecRun::read(arguments.run, arguments.third_column);
   if (!run) return tl::unexpected(run.error());
@@ -132,15 +130,15 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   auto model = open_ranker(arguments.model);
   if (model && model->is_listwise && arguments.max_p) {
     return fail(
-        "{}: this model's documents see each other, and passages of one document are no set; leave "
-        "--max-p out",
+        "{}: this model compares the documents of a query with each other, which passages of one "
+        "document do not allow; remove --max-p",
         model->name);
   }
   if (!model) return tl::unexpected(model.error());
   if (arguments.as_published && model->limits.most_document_tokens > 0) {
     return fail(
-        "--as-published is of models that read query and document together, and '{}' reads "
-        "them apart; --max-p alone has passages for it",
+        "--as-published is for models that read query and document together, but '{}' encodes them "
+        "separately; use --max-p alone",
         arguments.model.question.checkpoint.string());
   }
   std::optional<ordered_json> own_metadata;
@@ -150,7 +148,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     own_metadata = std::move(*own);
   }
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_written(arguments.out, {}, Streams::taken); !allowed)
+    if (Status allowed = may_be_written(arguments.out, {}, Streams::allowed); !allowed)
       return tl::unexpected(allowed.error());
   }
   std::optional<RerankedTexts> texts;
@@ -186,9 +184,9 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
 std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocuments how) {
   std::string words = cut.in_words(limits);
   if (cut.has_cut_documents() && how == LongDocuments::first_p)
-    words += "; --max-p scores the ends of documents, too";
+    words += "; --max-p also scores the ends of documents";
   if (cut.has_cut_documents() && how == LongDocuments::max_p_as_published)
-    words += "; --max-p without --as-published scores the ends of documents, too";
+    words += "; --max-p without --as-published also scores the ends of documents";
   return words;
 }
 
@@ -196,7 +194,7 @@ std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocu
 void print_evaluation(Session& session, const std::filesystem::path& file, const std::string& tag,
                       const ReadyToRerank& ready, bool is_kept) {
   auto run = TrecRun::read(file);
-  if (!run) return session.fail(exit_wrong_use, run.error().message);
+  if (!run) return session.fail(run.error());
   if (!is_kept) run->file = tag;
   std::vector<report::EvaluatedRun> runs;
   runs.push_back({.name = tag, .run = std::move(*run)});
@@ -223,10 +221,9 @@ void rerank(Session& session, RerankCommand& arguments) {
   const Scratch scratch;
   auto prepared = prepare(arguments, scratch.name());
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is written");
-  if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
+  if (!prepared) return session.fail(prepared.error());
   const std::unique_ptr<RunCandidates> pairs = candidates_of(arguments, *prepared);
-  if (const Status found = pairs->check(); !found)
-    return session.fail(exit_wrong_use, found.error().message);
+  if (const Status found = pairs->check(); !found) return session.fail(found.error());
   for (const std::string& sentence : prepared->run.notes) note(sentence);
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
@@ -234,7 +231,7 @@ void rerank(Session& session, RerankCommand& arguments) {
   options.keeps_part = false;
   if (prepared->cache) {
     const Status opened = prepared->cache->open_in(worker->process);
-    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+    if (!opened) return session.fail(opened.error());
   }
   const std::string tag = run_tag(arguments.tag, prepared->model.name);
   ScoreRun run(prepared->model, worker->process, *pairs, prepared->cache.has_value(),
@@ -243,7 +240,7 @@ void rerank(Session& session, RerankCommand& arguments) {
   auto comparison =
       PrecisionComparison::start(arguments.model, prepared->model, arguments.precision,
                                  prepared->cache ? &*prepared->cache : nullptr);
-  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (!comparison) return session.fail(comparison.error());
   run.count_ties_of(arguments.model.question);
   std::optional<effectiveness::EnergyWatch> energy;
   if (arguments.with_metadata || prepared->own_metadata) {
@@ -284,70 +281,57 @@ void rerank(Session& session, RerankCommand& arguments) {
 
 void add_rerank_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<RerankCommand>();
-  CLI::App* command = app.add_subcommand("rerank", "Re-rank a first stage's run with a checkpoint");
+  CLI::App* command =
+      app.add_subcommand("rerank", "Re-rank the run of a first stage with a checkpoint");
   add_model_arguments(*command, arguments->model);
-  command->add_option("--run", arguments->run, "TREC run of the first stage, optionally .gz")
-      ->type_name("FILE");
+  add_option(*command, "--run", arguments->run, "FILE",
+             "TREC run of the first stage, optionally .gz");
   add_run_columns_option(*command, arguments->third_column);
-  command
-      ->add_option("--queries", arguments->queries,
-                   "Query texts: .tsv (QID, QUERY), .jsonl or .json, optionally .gz")
-      ->type_name("FILE");
-  command
-      ->add_option("--documents", arguments->documents,
-                   "Document texts: .tsv (DOCID, TEXT or DOCID, URL, TITLE, BODY), .jsonl or "
-                   ".json, optionally .gz")
-      ->type_name("FILE");
-  command
-      ->add_option("--cache", arguments->cache,
-                   "Document cache written by 'encode', instead of --documents")
-      ->type_name("FILE");
+  add_option(*command, "--queries", arguments->queries, "FILE",
+             "Query texts: .tsv (QID, QUERY), .jsonl or .json, optionally .gz");
+  add_option(*command, "--documents", arguments->documents, "FILE",
+             "Document texts: .tsv (DOCID, TEXT or DOCID, URL, TITLE, BODY), .jsonl or "
+             ".json, optionally .gz");
+  add_option(*command, "--cache", arguments->cache, "FILE",
+             "Document cache written by 'encode', instead of --documents");
   add_beir_options(*command, arguments->beir,
                    "BEIR folder (corpus.jsonl, queries.jsonl, qrels/), instead of --queries and "
                    "--documents; the ranking is also evaluated");
-  command
-      ->add_option("--measures", arguments->measures,
-                   "Measures of the evaluation with --beir, named as for evaluate")
-      ->type_name("NAME,...")
+  add_option(*command, "--measures", arguments->measures, "NAME,...",
+             "Measures of the evaluation with --beir, named as for 'evaluate'")
       ->capture_default_str()
       ->needs(command->get_option("--beir"));
-  command
-      ->add_option("-o,--output", arguments->out,
-                   "TREC run to write; - is standard output; compressed if its name ends in .gz; "
-                   "optional with --beir")
-      ->type_name("FILE");
-  command
-      ->add_option("--depth", arguments->depth,
-                   "Number of documents to re-rank per query, from the top of the run")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(above_zero);
+  add_option(*command, "-o,--output", arguments->out, "FILE",
+             "TREC run to write; - is standard output; compressed if its name ends in .gz; "
+             "optional with --beir");
+  add_count(*command, "--depth", arguments->depth,
+            "Number of documents to re-rank per query, from the top of the run")
+      ->capture_default_str();
   auto* first_p = command->add_flag("--first-p", arguments->first_p,
                                     "Long documents: score their beginning (default)");
-  auto* max_p = command->add_flag("--max-p", arguments->max_p,
-                                  "Long documents: maximum score of passages that overlap by half");
-  auto* whole = command->add_flag("--whole", arguments->whole,
-                                  "Long documents: score them whole; an error if one is too long");
+  auto* max_p =
+      command->add_flag("--max-p", arguments->max_p,
+                        "Long documents: use the maximum score of passages that overlap by half");
+  auto* whole = command->add_flag(
+      "--whole", arguments->whole,
+      "Long documents: score them whole; a document that is too long is an error");
   max_p->excludes(first_p)->excludes(whole);
   first_p->excludes(whole);
   command->add_flag("--as-published", arguments->as_published,
-                    "With --max-p: split passages as the sparse cross-encoders' code does, which "
-                    "drops the end of the longest candidate");
-  command
-      ->add_option("--tag", arguments->tag, "Tag of the TREC run; default: the checkpoint's name")
-      ->type_name("TEXT");
+                    "With --max-p: split passages as in the code of the sparse cross-encoders, "
+                    "which drops the end of the longest candidate");
+  add_option(*command, "--tag", arguments->tag, "TEXT",
+             "Tag of the TREC run, its last column; default: the checkpoint's name");
   command->add_flag("--ir-metadata", arguments->with_metadata,
-                    "Write metadata on method, platform, time and energy as comments at the head "
-                    "of the run (ir-metadata.org)");
-  command
-      ->add_option("--ir-metadata-with", arguments->own_metadata,
-                   "Like --ir-metadata, merged with this JSON file: {\"actor\": {\"name\": ...}, "
-                   "\"research goal\": {...}}")
-      ->type_name("FILE");
+                    "Write metadata about method, platform, time and energy as comments at the "
+                    "beginning of the run (ir-metadata.org)");
+  add_option(*command, "--ir-metadata-with", arguments->own_metadata, "FILE",
+             "As --ir-metadata, merged with this JSON file: {\"actor\": {\"name\": ...}, "
+             "\"research goal\": {...}}");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
   command->callback([&session, arguments, command] {
-    if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);
+    if (!arguments->cache.empty()) raise_limits_for_cache(*command, arguments->options);
     rerank(session, *arguments);
   });
 }

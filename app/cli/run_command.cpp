@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -15,13 +14,11 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
-#include "app/cli/run_events.h"
 #include "app/cli/slurm_run.h"
-#include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"
-#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/pause.h"
@@ -75,26 +72,28 @@ Result<Sweep> chosen_sweep(const RunCommandArguments& arguments,
 Status check_choice(const RunCommandArguments& arguments) {
   if (arguments.sweep.empty() && arguments.resume.empty() && arguments.again.empty()) {
     return fail(
-        "run needs a sweep (a file, or a name from 'attnscope list sweeps'), --resume RUN, whose "
-        "sweep is in the store, or --again RUN.");
+        "run needs a sweep (a file, or a name from 'attnscope list sweeps'), --resume RUN or "
+        "--again RUN.");
   }
   if (!arguments.again.empty() && !(arguments.sweep.empty() && arguments.resume.empty())) {
-    return fail("--again RUN measures what that run did; leave out the sweep and --resume.");
+    return fail("--again RUN repeats the sweep of that run; remove the sweep and --resume.");
   }
   if (!arguments.resume.empty() && !arguments.only.empty()) {
-    return fail("--only cannot change a run that is resumed; leave it out.");
+    return fail("--only cannot change a run that is resumed; remove it.");
   }
   if (arguments.slurm_dry_run && arguments.slurm.empty()) {
-    return fail("--slurm-dry-run shows what --slurm KEY=VALUE,... would submit; add that.");
+    return fail("--slurm-dry-run shows what --slurm would submit; add --slurm KEY=VALUE,...");
   }
   if (!arguments.slurm.empty() && (arguments.events || !arguments.again.empty())) {
-    return fail("--slurm submits and ends, so that it goes with neither --events nor --again.");
+    return fail("--slurm only submits jobs and excludes --events and --again; remove them.");
   }
   if (!arguments.slurm.empty() && arguments.now) {
-    return fail("--slurm submits and ends; the tasks of a node take turns, so leave out --now.");
+    return fail("--slurm only submits jobs, and the tasks of a node take turns; remove --now.");
   }
   if (!arguments.slurm.empty() && !arguments.sweep.empty() && !arguments.resume.empty()) {
-    return fail("--slurm sends a sweep, or what a run lacks; leave out the sweep or --resume.");
+    return fail(
+        "--slurm submits either a sweep or the missing heats of a run; remove the sweep or "
+        "--resume.");
   }
   return {};
 }
@@ -107,7 +106,7 @@ void run_by_slurm(Session& session, const RunCommandArguments& arguments) {
                              .database = arguments.database};
   if (!arguments.resume.empty()) return send_rest_to_slurm(session, slurm, arguments.resume);
   const Result<Sweep> sweep = chosen_sweep(arguments, std::nullopt);
-  if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
+  if (!sweep) return session.fail(sweep.error());
   std::error_code none;
   const std::filesystem::path file = arguments.sweep;
   send_to_slurm(session, slurm, *sweep,
@@ -124,8 +123,8 @@ void warn_of_differences(const RunInfo& first, const Store& store, const RunEven
   for (const std::string& difference : report::differences(first, *now)) {
     RunEvent warning = started;
     warning.kind = RunEvent::Kind::warning;
-    warning.text = fmt::format("not as when run {} was measured (A: then, B: now): {}",
-                               first.number, difference);
+    warning.text =
+        fmt::format("different from run {} (A: then, B: now): {}", first.number, difference);
     if (as_events) static_cast<void>(print_event(warning));
     say("attnscope: warning: {}", warning.text);
   }
@@ -174,7 +173,7 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
 
 void run(Session& session, const RunCommandArguments& arguments) {
   if (Status chosen = check_choice(arguments); !chosen) {
-    return session.fail(exit_wrong_use, chosen.error().message);
+    return session.fail(chosen.error());
   }
   if (!arguments.slurm.empty()) return run_by_slurm(session, arguments);
   std::optional<OpenRun> first;  // of --again
@@ -184,10 +183,10 @@ void run(Session& session, const RunCommandArguments& arguments) {
     first = std::move(*open);
   }
   const Result<Sweep> sweep = chosen_sweep(arguments, first);
-  if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
+  if (!sweep) return session.fail(sweep.error());
 
   catch_signals();
-  ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
+  ProgressLine progress(!arguments.quiet && !arguments.events);
   DriverOptions options;
   options.worker_command = arguments.worker.command;
   options.with = arguments.worker.with;
@@ -225,7 +224,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
       progress.clear();
-      say("attnscope: {}; Ctrl-C again ends at once", event.text);
+      say("attnscope: {}; press Ctrl-C again to end immediately", event.text);
     }
     if (event.kind == RunEvent::Kind::waiting && !arguments.quiet) {
       progress.clear();
@@ -233,8 +232,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
     }
     if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
       progress.clear();
-      say("attnscope: paused; attnscope continue {}{} goes on", event.run.uuid.substr(0, 8),
-          database_option(store->file()));
+      say("attnscope: paused; 'attnscope continue {}{}' continues the run",
+          event.run.uuid.substr(0, 8), database_option(store->file()));
     }
     if (event.kind == RunEvent::Kind::warning) {
       progress.clear();
@@ -255,7 +254,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
     if (!arguments.sweep.empty() && sweep->name != earlier->start.sweep_name) {
       return session.fail(
           exit_wrong_use,
-          fmt::format("run {} is of sweep '{}', not '{}'; resume it without naming a sweep.",
+          fmt::format("run {} belongs to the sweep '{}', not '{}'; resume it without a sweep.",
                       earlier->number, earlier->start.sweep_name, sweep->name));
     }
     if (was_sent_to_slurm(*earlier)) {
@@ -263,7 +262,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
       earlier = store->find_run(earlier->id.uuid);
       if (!earlier) return session.fail(exit_store_refused, earlier.error().message);
       if (earlier->status == RunStatus::done)
-        return say("run {} has all of its heats; nothing is measured", earlier->number);
+        return say("run {} already has all its heats; nothing is measured", earlier->number);
     }
     outcome = resume_run(*earlier, *store, options);
   }
@@ -272,8 +271,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
   report_outcome(session, arguments, *outcome, first);
   if (events_lost && session.exit_code == 0) {
     session.fail(exit_wrong_use,
-                 "standard output did not take every event; the run is in the database all the "
-                 "same");
+                 "some events could not be written to standard output; the run itself is complete "
+                 "in the database");
   }
 }
 
@@ -282,18 +281,14 @@ void run(Session& session, const RunCommandArguments& arguments) {
 void add_run_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<RunCommandArguments>();
   CLI::App* command = app.add_subcommand("run", "Measure a sweep and store the results");
-  command->add_option("sweep", arguments->sweep, "Sweep file or built-in sweep")
-      ->type_name("SWEEP");
-  command
-      ->add_option("--resume", arguments->resume,
-                   "Continue an interrupted run: its number, UUID or 'last'")
-      ->type_name("RUN");
-  command
-      ->add_option("--again", arguments->again,
-                   "Repeat a stored run as a new run and compare both: number, UUID, 'last' or "
-                   "FILE.attn[.gz]:RUN")
-      ->type_name("RUN");
-  add_only_option(*command, arguments->only, "Measure only heats and contenders with these values");
+  add_option(*command, "sweep", arguments->sweep, "SWEEP", "Sweep: JSON file or built-in name");
+  add_option(*command, "--resume", arguments->resume, "RUN",
+             "Continue an interrupted run: number, UUID, name or 'last'");
+  add_option(*command, "--again", arguments->again, "RUN",
+             "Repeat a stored run as a new run and compare both: number, UUID, name, 'last' or "
+             "FILE.attn[.gz]:RUN");
+  add_only_option(*command, arguments->only,
+                  "Measure only heats and contenders with these values; may be repeated");
   command->add_flag("--quiet", arguments->quiet,
                     "Print neither progress nor table; with --again, print only the comparison");
   command->add_flag("--events", arguments->events,
@@ -303,11 +298,10 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_flag(
       "--oversize", arguments->oversize,
       "Start even if an item needs more than the machine's memory; its cells become oom");
-  command
-      ->add_option("--slurm", arguments->slurm,
-                   "Measure with a Slurm job array: array=N tasks, dir=FOLDER for their files, and "
-                   "any long option of sbatch; with --resume, only missing heats")
-      ->type_name("KEY=VALUE,...")
+  add_option(*command, "--slurm", arguments->slurm, "KEY=VALUE,...",
+             "Measure with a Slurm job array: array=N sets the number of tasks, dir=FOLDER the "
+             "folder of their files, other keys are long options of sbatch; with --resume, measure "
+             "only missing heats")
       ->expected(1)
       ->take_all();
   command->add_flag("--slurm-dry-run", arguments->slurm_dry_run,

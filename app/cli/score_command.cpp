@@ -15,7 +15,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/scoring_arguments.h"
 #include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
@@ -63,25 +62,25 @@ struct ScoredFile {
 Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
   if (arguments.beir.is_given()) {
     if (!arguments.pairs.empty() || !arguments.queries.empty())
-      return fail("--beir has the queries; leave --pairs and --queries out");
+      return fail("--beir already gives the queries; remove --pairs and --queries");
     if (arguments.cache.empty()) {
       return fail(
-          "--beir has no pairs; with --cache its queries are scored for all documents, and "
-          "'attnscope rerank' ranks those of a first stage");
+          "--beir has no pairs; add --cache to score its queries against all documents, or use "
+          "'attnscope rerank' for the documents of a first stage");
     }
     auto files = open_beir(arguments.beir);
     if (!files) return tl::unexpected(files.error());
     return ScoredFile{std::move(files->queries), PairParts::query, std::move(files->qrels)};
   }
   if (arguments.pairs.empty() && arguments.queries.empty()) {
-    return fail("--pairs is required; or, with --cache, --queries for all its documents");
+    return fail("--pairs is required, or --cache with --queries to score all its documents");
   }
   if (!arguments.pairs.empty() && !arguments.queries.empty()) {
-    return fail("--pairs and --queries exclude each other; leave one of them out");
+    return fail("--pairs and --queries exclude each other; remove one of them");
   }
   if (!arguments.queries.empty()) {
     if (arguments.cache.empty()) {
-      return fail("--queries alone have no documents; give a --cache of them, or --pairs");
+      return fail("--queries needs documents; add --cache, or use --pairs");
     }
     return ScoredFile{arguments.queries, PairParts::query};
   }
@@ -134,7 +133,7 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
 Result<std::string> explained(Prepared& prepared, const std::string& activation) {
   const auto pair = prepared.lines.next();
   if (!pair) return tl::unexpected(pair.error());
-  if (!*pair) return fail("there is no pair to explain");
+  if (!*pair) return fail("--explain: there is no pair to explain");
   const ScoringModel& model = prepared.model;
   const auto tokens = model.tokenizer->encode((*pair)->query, (*pair)->document, model.limits);
   if (!tokens) {
@@ -178,12 +177,13 @@ Result<std::string> explained(Prepared& prepared, const std::string& activation)
 
 void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
-  if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
+  if (!prepared) return session.fail(prepared.error());
   if (arguments.explain) {
     if (!arguments.out.empty())
-      return session.fail(exit_wrong_use, "--explain prints; leave -o out, or redirect its output");
+      return session.fail(exit_wrong_use,
+                          "--explain prints to standard output; remove -o, or redirect the output");
     const auto text = explained(*prepared, arguments.activation);
-    if (!text) return session.fail(exit_wrong_use, text.error().message);
+    if (!text) return session.fail(text.error());
     return print_result(session, *text);
   }
   catch_interrupts();
@@ -191,10 +191,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (!worker) return session.fail(worker.error());
   if (prepared->cache) {
     const Status opened = prepared->cache->open_in(worker->process);
-    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+    if (!opened) return session.fail(opened.error());
   }
   const auto sigmoid = applies_sigmoid(prepared->model, arguments.activation);
-  if (!sigmoid) return session.fail(exit_wrong_use, sigmoid.error().message);
+  if (!sigmoid) return session.fail(sigmoid.error());
   const std::string tag = run_tag(arguments.tag, prepared->model.name);
   const ScoringModel& model = prepared->model;
   ScoredPairs pairs =
@@ -219,7 +219,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
         std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
       return {};
     }
-    return fail("the scores could not be written ({}); make room, or name a file with -o",
+    return fail("the scores could not be written ({}); free disk space, or give a file with -o",
                 system_reason(errno));
   };
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), std::move(lines),
@@ -227,7 +227,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                interrupts(), arguments.options);
   auto comparison = PrecisionComparison::start(arguments.model, model, arguments.precision,
                                                prepared->cache ? &*prepared->cache : nullptr);
-  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (!comparison) return session.fail(comparison.error());
   run.count_ties_of(arguments.model.question);
   const bool stays = prepared->out && prepared->out->replaces();  // unless all pairs are scored
   const Status done = run_with_progress(run, *comparison ? &**comparison : nullptr);
@@ -237,13 +237,13 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
     const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
     return session.fail(
         exit_wrong_use,
-        stays ? fmt::format("{} ({} stays as it was)", why.message, arguments.out)
+        stays ? fmt::format("{} ({} is unchanged)", why.message, arguments.out)
               : fmt::format("{} ({} scores before it are written)", why.message, run.written()));
   }
   if (run.was_interrupted()) {
     session.fail(
         exit_cancelled,
-        stays ? fmt::format("interrupted; {} stays as it was", arguments.out)
+        stays ? fmt::format("interrupted; {} is unchanged", arguments.out)
               : fmt::format("interrupted; the scores of {} pairs are written", run.written()));
   }
 }
@@ -254,58 +254,44 @@ void add_score_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ScoreCommandArguments>();
   CLI::App* command = app.add_subcommand("score", "Score query-document pairs with a checkpoint");
   add_model_arguments(*command, arguments->model);
-  command
-      ->add_option(
-          "--pairs", arguments->pairs,
-          "Query-document pairs: .tsv, .jsonl or .json, optionally .gz, or - for standard input")
-      ->type_name("FILE");
-  command
-      ->add_option(
-          "--cache", arguments->cache,
-          "Document cache written by 'encode'; --pairs then has QID, DOCID, QUERY. Changes the "
-          "defaults of --batch-pairs and --read-ahead to 16384 and of --batch-tokens to no limit")
-      ->type_name("FILE");
-  command
-      ->add_option("--queries", arguments->queries,
-                   "Queries to score against every document of the cache, instead of --pairs: .tsv "
-                   "(QID, QUERY), .jsonl or .json, optionally .gz")
-      ->type_name("FILE");
+  add_option(
+      *command, "--pairs", arguments->pairs, "FILE",
+      "Query-document pairs: .tsv, .jsonl or .json, optionally .gz, or - for standard input");
+  add_option(
+      *command, "--cache", arguments->cache, "FILE",
+      "Document cache written by 'encode'; --pairs then has the columns QID, DOCID, QUERY. Changes "
+      "the defaults of --batch-pairs and --read-ahead to 16384, and of --batch-tokens to no limit");
+  add_option(*command, "--queries", arguments->queries, "FILE",
+             "Queries to score against every document of --cache, instead of --pairs: .tsv (QID, "
+             "QUERY), .jsonl or .json, optionally .gz");
   add_beir_options(*command, arguments->beir,
                    "BEIR folder whose judged queries are scored, instead of --queries");
-  command
-      ->add_option(
-          "--pairs-format", arguments->pairs_format,
-          "Format of pairs and queries: tsv, jsonl or json; default: by file name or first line. "
-          "tsv-names: the first line has column names; tsv-texts: it has texts")
-      ->type_name("FORMAT");
-  command->add_option("--format", arguments->format, "tsv, trec or jsonl")
-      ->type_name("FORMAT")
+  add_option(
+      *command, "--pairs-format", arguments->pairs_format, "FORMAT",
+      "Format of --pairs and --queries: tsv, tsv-names (the first line names the columns), "
+      "tsv-texts (the first line is text), jsonl or json; default: by file name or first line");
+  add_option(*command, "--format", arguments->format, "FORMAT", "Output format: tsv, trec or jsonl")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--top", arguments->top,
-          "Write only the K best documents of each query, in descending order; default: all")
-      ->type_name("K")
-      ->check(above_zero);
+  add_count(*command, "--top", arguments->top,
+            "Write only the N best documents of each query, in descending order of score; default: "
+            "all");
   command->add_flag("--explain", arguments->explain,
-                    "Print how the first pair is read, without scoring it: tokenizer, limit, "
-                    "prompt, head and label with the file each comes from, and every token with "
-                    "id, type and position; --format jsonl prints JSON");
-  command
-      ->add_option("--activation", arguments->activation,
-                   "Activation applied to scores: none, sigmoid, or checkpoint (as "
-                   "sentence-transformers' predict() does)")
-      ->type_name("A")
+                    "Print how the first pair is read, without scoring it: tokenizer, length "
+                    "limit, prompt, head and label, each with its source file, and every token "
+                    "with id, type and position; --format jsonl prints JSON");
+  add_option(*command, "--activation", arguments->activation, "A",
+             "Activation applied to scores: none, sigmoid, or checkpoint (as in predict() of "
+             "sentence-transformers)")
       ->capture_default_str();
-  command
-      ->add_option("--tag", arguments->tag, "Tag of the TREC run; default: the checkpoint's name")
-      ->type_name("TEXT");
+  add_option(*command, "--tag", arguments->tag, "TEXT",
+             "Tag of the TREC run, its last column; default: the checkpoint's name");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
-  command->add_option("-o,--output", arguments->out, "File to write; default: standard output")
-      ->type_name("FILE");
+  add_option(*command, "-o,--output", arguments->out, "FILE",
+             "File to write; - is standard output; compressed if its name ends in .gz; default: "
+             "standard output");
   command->callback([&session, arguments, command] {
-    if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);
+    if (!arguments->cache.empty()) raise_limits_for_cache(*command, arguments->options);
     score(session, *arguments);
   });
 }

@@ -62,49 +62,45 @@ std::string content_of(std::FILE* file) {
 }
 
 struct Answer {
-  int exit_code = -1;  // -1: ended by a signal
-  bool was_too_late = false;
+  std::optional<int> exit_code;
+  std::string no_exit_code;  // the reason: "was ended by signal 9 (SIGKILL)"
   std::string out, err;
 };
 
 // A busy controller may take a minute or two to answer.
 constexpr std::chrono::minutes patience{5};
 
-/// The exit status; kills the process after `most` and then returns nothing.
-std::optional<int> status_of(pid_t pid, std::chrono::seconds most) {
-  int status = 0;
-  for (const auto began = std::chrono::steady_clock::now();;) {
-    const pid_t ended = waitpid(pid, &status, WNOHANG);
-    if (ended == pid) return status;
-    if (ended < 0 && errno != EINTR) return std::nullopt;
-    if (std::chrono::steady_clock::now() - began > most) break;
-    poll(nullptr, 0, /*ms=*/20);
-  }
-  kill(pid, SIGKILL);
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return std::nullopt;
-}
-
 /// Runs a program to its end, without a shell.
 Result<Answer> answer_of(const std::vector<std::string>& command) {
   const File out(std::tmpfile()), err(std::tmpfile());
-  if (!out || !err) return fail("no temporary file can be made: {}", system_reason(errno));
-  Descriptor nothing;
-  if (!nothing.take(open("/dev/null", O_RDONLY | O_CLOEXEC)))
+  if (!out || !err)
+    return fail("{} cannot be started: no temporary file can be created: {}", command[0],
+                system_reason(errno));
+  Descriptor input;
+  if (!input.take(open("/dev/null", O_RDONLY | O_CLOEXEC)))
     return fail("/dev/null cannot be read: {}", system_reason(errno));
-  pid_t pid = -1;
-  const int failed = spawn({.arguments = command,
-                            .descriptors = {{nothing.get(), STDIN_FILENO},
-                                            {fileno(out.get()), STDOUT_FILENO},
-                                            {fileno(err.get()), STDERR_FILENO}}},
-                           pid);
+  ChildProcess process;
+  const int failed = process.start({.arguments = command,
+                                    .descriptors = {{input.get(), STDIN_FILENO},
+                                                    {fileno(out.get()), STDOUT_FILENO},
+                                                    {fileno(err.get()), STDERR_FILENO}}});
   if (failed != 0) return fail("{} cannot be started: {}", command[0], system_reason(failed));
-  const std::optional<int> status = status_of(pid, patience);
-  return Answer{.exit_code = status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1,
-                .was_too_late = !status,
-                .out = content_of(out.get()),
-                .err = content_of(err.get())};
+  const std::optional<int> status = process.wait(patience);
+  Answer answer;
+  if (!status) {
+    process.kill();
+    answer.no_exit_code = fmt::format("did not end within {} min and was killed", patience.count());
+  } else if (process.wait_error() != 0) {
+    answer.no_exit_code = fmt::format("ended, but its exit code is unknown ({})",
+                                      system_reason(process.wait_error()));
+  } else if (WIFSIGNALED(*status)) {
+    answer.no_exit_code = "was ended by " + signal_name(WTERMSIG(*status));
+  } else {
+    answer.exit_code = WEXITSTATUS(*status);
+  }
+  answer.out = content_of(out.get());
+  answer.err = content_of(err.get());
+  return answer;
 }
 
 bool is_on_path(const std::string& program) {
@@ -139,7 +135,7 @@ std::string words_of(const std::string& first, const std::string& other) {
 /// "sbatch: error: invalid partition specified: gpx"
 std::string in_its_words(const Answer& answer) {
   const std::string words = words_of(answer.err, answer.out);
-  return words.empty() ? fmt::format("exit code {}", answer.exit_code) : words;
+  return words.empty() ? fmt::format("exit code {}", answer.exit_code.value_or(-1)) : words;
 }
 
 /// "; the array has 2000 tasks, ...": advice if the array is too large, else "".
@@ -181,21 +177,18 @@ Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
   if (!answer) return tl::unexpected(answer.error());
   const auto job = job_in(answer->out);
   if (answer->exit_code == 0 && job) return Submission{.job = job};
-  if (answer->exit_code > 0 && !job)
-    return fail("sbatch refused it: {}{}", in_its_words(*answer), way_on(*answer, tasks));
-  if (answer->was_too_late) {
-    return Submission{.doubt = fmt::format("sbatch gave no answer within {} min and was ended",
-                                           patience.count())};
-  }
+  if (answer->exit_code && *answer->exit_code != 0 && !job)
+    return fail("sbatch refused the job: {}{}", in_its_words(*answer), way_on(*answer, tasks));
   const std::string words = words_of(answer->out, answer->err);
-  const std::string end = answer->exit_code == 0 ? ""
-                          : answer->exit_code > 0
-                              ? fmt::format(" and ended with exit code {}", answer->exit_code)
-                              : " and was ended by a signal";
-  return Submission{.doubt = words.empty()
-                                 ? fmt::format("sbatch printed nothing{}", end)
-                                 : fmt::format("sbatch answered '{}'{}{}", words, end,
-                                               job ? "" : ", which names no job or several")};
+  std::string doubt =
+      words.empty() ? "sbatch printed nothing" : fmt::format("sbatch answered '{}'", words);
+  if (!answer->exit_code) {
+    doubt += " and " + answer->no_exit_code;
+  } else if (*answer->exit_code != 0) {
+    doubt += fmt::format(" and ended with exit code {}", *answer->exit_code);
+  }
+  if (!words.empty() && !job) doubt += ", which names no job or several";
+  return Submission{.doubt = std::move(doubt)};
 }
 
 /// The effective value of sbatch's --job-name: the last one.

@@ -19,7 +19,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/slurm_run.h"
-#include "base/control_characters.h"
 #include "base/sentences.h"
 #include "engine/store/location.h"
 #include "engine/sweep/job_array.h"
@@ -72,33 +71,35 @@ void describe(Session& session, const DescribeCommand& arguments) {
   const bool tags = !arguments.tags.empty() || !arguments.untags.empty();
   if (!arguments.name && !arguments.note && !tags) {
     return session.fail(exit_wrong_use,
-                        "nothing is said of the run; add --name, --tag, --untag or --note");
+                        "there is nothing to change; add --name, --tag, --untag or --note");
   }
   for (const std::vector<std::string>& given : {arguments.tags, arguments.untags}) {
     for (const std::string& tag : given) {
       if (tag_words(tag).size() == 1) continue;
-      return session.fail(exit_wrong_use,
-                          fmt::format("'{}' is not one word, as a tag is; give --tag or --untag "
-                                      "once for each",
-                                      in_a_sentence(tag)));
+      return session.fail(
+          exit_wrong_use,
+          fmt::format(
+              "'{}' is not one word, as a tag must be; give --tag or --untag once for each tag",
+              in_a_sentence(tag)));
     }
   }
   if (has_control_character(arguments.name.value_or("")) ||
       has_control_character(arguments.note.value_or(""), "\n\t")) {
     return session.fail(exit_wrong_use,
-                        "a name is one line without control characters, and a note has none but "
-                        "line breaks and tabs; leave them out");
+                        "--name must be one line without control characters, and --note may "
+                        "contain only line breaks and tabs; remove other control characters");
   }
   constexpr std::size_t longest_note = 10'000;  // as in the GUI
   if (arguments.note && arguments.note->size() > longest_note) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("the note has {} bytes, and a note has at most {}; put the "
-                                    "text into a file of its own",
-                                    arguments.note->size(), longest_note));
+    return session.fail(
+        exit_wrong_use,
+        fmt::format(
+            "the note has {} bytes, but at most {} are allowed; write the text to a separate file",
+            arguments.note->size(), longest_note));
   }
   if (arguments.name && arguments.runs.size() > 1) {
     return session.fail(exit_wrong_use,
-                        "--name is for one run; name several runs one after the other");
+                        "--name sets the name of one run; name several runs one after the other");
   }
   auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
@@ -124,12 +125,12 @@ bool is_meant(Session& session, const TrashCommand& arguments, std::size_t runs)
   if (arguments.yes) return true;
   if (isatty(STDIN_FILENO) == 0) {
     session.fail(exit_wrong_use,
-                 fmt::format("this would remove {} for good; add --yes if that is meant",
+                 fmt::format("this would delete {} permanently; add --yes to confirm",
                              counted(runs, "run")));
     return false;
   }
   print_to_terminal(
-      fmt::format("Remove {} for good? This cannot be undone. [y/N] ", counted(runs, "run")));
+      fmt::format("Delete {} permanently? This cannot be undone. [y/N] ", counted(runs, "run")));
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';
 }
@@ -140,14 +141,14 @@ void empty_trash(Session& session, const TrashCommand& arguments, Store& store) 
   if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
   const auto removed = store.empty_trash();
   if (!removed) return session.fail(exit_store_refused, removed.error().message);
-  say("{} removed for good", counted(static_cast<std::size_t>(*removed), "run"));
+  say("{} deleted permanently", counted(static_cast<std::size_t>(*removed), "run"));
 }
 
 void remove_for_good(Session& session, const TrashCommand& arguments, Store& store,
                      const std::vector<RunInfo>& runs) {
   for (const RunInfo& run : runs) {
     if (is_in_trash(run)) continue;
-    return session.fail(exit_wrong_use, fmt::format("run {} is not in the trash; {} puts it there",
+    return session.fail(exit_wrong_use, fmt::format("run {} is not in the trash; {} moves it there",
                                                     run.number, command_on(run, "trash")));
   }
   if (!is_meant(session, arguments, runs.size())) return;
@@ -156,14 +157,14 @@ void remove_for_good(Session& session, const TrashCommand& arguments, Store& sto
       return session.fail(exit_store_refused, done.error().message);
     }
   }
-  say("{} removed for good", counted(runs.size(), "run"));
+  say("{} deleted permanently", counted(runs.size(), "run"));
 }
 
 void change(Session& session, const TrashCommand& arguments) {
   if (arguments.empty != arguments.runs.empty()) {
-    return session.fail(exit_wrong_use,
-                        "name the runs, or --empty without any; attnscope list runs --trash shows "
-                        "what is in the trash");
+    return session.fail(
+        exit_wrong_use,
+        "give either runs or --empty; 'attnscope list runs --trash' lists the runs in the trash");
   }
   auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
@@ -175,13 +176,13 @@ void change(Session& session, const TrashCommand& arguments) {
     if (is_in_trash(run) == arguments.restore) continue;
     return session.fail(exit_wrong_use,
                         fmt::format("run {} {} in the trash; nothing is changed", run.number,
-                                    arguments.restore ? "does not lie" : "lies already"));
+                                    arguments.restore ? "is not" : "is already"));
   }
   const std::vector<RunId> ids = ids_of(*runs);
   const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
   if (!done) return session.fail(exit_store_refused, done.error().message);
   say("{} {}", counted(ids.size(), "run"),
-      arguments.restore ? "taken out of the trash" : "put in the trash");
+      arguments.restore ? "restored from the trash" : "moved to the trash");
 }
 
 struct PauseCommand {
@@ -197,7 +198,7 @@ void ask(Session& session, const PauseCommand& arguments, Ask ask, std::string_v
   const auto run = store->find_run(arguments.run);
   if (!run) return session.fail(exit_store_refused, run.error().message);
   if (Status requested = ask(*run); !requested) {
-    return session.fail(exit_wrong_use, requested.error().message);
+    return session.fail(requested.error());
   }
   say("run {} {}", run->number, words);
 }
@@ -206,8 +207,7 @@ void add_pause_command(CLI::App& app, Session& session, const std::string& name,
                        const std::string& description, Ask what, const std::string& words) {
   auto arguments = std::make_shared<PauseCommand>();
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("run", arguments->run, "Run number, UUID or 'last'")
-      ->type_name("RUN")
+  add_option(*command, "run", arguments->run, "RUN", "Run: number, UUID, name or 'last'")
       ->capture_default_str();
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments, what, words] { ask(session, *arguments, what, words); });
@@ -227,8 +227,9 @@ Status replace_export(const Store& store, const std::vector<RunId>& runs,
       store::is_exported(file) &&
       std::filesystem::is_regular_file(std::filesystem::symlink_status(file, unknown));
   if (!is_export || std::filesystem::equivalent(file, database, unknown)) {
-    return fail("{} is no file of an export, which alone --force replaces; name another file",
-                file.string());
+    return fail(
+        "{} is not an exported file, and --force replaces only exported files; give another file",
+        file.string());
   }
   const std::filesystem::path fresh = file.parent_path() / (".new-" + file.filename().string());
   std::filesystem::remove(fresh, unknown);  // left by a killed process
@@ -237,7 +238,8 @@ Status replace_export(const Store& store, const std::vector<RunId>& runs,
   std::filesystem::rename(fresh, file, failed);
   if (!failed) return {};
   std::filesystem::remove(fresh, unknown);
-  return fail("{}: cannot be written: {}; name a file elsewhere", file.string(), failed.message());
+  return fail("{}: cannot be written: {}; give a file in another folder", file.string(),
+              failed.message());
 }
 
 void export_runs(Session& session, const ExportCommand& arguments) {
@@ -250,11 +252,10 @@ void export_runs(Session& session, const ExportCommand& arguments) {
   const auto what = std::filesystem::status(arguments.file, unknown);
   if (arguments.file == "-" || std::filesystem::is_character_file(what) ||
       std::filesystem::is_fifo(what)) {
-    return session.fail(
-        exit_wrong_use,
-        fmt::format("-o {}: an export is a database, which SQLite does not write to "
-                    "a stream or a device; name a file",
-                    arguments.file.string()));
+    return session.fail(exit_wrong_use,
+                        fmt::format("-o {}: an export is a database, which SQLite cannot write to "
+                                    "a stream or a device; give a file",
+                                    arguments.file.string()));
   }
   const bool replaces = arguments.force && std::filesystem::exists(what);
   const std::vector<RunId> ids = ids_of(*runs);
@@ -287,8 +288,9 @@ Result<std::vector<std::filesystem::path>> stores_of(
     }
     std::vector<std::filesystem::path> in_it = stores_in(name);
     if (in_it.empty()) {
-      return fail("the folder {} has no file that ends in .db, .attn or .attn.gz; name another one",
-                  name.string());
+      return fail(
+          "the folder {} contains no file that ends in .db, .attn or .attn.gz; give another folder",
+          name.string());
     }
     std::ranges::move(in_it, std::back_inserter(files));
   }
@@ -299,16 +301,16 @@ void import_into(Session& session, const ImportCommand& arguments) {
   std::error_code none;
   if (!std::filesystem::exists(arguments.database, none)) {
     return session.fail(exit_store_refused,
-                        fmt::format("there is no database {}, and so no run {} in it; name the one "
-                                    "that has the run with --db",
+                        fmt::format("the database {} does not exist, so it has no run {}; give the "
+                                    "database of the run with --db",
                                     arguments.database.string(), in_a_sentence(arguments.into)));
   }
   const auto files = stores_of(arguments.files);
-  if (!files) return session.fail(exit_wrong_use, files.error().message);
+  if (!files) return session.fail(files.error());
   auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto run = store->find_run(arguments.into);
-  if (!run) return session.fail(exit_wrong_use, run.error().message);
+  if (!run) return session.fail(run.error());
   bring_in(session, *store, *run, *files);
 }
 
@@ -320,8 +322,8 @@ Status check_whole(const Store& store, const std::filesystem::path& file) {
   for (const RunInfo& run : *runs) {
     if (!is_part(run) || store.find_run(run.id.uuid)) continue;
     return fail(
-        "{} holds a part of run {}, which {} does not have; import the run.attn of its folder "
-        "first, or name the database that it was sent from with --db",
+        "{} contains a part of run {}, but {} does not contain that run; import the run.attn of "
+        "its folder first, or give the database that the run was submitted from with --db",
         file.string(), run.id.uuid, store.file().string());
   }
   return {};
@@ -340,8 +342,7 @@ void import_runs(Session& session, const ImportCommand& arguments) {
   if (!store) return session.fail(exit_store_refused, store.error().message);
   Store::Imported all;
   for (const std::filesystem::path& file : arguments.files) {
-    if (Status whole = check_whole(*store, file); !whole)
-      return session.fail(exit_wrong_use, whole.error().message);
+    if (Status whole = check_whole(*store, file); !whole) return session.fail(whole.error());
     const auto imported = store->import_file(file);
     if (!imported) return session.fail(exit_store_refused, imported.error().message);
     all.added += imported->added;
@@ -352,8 +353,8 @@ void import_runs(Session& session, const ImportCommand& arguments) {
   const std::string from_trash =
       all.taken_from_trash == 0
           ? ""
-          : fmt::format(", {} of them taken out of the trash", all.taken_from_trash);
-  say("{} imported, {} already there{}{}", all.added, all.already_there, from_trash,
+          : fmt::format(", {} of them restored from the trash", all.taken_from_trash);
+  say("{} imported, {} already present{}{}", all.added, all.already_there, from_trash,
       all.heats_added == 0
           ? ""
           : fmt::format(", {} heat{} added to {}", all.heats_added, all.heats_added == 1 ? "" : "s",
@@ -368,7 +369,7 @@ void check_store(Session& session, const std::filesystem::path& database) {
   }
   const auto runs = store->run_list(RunsOf::both);
   if (!runs) return session.fail(exit_store_refused, runs.error().message);
-  print_result(session, fmt::format("{}: {}, every value as it was stored\n", database.string(),
+  print_result(session, fmt::format("{}: {}, all stored values are intact\n", database.string(),
                                     counted(runs->size(), "run")));
 }
 
@@ -377,35 +378,32 @@ void check_store(Session& session, const std::filesystem::path& database) {
 void add_describe_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<DescribeCommand>();
   CLI::App* command = app.add_subcommand("describe", "Set the name, tags and note of runs");
-  command->add_option("runs", arguments->runs, "Run numbers, UUIDs, names or 'last'")
-      ->type_name("RUN")
+  add_option(*command, "runs", arguments->runs, "RUN", "Runs: number, UUID, name or 'last'")
       ->required();
-  command->add_option("--name", arguments->name, "New name; '' restores the sweep's name")
-      ->type_name("NAME");
-  command->add_option("--tag", arguments->tags, "Add a tag (one word); may be repeated")
-      ->type_name("TAG")
+  add_option(*command, "--name", arguments->name, "NAME",
+             "Name of the run; '' restores the sweep's name");
+  add_option(*command, "--tag", arguments->tags, "TAG", "Add a tag (one word); may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--untag", arguments->untags, "Remove a tag; may be repeated")
-      ->type_name("TAG")
+  add_option(*command, "--untag", arguments->untags, "TAG", "Remove a tag; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--note", arguments->note, "New note, replacing the old one")
-      ->type_name("TEXT");
+  add_option(*command, "--note", arguments->note, "TEXT",
+             "Note about the runs, replacing the old note");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { describe(session, *arguments); });
 }
 
 void add_trash_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TrashCommand>();
-  CLI::App* command =
-      app.add_subcommand("trash", "Move runs to the trash, restore them, or delete them");
-  command->add_option("runs", arguments->runs, "Run numbers, UUIDs, names or 'last'")
-      ->type_name("RUN");
+  CLI::App* command = app.add_subcommand(
+      "trash", "Move runs to the trash, restore them, or delete them permanently");
+  add_option(*command, "runs", arguments->runs, "RUN", "Runs: number, UUID, name or 'last'");
   auto* restore = command->add_flag("--restore", arguments->restore, "Restore runs from the trash");
-  auto* remove =
-      command->add_flag("--delete", arguments->remove, "Delete runs that are in the trash");
-  auto* empty = command->add_flag("--empty", arguments->empty, "Delete every run in the trash");
+  auto* remove = command->add_flag("--delete", arguments->remove,
+                                   "Delete runs permanently that are in the trash");
+  auto* empty =
+      command->add_flag("--empty", arguments->empty, "Delete all runs in the trash permanently");
   restore->excludes(remove);
   empty->excludes(restore)->excludes(remove);
   command->add_flag("--yes", arguments->yes, "Delete without confirmation");
@@ -415,21 +413,19 @@ void add_trash_command(CLI::App& app, Session& session) {
 
 void add_pause_commands(CLI::App& app, Session& session) {
   add_pause_command(app, session, "pause",
-                    "Pause a run after the current heat; it holds no memory while it is paused",
-                    &ask_to_pause, "pauses when its heat is done");
-  add_pause_command(app, session, "continue", "Continue a paused run", &ask_to_continue, "goes on");
+                    "Pause a run after the current heat; a paused run uses no memory",
+                    &ask_to_pause, "pauses after the current heat");
+  add_pause_command(app, session, "continue", "Continue a paused run", &ask_to_continue,
+                    "continues");
 }
 
 void add_export_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ExportCommand>();
-  CLI::App* command = app.add_subcommand("export", "Write runs to a file that can be shared");
-  command->add_option("runs", arguments->runs, "Numbers, UUIDs or 'last'")
-      ->type_name("RUN")
+  CLI::App* command = app.add_subcommand("export", "Export runs to a file that can be shared");
+  add_option(*command, "runs", arguments->runs, "RUN", "Runs: number, UUID, name or 'last'")
       ->required();
-  command
-      ->add_option("-o,--output", arguments->file,
-                   "File to write; compressed if its name ends in .gz")
-      ->type_name("F.attn")
+  add_option(*command, "-o,--output", arguments->file, "FILE.attn",
+             "File to write; compressed if its name ends in .gz")
       ->required();
   command->add_flag("--force", arguments->force, "Replace an existing export");
   add_database_option(*command, arguments->database);
@@ -439,14 +435,11 @@ void add_export_command(CLI::App& app, Session& session) {
 void add_import_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ImportCommand>();
   CLI::App* command = app.add_subcommand("import", "Import runs from files into the database");
-  command->add_option("files", arguments->files, "Exported files (.attn, .attn.gz) or databases")
-      ->type_name("F.attn")
+  add_option(*command, "files", arguments->files, "FILE.attn",
+             "Exported files (.attn, .attn.gz) or databases; with --into also folders")
       ->required();
-  command
-      ->add_option(
-          "--into", arguments->into,
-          "Import only heats of this run, from files or folders, and report which are missing")
-      ->type_name("RUN");
+  add_option(*command, "--into", arguments->into, "RUN",
+             "Import only heats of this run, from files or folders, and report the missing ones");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { import_runs(session, *arguments); });
 }
@@ -454,7 +447,7 @@ void add_import_command(CLI::App& app, Session& session) {
 void add_check_store_command(CLI::App& app, Session& session) {
   auto database = std::make_shared<std::filesystem::path>();
   CLI::App* command = app.add_subcommand(
-      "check-store", "Check every stored value for damage and list damaged runs");
+      "check-store", "Check every stored value for damage, and list damaged runs");
   add_database_option(*command, *database);
   command->callback([&session, database] { check_store(session, *database); });
 }

@@ -2,7 +2,6 @@
 #include "app/cli/text_arguments.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -11,16 +10,15 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
-#include "engine/text/beir_folder.h"
+#include "engine/text/text_collection.h"
 
 namespace attnscope::cli {
 
-void add_pairs_option(CLI::App& command, std::string& file) {
-  command
-      .add_option("--pairs", file,
-                  "Query-document pairs as for score: .tsv, .jsonl or .json, optionally .gz, or - "
-                  "for standard input")
-      ->type_name("FILE")
+CLI::Option* add_pairs_option(CLI::App& command, std::string& file) {
+  return add_option(
+             command, "--pairs", file, "FILE",
+             "Query-document pairs, in a file as for score: .tsv, .jsonl or .json, optionally .gz, "
+             "or - for standard input")
       ->required();
 }
 
@@ -32,18 +30,18 @@ Status read_pairs(const std::string& file,
     auto pair = reader->next();
     if (!pair) return tl::unexpected(pair.error());
     if (!*pair) break;
-    const auto goes_on = take(*reader, std::move(**pair));
-    if (!goes_on) return tl::unexpected(goes_on.error());
-    if (!*goes_on) break;
+    const auto continues = take(*reader, std::move(**pair));
+    if (!continues) return tl::unexpected(continues.error());
+    if (!*continues) break;
   }
   note(reader->notes());
   return {};
 }
 
 Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
-  const auto progress = std::make_shared<CountLine>(isatty(STDERR_FILENO) == 1);
+  const auto progress = std::make_shared<CountLine>();
   auto texts = TextCollection::open(file, parts, [progress, file](double share) {
-    progress->show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
+    progress->show(fmt::format("{:.0f} % of {} indexed", share * 100, file), share, share);
     if (share == 1) progress->clear();
     return interrupts() == 0;
   });
@@ -69,19 +67,17 @@ void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third
                                    : effectiveness::ThirdColumn::score;
           },
           "Meaning of the third column of runs with three columns (QID, DOCID, ...): rank or "
-          "score; required unless ranks count up from 1")
+          "score; required unless it is a rank that counts up from 1")
       ->type_name("NAME")
       ->check(CLI::IsMember({"rank", "score"}));
 }
 
 void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
                       bool with_split) {
-  auto* const folder = command.add_option("--beir", arguments.folder, what)->type_name("DIR");
+  auto* const folder = add_option(command, "--beir", arguments.folder, "DIR", what);
   if (!with_split) return;
-  command
-      .add_option("--split", arguments.split,
-                  "Split of the BEIR folder: judgements in qrels/NAME.tsv")
-      ->type_name("NAME")
+  add_option(command, "--split", arguments.split, "NAME",
+             "Split of the BEIR folder, whose judgements are in qrels/NAME.tsv")
       ->capture_default_str()
       ->needs(folder);
 }
@@ -100,7 +96,7 @@ Result<BeirFiles> open_beir(const BeirArguments& arguments, bool with_qrels) {
 Result<std::string> take_beir(const BeirArguments& arguments, std::string& queries,
                               std::string& documents, bool with_qrels) {
   if (!queries.empty() || !documents.empty())
-    return fail("--beir has queries and documents; leave --queries and --documents out");
+    return fail("--beir already gives queries and documents; remove --queries and --documents");
   auto files = open_beir(arguments, with_qrels);
   if (!files) return tl::unexpected(files.error());
   queries = std::move(files->queries);

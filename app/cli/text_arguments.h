@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Options that name texts, and the texts themselves: files of pairs, collections, data sets.
+// Options for texts, and functions that open them: files of pairs, collections, data sets.
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
@@ -12,23 +13,20 @@
 #include "engine/text/pair_reader.h"
 #include "engine/text/text_collection.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace attnscope::cli {
 
-/// Adds --pairs, a file of texts.
-void add_pairs_option(CLI::App& command, std::string& file);
+/// Adds --pairs, a required file of texts.
+CLI::Option* add_pairs_option(CLI::App& command, std::string& file);
 
-/// Reads pairs of a file until `take` returns false or an error. A file without pairs is an error.
+/// Passes the pairs of a file to `take` until it returns false or an error. A file without pairs is
+/// an error.
 [[nodiscard]] Status read_pairs(
     const std::string& file,
     const std::function<Result<bool>(const PairReader& reader, TextPair pair)>& take);
 
-/// Opens an index of the texts, with progress on a terminal; an interrupt cancels it.
+/// Indexes the texts of a file, with progress on a terminal; an interrupt cancels it.
 [[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
-/// Opens both indexes.
+/// Indexes both files.
 [[nodiscard]] Result<RerankedTexts> open_texts(const std::string& queries,
                                                const std::string& documents);
 
@@ -50,8 +48,8 @@ struct BeirFiles {
 };
 /// The files of the data set, with the judgements of its split if the command reads them.
 [[nodiscard]] Result<BeirFiles> open_beir(const BeirArguments& arguments, bool with_qrels = true);
-/// Has the data set's files take the place of --queries and --documents, which are then not given;
-/// returns its judgements, likewise.
+/// Sets the values of --queries and --documents, which must be empty, to the files of the data set;
+/// returns the file of its judgements, or "" without `with_qrels`.
 [[nodiscard]] Result<std::string> take_beir(const BeirArguments& arguments, std::string& queries,
                                             std::string& documents, bool with_qrels);
 

@@ -4,7 +4,6 @@
 // Face's layout. After a crash, the same command resumes from the last state. This file parses and
 // checks the arguments before a worker starts; train_run.h runs the steps.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -43,7 +42,7 @@ struct TrainCommand {
 };
 
 Result<TrainingFile> open_triples(const TrainRunOptions& options) {
-  CountLine progress(isatty(STDERR_FILENO) == 1);
+  CountLine progress;
   auto file = TrainingFile::open(
       options.triples, {.with_margin = options.margin_mse, .many_negatives = options.localized_ce},
       [&](double share) {
@@ -58,7 +57,7 @@ Result<TrainingFile> open_triples(const TrainRunOptions& options) {
 
 Result<std::optional<RerankedTexts>> open_id_texts(const TrainRunOptions& options) {
   if (options.queries.empty() != options.documents.empty())
-    return fail("--queries and --documents are given together, for triples of ids");
+    return fail("--queries and --documents must be given together, for triples of ids");
   if (options.queries.empty()) return std::optional<RerankedTexts>();
   return open_texts(options.queries, options.documents).map([](RerankedTexts&& texts) {
     return std::optional(std::move(texts));
@@ -71,17 +70,18 @@ Result<std::optional<Validation>> open_validation(const TrainRunOptions& options
   const std::string& documents =
       options.validate_documents.empty() ? options.documents : options.validate_documents;
   if (!options.validates()) {
-    if (options.keep == "best")
-      return fail("--keep best needs a validation to tell it by; give --validate-run");
+    if (options.keep == "best") return fail("--keep best needs a validation; give --validate-run");
     if (!options.validate_qrels.empty() || !options.validate_queries.empty() ||
         !options.validate_documents.empty()) {
-      return fail("a validation ranks a run anew; give it with --validate-run");
+      return fail(
+          "--validate-qrels, --validate-queries and --validate-documents need a run to re-rank; "
+          "give --validate-run");
     }
     return std::optional<Validation>();
   }
   if (queries.empty() || documents.empty() || options.validate_qrels.empty()) {
     return fail(
-        "--validate-run needs --validate-qrels and the texts: --validate-queries and "
+        "--validate-run needs --validate-qrels, and the texts of --validate-queries and "
         "--validate-documents");
   }
   auto run = effectiveness::TrecRun::read(options.validate_run, options.third_column);
@@ -90,7 +90,7 @@ Result<std::optional<Validation>> open_validation(const TrainRunOptions& options
   if (!qrels) return tl::unexpected(qrels.error());
   if (std::ranges::none_of(
           run->queries, [&](const auto& query) { return qrels->queries.contains(query.first); })) {
-    return fail("{}: has no query that {} judges, so nothing can be validated",
+    return fail("{}: none of its queries is judged in {}, so nothing can be validated",
                 options.validate_run, options.validate_qrels);
   }
   auto texts = open_texts(queries, documents);
@@ -107,7 +107,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (model->request.dtype == DType::float16)
-    return fail("--dtype float16 has no room for small gradients; take float32 or bfloat16");
+    return fail("--dtype float16 cannot represent small gradients; use float32 or bfloat16");
   auto file = open_triples(options);
   if (!file) return tl::unexpected(file.error());
   auto texts = open_id_texts(options);
@@ -126,9 +126,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
 class TrainPrinter {
  public:
   explicit TrainPrinter(const TrainCommand& arguments)
-      : options_(arguments.options),
-        events_(arguments.events),
-        progress_(isatty(STDERR_FILENO) == 1 && !arguments.events) {}
+      : options_(arguments.options), events_(arguments.events), progress_(!arguments.events) {}
 
   /// The object must outlive them.
   [[nodiscard]] TrainingEvents events() {
@@ -145,7 +143,7 @@ class TrainPrinter {
     first_ = run.done();
     if (events_ || first_ >= options_.steps) return;
     const TrainingData& data = run.data();
-    say("attnscope: {} steps of {} groups from {} lines ({:.2f} times each){}", options_.steps,
+    say("attnscope: {} steps of {} groups from {} lines ({:.2f} epochs){}", options_.steps,
         data.groups_of_step(), data.lines(), data.epochs(options_.steps),
         first_ > 0 ? fmt::format("; resuming after step {}", first_) : "");
   }
@@ -161,10 +159,10 @@ class TrainPrinter {
       return print_event(event);
     }
     if (kept) {
-      say("attnscope: the weights of step {} are kept, with the best nDCG@10, {:.4f}", kept->step,
-          kept->ndcg);
+      say("attnscope: the weights of step {} are kept; its nDCG@10 of {:.4f} is the best",
+          kept->step, kept->ndcg);
     } else {
-      say("attnscope: the weights of step {}, the last, are kept", run.done());
+      say("attnscope: the weights of the last step, {}, are kept", run.done());
     }
   }
 
@@ -234,69 +232,58 @@ void train(Session& session, const TrainCommand& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed reader of the events must not end the training
   auto ready = prepare(arguments);
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is trained");
-  if (!ready) return session.fail(exit_wrong_use, ready.error().message);
+  if (!ready) return session.fail(ready.error());
   auto worker = start_worker(arguments.model, &interrupts());
   if (!worker) return session.fail(worker.error());
   TrainPrinter printer(arguments);
-  auto run = TrainRun::begin(
-      options, *ready, *worker,
-      arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->hello()),
-      printer.events(), interrupts());
+  auto run = TrainRun::begin(options, *ready, *worker, threads_of(arguments.model, *worker),
+                             printer.events(), interrupts());
   if (!run) return session.fail(exit_wrong_use, run.error().message);
   printer.begins(*run);
   const Status ended = run->run();
   printer.clear();
   if (!ended) return session.fail(exit_wrong_use, ended.error().message);
   if (run->done() < options.steps) {
-    return session.fail(exit_cancelled,
-                        fmt::format("interrupted behind step {} of {}; the same command goes on",
-                                    run->done(), options.steps));
+    return session.fail(
+        exit_cancelled,
+        fmt::format("interrupted after step {} of {}; the same command resumes the training",
+                    run->done(), options.steps));
   }
   printer.kept(*run);
   const std::optional<Window>& window = ready->model.window;
-  say("attnscope: {} has the trained model{}", options.out,
+  say("attnscope: the trained model is in {}{}", options.out,
       run->attention().pattern.empty()
-          ? fmt::format("; it is to be used with --pattern {}{}", options.question.pattern,
+          ? fmt::format("; use it with --pattern {}{}", options.question.pattern,
                         window ? " --window " + window->text() : "")
           : "");
   if (!printer.lost_events().empty()) {
-    session.fail(exit_wrong_use,
-                 fmt::format("standard output did not take every event ({}); {} has the trained "
-                             "model all the same",
-                             printer.lost_events(), options.out));
+    session.fail(exit_wrong_use, fmt::format("some events could not be written to standard output "
+                                             "({}); the trained model in {} is complete",
+                                             printer.lost_events(), options.out));
   }
 }
 
 CLI::Option* add_number(CLI::App& command, const char* name, std::int64_t& value,
                         const char* help) {
-  return command.add_option(name, value, help)->type_name("N")->check(above_zero);
+  return add_count(command, name, value, help);
 }
 
 void add_validation_arguments(CLI::App& command, TrainRunOptions& options) {
-  command
-      .add_option("--validate-run", options.validate_run,
-                  "TREC run, optionally .gz, that is re-ranked for validation; its nDCG@10 is "
-                  "added to the curve")
-      ->type_name("FILE");
+  add_option(command, "--validate-run", options.validate_run, "FILE",
+             "TREC run, optionally .gz, that is re-ranked for validation; its nDCG@10 is added to "
+             "the training curve");
   add_run_columns_option(command, options.third_column);
-  command
-      .add_option("--validate-qrels", options.validate_qrels, "Judgements of the validation run")
-      ->type_name("FILE");
-  command
-      .add_option("--validate-queries", options.validate_queries,
-                  "Query texts of the validation run; default: --queries")
-      ->type_name("FILE");
-  command
-      .add_option("--validate-documents", options.validate_documents,
-                  "Document texts of the validation run; default: --documents")
-      ->type_name("FILE");
+  add_option(command, "--validate-qrels", options.validate_qrels, "FILE",
+             "Relevance judgements of the validation run");
+  add_option(command, "--validate-queries", options.validate_queries, "FILE",
+             "Query texts of the validation run; default: --queries");
+  add_option(command, "--validate-documents", options.validate_documents, "FILE",
+             "Document texts of the validation run; default: --documents");
   add_number(command, "--validate-every", options.validate_every,
-             "Number of steps between two validations; default: --save-every");
-  command
-      .add_option(
-          "--keep", options.keep,
-          "Weights to write: best (by validation) or last; default: best if there is a validation")
-      ->type_name("WHICH")
+             "Number of steps between two validations; default: the value of --save-every");
+  add_option(command, "--keep", options.keep, "WHICH",
+             "Weights to write: best (by validation) or last; default: best with --validate-run, "
+             "last without")
       ->check(CLI::IsMember({"best", "last"}));
 }
 
@@ -305,42 +292,33 @@ void add_optimizer_arguments(CLI::App& command, TrainRunOptions& options) {
   add_number(command, "--batch", options.shape.batch, "Number of triples in a batch")
       ->capture_default_str();
   add_number(command, "--gradient-accumulation", options.shape.accumulate,
-             "Number of batches per optimizer step (gradient accumulation)")
+             "Number of batches whose gradients are accumulated for one optimizer step")
       ->capture_default_str();
-  command
-      .add_option("--learning-rate", options.learning_rate,
-                  "Learning rate; default: 7e-6, the paper's")
-      ->type_name("X")
+  add_option(command, "--learning-rate", options.learning_rate, "X",
+             "Learning rate after warm-up; default: 7e-6, as in the paper")
       ->check(above_zero);
-  command
-      .add_option("--warmup-steps", options.warm_up,
-                  "Number of warm-up steps; default: 1 % of --steps")
-      ->type_name("N")
+  add_option(command, "--warmup-steps", options.warm_up, "N",
+             "Number of steps with linear warm-up of the learning rate; default: 1 % of --steps")
       ->check(zero_or_above);
-  command
-      .add_option("--schedule", options.schedule,
-                  "Learning rate schedule after warm-up: constant or linear decay")
-      ->type_name("NAME")
+  add_option(command, "--schedule", options.schedule, "NAME",
+             "Learning rate schedule after warm-up: constant, or linear (decay to 0)")
       ->check(CLI::IsMember({"constant", "linear"}))
       ->capture_default_str();
-  command
-      .add_option("--weight-decay", options.weight_decay,
-                  "Weight decay of AdamW; not applied to biases and norms")
-      ->type_name("X")
+  add_option(command, "--weight-decay", options.weight_decay, "X",
+             "Weight decay of AdamW; not applied to biases and layer norms")
       ->check(zero_or_above)
       ->capture_default_str();
-  command.add_option("--max-grad-norm", options.clip, "Maximum gradient norm; 0 disables clipping")
-      ->type_name("X")
+  add_option(command, "--max-grad-norm", options.clip, "X",
+             "Maximum gradient norm; 0 disables clipping")
       ->check(zero_or_above)
       ->capture_default_str();
-  command
-      .add_option("--seed", options.shape.seed,
-                  "Random seed of the order of triples and of a new classification head")
-      ->type_name("N")
+  add_option(command, "--seed", options.shape.seed, "N",
+             "Random seed for the order of triples and for a new classification head")
       ->check(zero_or_above)
       ->capture_default_str();
   command.add_flag("--recompute", options.recompute,
-                   "Recompute activations in the backward pass: less memory, the same weights");
+                   "Recompute activations in the backward pass (gradient checkpointing): less "
+                   "memory, identical weights");
 }
 
 }  // namespace
@@ -351,38 +329,35 @@ void add_train_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("train", "Fine-tune a cross-encoder with any attention pattern");
   add_model_arguments(*command, arguments->model);
-  command
-      ->add_option(
-          "--triples", options.triples,
-          "Training triples, .tsv or .jsonl: QUERY, POSITIVE, NEGATIVE; for --margin-mse followed "
-          "by the teacher's MARGIN or both scores; for --localized-ce with any number of negatives")
-      ->type_name("FILE")
+  add_option(
+      *command, "--triples", options.triples, "FILE",
+      "Training triples, .tsv or .jsonl: QUERY, POSITIVE, NEGATIVE; for --margin-mse followed "
+      "by the teacher's MARGIN or both scores; for --localized-ce with any number of negatives")
       ->required();
-  command
-      ->add_option("--queries", options.queries, "Query texts (QID, QUERY) if the triples have ids")
-      ->type_name("FILE");
-  command
-      ->add_option("--documents", options.documents,
-                   "Document texts (DOCID, TEXT) if the triples have ids")
-      ->type_name("FILE");
+  add_option(*command, "--queries", options.queries, "FILE",
+             "Query texts (QID, QUERY), for triples of ids");
+  add_option(*command, "--documents", options.documents, "FILE",
+             "Document texts (DOCID, TEXT), for triples of ids");
   add_beir_options(*command, arguments->beir,
                    "BEIR folder instead of --queries and --documents; validation uses its "
                    "judgements unless --validate-qrels is given");
   command->add_flag("--margin-mse", options.margin_mse,
-                    "Loss: margin MSE against a teacher's score difference");
-  command->add_flag("--ranknet", options.ranknet, "Loss: RankNet, the positive above the negative");
-  command->add_flag("--localized-ce", options.localized_ce,
-                    "Loss: localized cross-entropy, the positive above all its negatives");
+                    "Loss: margin MSE to a teacher's score difference");
+  command->add_flag("--ranknet", options.ranknet,
+                    "Loss: RankNet, which ranks the positive above the negative");
+  command->add_flag(
+      "--localized-ce", options.localized_ce,
+      "Loss: localized cross-entropy, which ranks the positive above all its negatives");
   add_optimizer_arguments(*command, options);
   add_number(*command, "--save-every", options.save_every,
-             "Number of steps between two checkpoints of the training state")
+             "Number of steps between two saved training states, from which the training resumes")
       ->capture_default_str();
   add_validation_arguments(*command, options);
   command->add_flag("--restart", options.restart,
-                    "Start over in a folder with an earlier training");
-  command->add_flag("--events", arguments->events, "Print a JSON line per step");
-  command->add_option("-o,--output", options.out, "Folder to write the trained model to")
-      ->type_name("DIR")
+                    "Start over, and delete an earlier training in the folder");
+  command->add_flag("--events", arguments->events,
+                    "Print one JSON line per step to standard output");
+  add_option(*command, "-o,--output", options.out, "DIR", "Folder to write the trained model to")
       ->required();
   command->callback([&session, arguments, &options] {
     arguments->model.question.options.emplace("cls-only-last-layer");
@@ -391,7 +366,7 @@ void add_train_command(CLI::App& app, Session& session) {
     if (arguments->beir.is_given()) {
       const bool with_qrels = options.validates() && options.validate_qrels.empty();
       auto qrels = take_beir(arguments->beir, options.queries, options.documents, with_qrels);
-      if (!qrels) return session.fail(exit_wrong_use, qrels.error().message);
+      if (!qrels) return session.fail(qrels.error());
       if (with_qrels) options.validate_qrels = std::move(*qrels);
     }
     train(session, *arguments);

@@ -20,7 +20,7 @@
 #include <limits>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "engine/heat/cell.h"
 
 namespace attnscope::charts {

@@ -19,8 +19,7 @@
 #include <vector>
 
 #include "app/drawing/axis_scale.h"
-#include "app/drawing/chart_theme.h"
-#include "app/drawing/contender_style.h"
+#include "app/drawing/chart_style.h"
 #include "engine/report/figure.h"
 
 namespace attnscope::charts {

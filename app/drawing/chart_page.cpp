@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::charts {
@@ -64,7 +64,7 @@ std::string about(const report::Facets& facets) {
 }
 
 Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& options) {
-  const auto nothing = [] { return fail("there is nothing to draw, the figure has no cells"); };
+  const auto nothing = [] { return fail("there is nothing to draw: the figure has no cells"); };
   if (facets.panels.empty()) return nothing();
   std::vector<std::string> ids = options.contenders;
   const bool all_known = !ids.empty();  // as in the window, which passes all of a run's contenders
@@ -91,8 +91,9 @@ Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& optio
   if (options.height_mm == 0) {
     look.size.setHeight(trial.good_height());
   } else if (look.size.height() < trial.least_height()) {
-    return fail("{} mm is not high enough for what is drawn and its legend; it takes {:.0f} mm",
-                options.height_mm, trial.least_height() / units_of_mm(1) + 1);
+    return fail(
+        "a height of {} mm is too small for the plots and the legend; use at least {:.0f} mm",
+        options.height_mm, trial.least_height() / units_of_mm(1) + 1);
   }
   const auto drawn = std::make_shared<const ChartPage>(facets, styles, look);
   return LaidOut{look.size, [drawn](QPainter& painter) { drawn->paint(painter); }};
@@ -286,13 +287,12 @@ QString ChartPage::coincidence_in_words(int entry) const {
     if (points.size() < 2) continue;
     QStringList names;
     for (const LegendEntry& other : legend_) {
-      const bool coincides =
-          other.key != own.key &&
-          std::ranges::equal(points, panel.stops_of(other.key),
-                             [&](const DrawnPoint* one, const DrawnPoint* another) {
-                               const QLineF apart(one->position, another->position);
-                               return apart.length() < close * look_.em;
-                             });
+      const bool coincides = other.key != own.key &&
+                             std::ranges::equal(points, panel.stops_of(other.key),
+                                                [&](const DrawnPoint* a, const DrawnPoint* b) {
+                                                  const QLineF between(a->position, b->position);
+                                                  return between.length() < close * look_.em;
+                                                });
       if (coincides) names.append(other.text);
     }
     if (!names.isEmpty()) {

@@ -7,13 +7,14 @@
 #include <memory>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {
 
 constexpr double pad_em = 0.3;
-constexpr double text_room = 4.5, least_side = 27;  // in em: for tokens; smallest page with tokens
+constexpr double text_space_em = 4.5,
+                 least_side = 27;  // in em: for tokens; smallest page with tokens
 constexpr int longest_text = 14;
 
 double units_per_token(const MapAxis& axis) {
@@ -48,9 +49,10 @@ HeatDrawing::HeatDrawing(HeatTokens tokens, const MapFocus& focus, Page page)
   const bool texts = tokens_.texts && tokens_.texts->size() == tokens_.groups->size() &&
                      std::min(width, height) >= least_side * em;
   strip_ = std::round(0.55 * em);
-  room_ = texts ? std::round(text_room * em) : 0;
-  const double top = std::round((page_.title.isEmpty() ? pad_em : 1.7) * em + strip_away() + room_);
-  const double left = std::round(pad + strip_away() + room_);
+  text_space_ = texts ? std::round(text_space_em * em) : 0;
+  const double top =
+      std::round((page_.title.isEmpty() ? pad_em : 1.7) * em + strip_distance() + text_space_);
+  const double left = std::round(pad + strip_distance() + text_space_);
   const double side = std::floor(std::max(8.0, std::min(width - left, height - top) - pad));
   const double slack = std::max(0.0, std::floor((width - left - pad - side) / 2));
   square_.rect = {left + slack, top, side, side};
@@ -100,7 +102,7 @@ QRectF HeatDrawing::rows_rect(TokenRange rows) const {
 }
 
 QRectF HeatDrawing::row_margin() const {
-  const double width = strip_away() + room_;
+  const double width = strip_distance() + text_space_;
   return {square_.rect.left() - width, square_.rect.top(), width, square_.rect.height()};
 }
 
@@ -127,12 +129,12 @@ void HeatDrawing::paint(QPainter& painter, const QImage& image, const MapRegion&
   paint_side(painter, Qt::Vertical);
 }
 
-// Paints the axis' tokens as a strip of group colours, and their texts.
+// Paints the tokens of the axis as a strip of group colours, and their texts.
 void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
   const MapAxis& axis = square_.axis;
-  const bool lying = along == Qt::Horizontal;
+  const bool horizontal = along == Qt::Horizontal;
   const double scale = units_per_token(axis), length = axis.length();
-  const double first = (lying ? axis.column_scroll() : axis.row_scroll()) / scale;
+  const double first = (horizontal ? axis.column_scroll() : axis.row_scroll()) / scale;
   const TokenRange seen = tokens_between(first, length / scale, axis.tokens());
   const std::vector<TokenGroup>& groups = *tokens_.groups;
   painter.setRenderHint(QPainter::Antialiasing, false);
@@ -144,18 +146,19 @@ void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
     const double to = std::min(length, (static_cast<double>(next) - first) * scale);
     const double size = std::max(to - from, 1.0);  // so that [CLS] among thousands is visible
     const QPointF corner = square_.rect.topLeft();
-    painter.fillRect(lying ? QRectF(corner.x() + from, corner.y() - strip_away(), size, strip_)
-                           : QRectF(corner.x() - strip_away(), corner.y() + from, strip_, size),
+    painter.fillRect(horizontal
+                         ? QRectF(corner.x() + from, corner.y() - strip_distance(), size, strip_)
+                         : QRectF(corner.x() - strip_distance(), corner.y() + from, strip_, size),
                      margin_color(group, page_.theme));
     i = next;
   }
-  if (room_ > 0) paint_texts(painter, along, first);
+  if (text_space_ > 0) paint_texts(painter, along, first);
 }
 
-// Texts beside rows end at the strip; texts above columns begin there and are read upwards. Where
+// Texts next to rows end at the strip; texts above columns start there and are read upwards. Where
 // letters would touch, every second or third token is shown; beyond that, positions counted from 0.
 void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double first) const {
-  const double letters = small_text * page_.em, length = room_ - 0.3 * letters;
+  const double letters = small_text * page_.em, length = text_space_ - 0.3 * letters;
   const double scale = units_per_token(square_.axis);
   constexpr std::int64_t most_left_out = 2;  // with more, the texts would read like continuous text
   const auto least = std::max<std::int64_t>(1, std::llround(std::ceil(1.1 * letters / scale)));
@@ -174,17 +177,18 @@ void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double f
         by_number ? QString::number(at) : label_of((*tokens_.texts)[static_cast<std::size_t>(at)]),
         Qt::ElideRight, length);
     const double middle = (static_cast<double>(at) + 0.5 - first) * scale;
-    const bool lying = along == Qt::Horizontal;
+    const bool horizontal = along == Qt::Horizontal;
     painter.save();
-    if (lying) {
+    if (horizontal) {
       painter.translate(square_.rect.left() + middle,
-                        square_.rect.top() - strip_away() - 0.3 * letters);
+                        square_.rect.top() - strip_distance() - 0.3 * letters);
       painter.rotate(-90);
     } else {
-      painter.translate(square_.rect.left() - strip_away() - room_, square_.rect.top() + middle);
+      painter.translate(square_.rect.left() - strip_distance() - text_space_,
+                        square_.rect.top() + middle);
     }
     painter.drawText(QRectF(0, -letters, length, 2 * letters),
-                     Qt::AlignVCenter | (lying ? Qt::AlignLeft : Qt::AlignRight), label);
+                     Qt::AlignVCenter | (horizontal ? Qt::AlignLeft : Qt::AlignRight), label);
     painter.restore();
   }
   painter.restore();
@@ -357,8 +361,9 @@ Printable printable(HeatFigure figure) {
             if (shared->panels.empty()) return fail("there are no weights to draw yet");
             const HeatPage page(shared, options);
             if (page.narrowest_map() < 4) {
-              return fail("{} maps of at least four letters' width do not fit {} mm at {} pt",
-                          shared->panels.size(), options.width_mm, options.font_pt);
+              return fail(
+                  "{} maps do not fit into {} mm at {} pt; use a larger width or a smaller font",
+                  shared->panels.size(), options.width_mm, options.font_pt);
             }
             return LaidOut{page.size(), [page](QPainter& painter) { page.paint(painter); }};
           },

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "app/drawing/chart_theme.h"
-#include "app/drawing/map_axis.h"
-#include "app/drawing/map_colors.h"
+#include "app/drawing/chart_style.h"
+#include "app/drawing/map.h"
 #include "app/drawing/printable.h"
 #include "engine/inspect/pooled_map.h"
 
@@ -50,15 +49,15 @@ class HeatDrawing {
   [[nodiscard]] QRectF row_margin() const;
 
  private:
-  [[nodiscard]] double strip_away() const { return 1.25 * strip_; }
+  [[nodiscard]] double strip_distance() const { return 1.25 * strip_; }
   void paint_side(QPainter& painter, Qt::Orientation along) const;
   void paint_texts(QPainter& painter, Qt::Orientation along, double first) const;
 
   HeatTokens tokens_;
   Page page_;
   MapSquare square_;
-  double strip_ = 0;  // thickness of the coloured margins
-  double room_ = 0;   // for tokens; 0: none
+  double strip_ = 0;       // thickness of the coloured margins
+  double text_space_ = 0;  // for tokens; 0: none
 };
 
 /// A number of a scale in few characters: "0.02", "1e-4", "1".

@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "app/drawing/cell_raster.h"
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
+#include "app/drawing/mask_problem.h"
 #include "attnscope/build_info.h"
 
 namespace attnscope::charts {
@@ -597,9 +597,8 @@ Status add_rows(const MaskProblem& problem, const std::string& before, std::stri
       text += fmt::format("{}{},{},{}\r\n", before, query, run.begin, run.end - 1);
     }
     if (text.size() > largest_csv) {
-      return fail(
-          "the mask's runs of keys take more than {} MB; draw fewer tokens or leave the .csv out",
-          largest_csv / 1'000'000);
+      return fail("the .csv of this mask would exceed {} MB; draw fewer tokens, or omit the .csv",
+                  largest_csv / 1'000'000);
     }
   }
   return {};

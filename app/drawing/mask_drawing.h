@@ -13,10 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/drawing/cell_raster.h"
-#include "app/drawing/chart_theme.h"
-#include "app/drawing/map_axis.h"
-#include "app/drawing/map_colors.h"
+#include "app/drawing/chart_style.h"
+#include "app/drawing/map.h"
 #include "app/drawing/mask_problem.h"
 #include "app/drawing/printable.h"
 

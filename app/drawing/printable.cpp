@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <QApplication>
 #include <QBuffer>
 #include <QCoreApplication>
 #include <QGuiApplication>
@@ -15,6 +16,7 @@
 #include <QPdfWriter>
 #include <QRegularExpression>
 #include <QSvgGenerator>
+#include <QTemporaryDir>
 #include <QThreadPool>
 #include <QUuid>
 #include <algorithm>
@@ -30,6 +32,31 @@
 #include "engine/report/sheet.h"
 
 namespace attnscope::charts {
+namespace {
+
+// QApplication keeps references to both for its whole lifetime.
+int argument_count = 3;
+char program[] = "attnscope";
+char option[] = "-platform";
+char platform[] = "offscreen";
+char* arguments[] = {program, option, platform, nullptr};
+
+}  // namespace
+
+OffscreenApplication::OffscreenApplication() {
+  if (QCoreApplication::instance() != nullptr) return;
+  // Without a private runtime folder Qt prints a warning to stderr, although drawing to a file
+  // needs none.
+  if (!qEnvironmentVariableIsSet("XDG_RUNTIME_DIR")) {
+    runtime_folder_ = std::make_unique<QTemporaryDir>();
+    qputenv("XDG_RUNTIME_DIR", runtime_folder_->path().toLocal8Bit());
+  }
+  argument_count = 3;
+  application_ = std::make_unique<QApplication>(argument_count, arguments);
+}
+
+OffscreenApplication::~OffscreenApplication() = default;
+
 namespace {
 
 std::optional<double> number_in(std::string_view text) {
@@ -190,8 +217,10 @@ Result<QByteArray> draw_bytes(FileFormat format, const FilePage& requested,
     const double side =
         std::max(page.size.width(), page.size.height()) * page.png_dpi / units_per_inch;
     if (!(page.png_dpi > 0) || side > largest_png_side) {
-      return fail("{} dpi would make an image of {:.0f} pixels a side; the most is {:.0f}",
-                  page.png_dpi, side, largest_png_side);
+      return fail(
+          "a resolution of {} dpi results in an image of {:.0f} pixels per side; at most {:.0f} "
+          "are possible",
+          page.png_dpi, side, largest_png_side);
     }
   }
   QBuffer buffer;
@@ -208,7 +237,7 @@ Result<QByteArray> draw_bytes(FileFormat format, const FilePage& requested,
       painted = write_png(buffer, page, paint);
       break;
   }
-  if (!painted) return fail("it could not be drawn; there may be too little memory");
+  if (!painted) return fail("the figure could not be drawn; there may be too little memory");
   if (format == FileFormat::pdf) blank_dates(buffer.buffer());
   return buffer.data();
 }
@@ -230,24 +259,24 @@ Result<AxisRange> parse_range(std::string_view option, std::string_view text) {
   const std::optional<double> high =
       colon == std::string_view::npos ? std::nullopt : number_in(text.substr(colon + 1));
   if (!low || !high || *low >= *high) {
-    return fail("{}: '{}' is no part of an axis; write its two ends, the lower one first: 64:1024.",
-                option, in_a_sentence(text));
+    return fail("{}: '{}' is not a range; write LOW:HIGH, such as 64:1024.", option,
+                in_a_sentence(text));
   }
   return AxisRange{*low, *high};
 }
 
 Status check_options(const FigureOptions& options) {
   if (!(options.width_mm >= 30 && options.width_mm <= 2000)) {
-    return fail("a figure's width must lie between 30 and 2000 mm, not {}", options.width_mm);
+    return fail("a figure's width must be between 30 and 2000 mm, not {}", options.width_mm);
   }
   if (!(options.height_mm == 0 || (options.height_mm >= 20 && options.height_mm <= 2000))) {
-    return fail("a figure's height must lie between 20 and 2000 mm, not {}", options.height_mm);
+    return fail("a figure's height must be between 20 and 2000 mm, not {}", options.height_mm);
   }
   if (!(options.font_pt >= 4 && options.font_pt <= 40)) {
-    return fail("a figure's font size must lie between 4 and 40 pt, not {}", options.font_pt);
+    return fail("a figure's font size must be between 4 and 40 pt, not {}", options.font_pt);
   }
   if (!(options.png_dpi >= 10 && options.png_dpi <= 4800)) {
-    return fail("a picture's dots per inch must lie between 10 and 4800, not {}", options.png_dpi);
+    return fail("a picture's dots per inch must be between 10 and 4800, not {}", options.png_dpi);
   }
   return {};
 }
@@ -278,13 +307,13 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   }
   if (is_stream(path) && (options.csv || options.tex)) {
     return fail(
-        "{}: what is written beside a figure takes its name; name a file, or leave --csv "
-        "and --tex out",
+        "{}: --csv and --tex write files that are named after the figure; give a file name, or "
+        "remove --csv and --tex",
         path.string());
   }
   const Files files = files_of(path, options);
   for (const std::filesystem::path& file : files) {
-    if (Status allowed = may_be_written(file, what.inputs, Streams::taken); !allowed)
+    if (Status allowed = may_be_written(file, what.inputs, Streams::allowed); !allowed)
       return tl::unexpected(allowed.error());
   }
   const Result<LaidOut> page = what.lay_out(options, *format != FileFormat::png);
@@ -309,7 +338,7 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   }
   std::vector<FileText> all;
   for (std::size_t i = 0; i < files.size(); ++i) all.push_back({files[i], texts[i]});
-  if (Status written = write_files(all, Streams::taken); !written)
+  if (Status written = write_files(all, Streams::allowed); !written)
     return tl::unexpected(written.error());
   return files;
 }
@@ -319,13 +348,14 @@ Result<std::string> tex_snippet(const Printable& what, const std::filesystem::pa
   const Result<FileFormat> format = format_of(figure);
   if (!format) return tl::unexpected(format.error());
   if (*format == FileFormat::svg) {
-    return fail("{}: LaTeX does not include SVG; write .pdf or .png, or leave the .tex out",
+    return fail("{}: LaTeX cannot include SVG; write .pdf or .png, or omit the .tex",
                 figure.string());
   }
   const std::string name = figure.filename().string();
   if (!std::ranges::all_of(name, is_plain)) {
     return fail(
-        "{}: LaTeX cannot include a file of that name; use plain letters, digits, blanks, - and _",
+        "{}: LaTeX cannot include a file with this name; use ASCII letters, digits, spaces, - and "
+        "_",
         figure.string());
   }
   std::vector<std::string> sentences;

@@ -15,17 +15,35 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/drawing/axis_scale.h"
-#include "app/drawing/chart_theme.h"
+#include "app/drawing/chart_style.h"
 #include "base/result.h"
 #include "engine/report/figure.h"
 
+class QApplication;
+class QTemporaryDir;
+
 namespace attnscope::charts {
+
+/// Fonts and painting need a QApplication. A command that draws a file first creates this object,
+/// which creates a QApplication without a display or uses the existing one.
+class OffscreenApplication {
+ public:
+  OffscreenApplication();
+  ~OffscreenApplication();
+  OffscreenApplication(const OffscreenApplication&) = delete;
+  OffscreenApplication& operator=(const OffscreenApplication&) = delete;
+
+ private:
+  std::unique_ptr<QTemporaryDir> runtime_folder_;
+  std::unique_ptr<QApplication> application_;
+};
 
 // The painter's unit is 1/20 point in every format, so one drawing works for all.
 inline constexpr double units_per_point = 20;
@@ -85,10 +103,10 @@ inline constexpr std::array<Venue, 3> venues{{{"lncs", "LNCS (Springer), text", 
                                               {"acm", "ACM, one column", 84.7},
                                               {"acl", "ACL, one column", 77}}};
 
-/// A venue's key or a number of millimetres, as `--width` takes it.
+/// The width of --width: a venue's key or a number of millimetres.
 [[nodiscard]] Result<double> width_in_mm(std::string_view text);
 
-/// "64:1024": a range of an axis, as `--range-x` takes it.
+/// "64:1024": a range of an axis, the form of --range-x.
 [[nodiscard]] Result<AxisRange> parse_range(std::string_view option, std::string_view text);
 
 /// An error names the invalid size.

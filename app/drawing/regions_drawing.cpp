@@ -9,9 +9,8 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/contender_style.h"
-#include "app/drawing/figure_font.h"
-#include "app/drawing/map_colors.h"
+#include "app/drawing/chart_style.h"
+#include "app/drawing/map.h"
 #include "attnscope/build_info.h"
 
 namespace attnscope::charts {

@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/drawing/chart_theme.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/printable.h"
 #include "engine/inspect/regions.h"
 

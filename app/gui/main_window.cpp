@@ -19,17 +19,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
-#include "app/gui/views/command_bar.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/heats_view.h"
 #include "app/gui/views/help_dialogs.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/progress_strip.h"
 #include "app/gui/views/run_list_panel.h"
@@ -44,7 +41,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int slow_opening_ms = 1000;
-constexpr QSize first_size(1280, 800), frame_room(16, 48);  // what a desktop draws around it
+constexpr QSize first_size(1280, 800), frame_room(16, 48);  // frame_room: for window borders
 
 QStringList local_files(const QMimeData& data) {
   QStringList files;
@@ -69,7 +66,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
       editor_(options.patterns) {
   setWindowTitle(options.database == default_database()
                      ? QStringLiteral("AttnScope")
-                     : tr("%1 - AttnScope").arg(words(options.database.filename().string())));
+                     : tr("%1 - AttnScope").arg(qstring(options.database.filename().string())));
   setCentralWidget(pages_);
   add_page(compare_);
   build_rail();
@@ -80,7 +77,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   wire_runs();
   wire_commands();
   restore();
-  if (editor_) (void)patterns();  // its edits are asked about before the window closes
+  if (editor_) (void)patterns();  // its unsaved edits are reported before the window closes
   setAcceptDrops(true);
   tint_icons();
   store_.start();
@@ -121,7 +118,7 @@ void MainWindow::wire_store() {
   MessageBar* messages = compare_->messages();
   opening_.setSingleShot(true);
   connect(&opening_, &QTimer::timeout, this, [this, messages] {
-    messages->show_info(tr("Opening the database %1.").arg(words(database_.string())));
+    messages->show_info(tr("Opening the database %1.").arg(qstring(database_.string())));
   });
   connect(reader, &StoreReader::opened, &opening_, &QTimer::stop);
   for (const auto answered : {&StoreReader::refused, &StoreReader::waiting})
@@ -130,36 +127,35 @@ void MainWindow::wire_store() {
     remember_database_ = !store::is_exported(database_);
     compare_->show_store_opened();
     commands_->set_refused({});
-    if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
+    if (!open_first_.empty()) open_file(qstring(std::exchange(open_first_, {}).string()));
     if (std::exchange(quick_when_open_, false)) start_quick_sweep();
   });
   connect(reader, &StoreReader::refused, compare_, &ComparePage::show_refused);
   connect(reader, &StoreReader::refused, commands_, &CommandBar::set_refused);
   connect(reader, &StoreReader::waiting, this, [this](const QString& sentence) {
-    if (when_settled_) return offer_to_go_on(sentence);
+    if (when_finished_) return offer_to_continue(sentence);
     compare_->show_waiting(sentence);
   });
-  connect(reader, &StoreReader::waited, compare_, &ComparePage::show_waited);
+  connect(reader, &StoreReader::lock_released, compare_, &ComparePage::show_lock_released);
   connect(reader, &StoreReader::warned, messages, &MessageBar::show_info);
   connect(reader, &StoreReader::succeeded, messages, &MessageBar::show_info);
   const auto show_error = [this, messages](const QString& sentence) {
-    when_settled_ = nullptr;  // unsaved data keeps the window open
+    when_finished_ = nullptr;  // unsaved data keeps the window open
     messages->show_error(sentence);
   };
   connect(reader, &StoreReader::failed, this, show_error);
   connect(reader, &StoreReader::gone, this, [messages](const QString& sentence) {
-    messages->show_error(sentence, tr("Open what is there"));
+    messages->show_error(sentence, tr("Open the database again"));
   });
   connect(reader, &StoreReader::damaged, this,
           [this, show_error](const QStringList& uuids, const QString& sentence) {
             runs_.mark_damaged(uuids);
             show_error(sentence);
           });
-  connect(reader, &StoreReader::words_refused, this,
+  connect(reader, &StoreReader::text_refused, this,
           [messages](const QString& typed, const QString& sentence) {
-            messages->show_offer(tr("What you wrote is not stored: %1").arg(sentence),
-                                 tr("Copy it"), {},
-                                 [typed] { QApplication::clipboard()->setText(typed); });
+            messages->show_offer(tr("Your text was not stored: %1").arg(sentence), tr("Copy it"),
+                                 {}, [typed] { QApplication::clipboard()->setText(typed); });
           });
   connect(reader, &StoreReader::runs_changed, this, &MainWindow::show_runs);
   connect(reader, &StoreReader::run_read, compare_, &ComparePage::show_run);
@@ -172,14 +168,14 @@ void MainWindow::wire_store() {
 
 void MainWindow::show_runs(const RunListPointer& runs) {
   runs_.set_runs(runs);
-  launcher_.see_runs(runs);
+  launcher_.set_runs(runs);
   compare_->run_list()->set_trash(runs);
   compare_->runs_changed();
   const RunEntry* live = runs_.live();
-  commands_->set_live(live ? words(live->info.id.uuid) : QString());
+  commands_->set_live(live ? qstring(live->info.id.uuid) : QString());
   if (patterns_) patterns_->set_measuring(live != nullptr);
   forecast_.set_measuring(live != nullptr);
-  if (!live) devices_.ask();  // it starts a worker, which would disturb a measurement
+  if (!live) devices_.request();  // it starts a worker, which would disturb a measurement
 }
 
 void MainWindow::wire_runs() {
@@ -201,15 +197,16 @@ void MainWindow::wire_runs() {
   connect(commands_, &CommandBar::cancel_requested, this, act_on(&RunLauncher::cancel));
   connect(compare_->progress(), &ProgressStrip::pause_requested, this, act_on(&RunLauncher::pause));
   connect(compare_->progress(), &ProgressStrip::continue_requested, this,
-          act_on(&RunLauncher::go_on));
+          act_on(&RunLauncher::continue_run));
   connect(list, &RunListPanel::resume_requested, this, act_on(&RunLauncher::resume));
   connect(compare_->run_view(), &RunView::resume_requested, this, act_on(&RunLauncher::resume));
-  connect(list, &RunListPanel::again_requested, this, act_on(&RunLauncher::again));
-  connect(compare_->run_view(), &RunView::again_requested, this, act_on(&RunLauncher::again));
+  connect(list, &RunListPanel::again_requested, this, act_on(&RunLauncher::measure_again));
+  connect(compare_->run_view(), &RunView::again_requested, this,
+          act_on(&RunLauncher::measure_again));
   connect(list, &RunListPanel::new_run_wanted, this, &MainWindow::open_new_run);
   connect(list, &RunListPanel::export_requested, this, &MainWindow::export_runs);
   connect(list, &RunListPanel::import_requested, this, &MainWindow::import_runs);
-  connect(list->notes(), &RunNotes::settled, this, &MainWindow::go_on);
+  connect(list->notes(), &RunNotes::all_stored, this, &MainWindow::continue_pending);
   connect(compare_, &ComparePage::quick_sweep_requested, this, &MainWindow::start_quick_sweep);
 }
 
@@ -308,7 +305,7 @@ void MainWindow::export_runs(const QStringList& uuids) {
   const RunEntry* entry = runs_.entry(uuids.front());
   const QString name =
       uuids.size() == 1 && entry
-          ? QStringLiteral("%1-%2").arg(words(title_of(entry->info))).arg(entry->info.number)
+          ? QStringLiteral("%1-%2").arg(qstring(title_of(entry->info))).arg(entry->info.number)
           : QStringLiteral("runs");
   ask_for_new_file(
       this, tr("Export runs"), name, {QStringLiteral("attn")},
@@ -319,7 +316,7 @@ void MainWindow::open_new_run() {
   show_page(compare_page);
   if (!commands_->run_action()->isEnabled()) return;  // the page shows the reason
   if (!new_run_) make_new_run();
-  implementations_.ask();
+  implementations_.request();
   new_run_->open();
 }
 
@@ -333,13 +330,13 @@ void MainWindow::make_new_run() {
     launcher_.set_programs(programs);
     forecast_.set_programs(programs);
     implementations_.set_programs(programs);
-    implementations_.ask();
+    implementations_.request();
   });
-  connect(new_run_, &NewRunDialog::forecast_wanted, &forecast_, &SweepForecast::ask);
+  connect(new_run_, &NewRunDialog::forecast_wanted, &forecast_, &SweepForecast::request);
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });
   connect(&forecast_, &SweepForecast::changed, new_run_,
-          [this] { new_run_->set_estimating(forecast_.is_asking()); });
+          [this] { new_run_->set_estimating(forecast_.is_pending()); });
   connect(&devices_, &DeviceList::answered, new_run_,
           [this] { new_run_->set_devices(devices_.answer()); });
   connect(commands_, &CommandBar::device_chosen, new_run_, &NewRunDialog::set_device);
@@ -349,17 +346,18 @@ void MainWindow::make_new_run() {
 }
 
 void MainWindow::ask_for_open() {
-  ask_for_file(this, tr("Open"),
-               tr("All of AttnScope's (*.attn *.attn.gz *.db *.json *.safetensors training.tsv);;"
-                  "Runs (*.attn *.attn.gz *.db);;Sweeps and patterns (*.json);;"
-                  "Attention dumps (*.safetensors);;Trainings (training.tsv);;All files (*)"),
-               [this](const QString& file) { open_file(file); });
+  ask_for_file(
+      this, tr("Open"),
+      tr("All AttnScope files (*.attn *.attn.gz *.db *.json *.safetensors training.tsv);;Runs "
+         "(*.attn *.attn.gz *.db);;Sweeps and patterns (*.json);;Attention dumps "
+         "(*.safetensors);;Trainings (training.tsv);;All files (*)"),
+      [this](const QString& file) { open_file(file); });
 }
 
 bool MainWindow::open_file(const QString& file) {
   const Result<FileKind> kind = kind_of(file.toStdString());
   if (!kind) {
-    refuse_file(file, words(kind.error().message));
+    refuse_file(file, qstring(kind.error().message));
     return false;
   }
   switch (*kind) {
@@ -381,7 +379,7 @@ bool MainWindow::open_file(const QString& file) {
       return true;
     case FileKind::training:
       show_page(training_page);
-      training()->open_file(file);  // likewise
+      training()->open_file(file);  // which remembers it once it is open
       return true;
   }
   return false;
@@ -392,14 +390,14 @@ bool MainWindow::open_sweep(const QString& file) {
   const auto sweep =
       text.and_then([&](const std::string& json) { return parse_sweep(json, file.toStdString()); });
   if (!sweep) {
-    refuse_file(file, words(sweep.error().message));
+    refuse_file(file, qstring(sweep.error().message));
     return false;
   }
   open_new_run();
-  if (!new_run_ || !new_run_->begin_with(words(with_whole_names(
+  if (!new_run_ || !new_run_->begin_with(qstring(with_whole_names(
                        *text, std::filesystem::path(file.toStdString()).parent_path()))))
     return false;
-  remember_file(file);
+  remember_file(file, FileKind::sweep);
   return true;
 }
 
@@ -415,14 +413,14 @@ void MainWindow::wire_files() {
   connect(store_.reader(), &StoreReader::database_tried, this,
           [this](const QString& file, const QString& problem) {
             if (!problem.isEmpty()) return refuse_file(file, problem);
-            remember_file(file);
-            settle([this, file] {
-              give_way_to({.database = std::filesystem::absolute(file.toStdString())});
+            remember_file(file, FileKind::database);
+            finish_edits([this, file] {
+              replace_by({.database = std::filesystem::absolute(file.toStdString())});
             });
           });
   connect(store_.reader(), &StoreReader::file_imported, this,
           [this](const QString& file, const QString& uuid) {
-            remember_file(file);
+            remember_file(file, FileKind::exported_runs);
             compare_->choose_run(uuid);
           });
 }
@@ -497,11 +495,11 @@ void MainWindow::fill_recent(QMenu* menu) {
   for (const QString& file : recent_files())
     menu->addAction(file, this, [this, file] { open_file(file); });
   if (menu->isEmpty()) {
-    menu->addAction(tr("Nothing opened yet"))->setEnabled(false);
+    menu->addAction(tr("No recent files"))->setEnabled(false);
     return;
   }
   menu->addSeparator();
-  menu->addAction(tr("&Forget these"), this, [] { forget_files(); });
+  menu->addAction(tr("&Clear this list"), this, [] { forget_files(); });
 }
 
 void MainWindow::build_view_menu() {
@@ -520,7 +518,7 @@ void MainWindow::build_view_menu() {
   view->addSeparator();
   QMenu* themes = view->addMenu(tr("&Theme"));
   theme_actions_ = new QActionGroup(this);
-  const std::pair<Theme, QString> entries[] = {{Theme::system, tr("As the &desktop")},
+  const std::pair<Theme, QString> entries[] = {{Theme::system, tr("Follow the &desktop")},
                                                {Theme::light, tr("&Light")},
                                                {Theme::dark, tr("D&ark")}};
   for (const auto& [theme, name] : entries) {
@@ -533,7 +531,7 @@ void MainWindow::build_view_menu() {
   sizes->addAction(tr("&Larger"), QKeySequence(tr("Ctrl++")), this, [this] { step_text_size(1); });
   sizes->addAction(tr("&Smaller"), QKeySequence(tr("Ctrl+-")), this,
                    [this] { step_text_size(-1); });
-  sizes->addAction(tr("&As the desktop"), this, [this] { set_text_size(100); });
+  sizes->addAction(tr("&Desktop size"), this, [this] { set_text_size(100); });
 }
 
 // The actions of the current page; the keys work in the places that its groups name.
@@ -570,11 +568,11 @@ void MainWindow::step_text_size(int direction) {
 void MainWindow::set_text_size(int percent) {
   if (percent == kept_text_size()) return;
   // In a new window: headings were made for the old size. Pattern edits continue there.
-  settle_notes([this, percent] {
+  finish_notes([this, percent] {
     keep_text_size(percent);
     WindowOptions next{.database = database_};
     if (patterns_) next.patterns = patterns_->shared_editor();
-    give_way_to(next);
+    replace_by(next);
   });
 }
 
@@ -598,41 +596,41 @@ void MainWindow::restore() {
   show_page(known ? static_cast<PageNumber>(page) : compare_page);
 }
 
-void MainWindow::give_way_to(const WindowOptions& next) {
-  is_settled_ = true;
+void MainWindow::replace_by(const WindowOptions& next) {
+  may_close_ = true;
   save();  // the next window restores it while this one is still open
   Q_EMIT window_requested(next);
 }
 
-void MainWindow::settle(std::function<void()> then) {
-  if (!patterns_ || !patterns_->has_unsaved()) return settle_notes(std::move(then));
+void MainWindow::finish_edits(std::function<void()> then) {
+  if (!patterns_ || !patterns_->has_unsaved()) return finish_notes(std::move(then));
   show_page(patterns_page);
-  patterns_->settle_unsaved([this, then = std::move(then)] { settle_notes(then); });
+  patterns_->ask_about_unsaved([this, then = std::move(then)] { finish_notes(then); });
 }
 
-void MainWindow::settle_notes(std::function<void()> then) {
-  if (compare_->run_list()->notes()->keep()) return then();
-  when_settled_ = std::move(then);
+void MainWindow::finish_notes(std::function<void()> then) {
+  if (compare_->run_list()->notes()->store_edits()) return then();
+  when_finished_ = std::move(then);
   show_page(compare_page);
-  offer_to_go_on(tr("Waiting until what you wrote of a run is stored."));
+  offer_to_continue(tr("Waiting until your changes to a run are stored."));
 }
 
-void MainWindow::offer_to_go_on(const QString& sentence) {
-  compare_->messages()->show_offer(sentence, tr("Go on without what I wrote"), {},
-                                   [this] { go_on(); });
+void MainWindow::offer_to_continue(const QString& sentence) {
+  compare_->messages()->show_offer(sentence, tr("Continue without storing"), {},
+                                   [this] { continue_pending(); });
 }
 
-void MainWindow::go_on() {
-  if (const auto act = std::exchange(when_settled_, nullptr)) act();
+void MainWindow::continue_pending() {
+  if (const auto act = std::exchange(when_finished_, nullptr)) act();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  if (!is_settled_) {
-    settle([this] {
-      is_settled_ = true;
+  if (!may_close_) {
+    finish_edits([this] {
+      may_close_ = true;
       close();  // which does nothing while it is already running
     });
-    if (!is_settled_) return event->ignore();
+    if (!may_close_) return event->ignore();
   }
   save();
   QMainWindow::closeEvent(event);
@@ -644,7 +642,7 @@ void MainWindow::save() const {
   settings.setValue(QStringLiteral("window/page"),
                     page_actions_->actions().indexOf(page_actions_->checkedAction()));
   if (remember_database_)
-    settings.setValue(QStringLiteral("window/database"), words(database_.string()));
+    settings.setValue(QStringLiteral("window/database"), qstring(database_.string()));
   settings.setValue(QStringLiteral("compare/baseline"), compare_->run_view()->preferred_baseline());
   settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
   if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());

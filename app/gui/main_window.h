@@ -33,8 +33,9 @@ class PatternsPage;
 class TrainingPage;
 
 struct WindowOptions {
-  std::filesystem::path database;   // opened on a separate thread; an .attn file opens read-only
-  std::filesystem::path file = {};  // opened once the store is open: see session/opened_files.h
+  std::filesystem::path database =
+      {};                           // opened on a separate thread; an .attn file opens read-only
+  std::filesystem::path file = {};  // opened once the store is open: see views/file_dialogs.h
   bool start_quick_sweep = false;   // start the `quick` sweep once the store is open
   std::shared_ptr<PatternEditor> patterns = {};  // of the previous window, with edits and undo
 };
@@ -76,13 +77,13 @@ class MainWindow : public QMainWindow {
   void changeEvent(QEvent* event) override;
 
  private:
-  /// Asks about unsaved patterns, stores the run notes being edited, then calls `then`.
-  void settle(std::function<void()> then);
-  void settle_notes(std::function<void()> then);
-  void offer_to_go_on(const QString& sentence);
-  void go_on();
+  /// Asks about unsaved patterns, stores the run notes being edited, and calls `then`.
+  void finish_edits(std::function<void()> then);
+  void finish_notes(std::function<void()> then);
+  void offer_to_continue(const QString& sentence);
+  void continue_pending();
   /// Replaces this window, which is settled, by another one.
-  void give_way_to(const WindowOptions& next);
+  void replace_by(const WindowOptions& next);
   void make_new_run();
   void build_rail();
   void build_menus();
@@ -126,8 +127,8 @@ class MainWindow : public QMainWindow {
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
   TrainingPage* training_ = nullptr;
-  bool is_settled_ = false;  // the window may close
-  std::function<void()> when_settled_;
+  bool may_close_ = false;  // the window may close
+  std::function<void()> when_finished_;
   NewRunDialog* new_run_ = nullptr;
   QToolBar* rail_ = nullptr;
   QActionGroup* page_actions_ = nullptr;

@@ -16,7 +16,7 @@
 #include <functional>
 #include <memory>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/theme.h"
 #include "engine/store/store.h"
@@ -33,13 +33,14 @@ namespace {
 constexpr int exit_wrong_use = 2;
 
 /// Qt aborts the process when it finds no display; this prints a sentence instead.
-void say_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
+void report_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
   if (type != QtFatalMsg) return;
   const QString display = qEnvironmentVariable("WAYLAND_DISPLAY", qEnvironmentVariable("DISPLAY"));
-  std::fprintf(stderr,
-               "attnscope: the window cannot be opened on display '%s'; set DISPLAY to one that "
-               "answers, or work without: attnscope run quick, then attnscope table last.\n",
-               qPrintable(display));
+  std::fprintf(
+      stderr,
+      "attnscope: the window cannot be opened on display '%s'; set DISPLAY to a running display "
+      "server, or use the command line: attnscope run quick, then attnscope table last.\n",
+      qPrintable(display));
   std::_Exit(exit_wrong_use);
 }
 
@@ -58,7 +59,7 @@ WindowOptions options_of(const WindowArguments& arguments) {
 }
 
 std::unique_ptr<QApplication> make_application(int& argc, char** argv) {
-  const QtMessageHandler usual = qInstallMessageHandler(say_no_display);
+  const QtMessageHandler usual = qInstallMessageHandler(report_no_display);
   auto application = std::make_unique<QApplication>(argc, argv);
   qInstallMessageHandler(usual);
   return application;
@@ -70,7 +71,7 @@ namespace {
 
 int end_requested[2] = {-1, -1};
 
-extern "C" void ask_to_end(int /*signal*/) {
+extern "C" void request_end(int /*signal*/) {
   const char requested = 0;
   // A full pipe already contains a request.
   [[maybe_unused]] const ssize_t written = ::write(end_requested[1], &requested, 1);
@@ -78,16 +79,16 @@ extern "C" void ask_to_end(int /*signal*/) {
 
 /// A signal that ends the session closes the window as the user would: unsaved text is stored
 /// first. Under nohup, the end of the terminal is ignored.
-void when_requested_to_end(QObject* context, const std::function<void()>& close) {
+void on_end_request(QObject* context, const std::function<void()>& close) {
   if (::pipe2(end_requested, O_CLOEXEC | O_NONBLOCK) != 0) return;
-  auto* heard = new QSocketNotifier(end_requested[0], QSocketNotifier::Read, context);
-  QObject::connect(heard, &QSocketNotifier::activated, context, [close] {
+  auto* notifier = new QSocketNotifier(end_requested[0], QSocketNotifier::Read, context);
+  QObject::connect(notifier, &QSocketNotifier::activated, context, [close] {
     char requested = 0;
     while (::read(end_requested[0], &requested, 1) > 0) continue;
     close();
   });
   struct sigaction action {};
-  action.sa_handler = ask_to_end;
+  action.sa_handler = request_end;
   action.sa_flags = SA_RESTART;
   struct sigaction before {};
   for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
@@ -113,7 +114,7 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
     next->show();
     window = std::move(next);
   };
-  when_requested_to_end(application.get(), [&window] {
+  on_end_request(application.get(), [&window] {
     if (window) window->close();
   });
   open(options_of(arguments));

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope {
 namespace {
@@ -86,7 +86,7 @@ TaskIndex::TaskIndex(const AttentionPlan& plan) : plan_(plan) {
 const Task& TaskIndex::task_of(std::int64_t token, std::int32_t head) const {
   const std::int64_t column = columns_ > 1 ? head : 0;
   const std::int32_t task = task_[static_cast<std::size_t>(token * columns_ + column)];
-  assert(task >= 0 && "a plan holds every (token, head)");
+  assert(task >= 0 && "a plan has every (token, head)");
   return plan_.tasks[static_cast<std::size_t>(task)];
 }
 

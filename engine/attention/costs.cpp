@@ -49,7 +49,7 @@ ImplementationCost cost_of(const Implementation& implementation, const Problem& 
 
 Result<std::vector<ImplementationCost>> implementation_costs(const CostRequest& request) {
   if (request.heads < 1 || request.heads > most_heads) {
-    return fail("heads is {}; 1 to {} can be planned", request.heads, most_heads);
+    return fail("heads is {}; it must be 1 to {}", request.heads, most_heads);
   }
   if (request.head_dim < 1 || request.head_dim > most_head_dim) {
     return fail("the head dimension is {}; it must be 1 to {}", request.head_dim, most_head_dim);

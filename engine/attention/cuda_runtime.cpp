@@ -60,7 +60,7 @@ const std::byte* DeviceList::data() {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw std::logic_error("CUDA was asked for in a build that cannot use it");
+  throw std::logic_error("CUDA was requested in a build that cannot use it");
 }
 
 }  // namespace

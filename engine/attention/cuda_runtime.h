@@ -63,8 +63,8 @@ class Block {
   std::byte* data_ = nullptr;
 };
 
-/// A copy of a kernel's work list on the device, made on first use: preparing a problem takes no
-/// device memory.
+/// A copy of a kernel's work list on the device, made on first use: preparing a problem allocates
+/// no device memory.
 class DeviceList {
  public:
   /// `list` must outlive it.

@@ -29,7 +29,6 @@
 #include "engine/pattern/sequence_layout.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {
@@ -50,7 +49,7 @@ struct Problem {
   int threads = 1;
 };
 
-/// The factor of the scores: 1/sqrt(head_dim) for attention, 1 for products alone.
+/// The factor of the scores: 1/sqrt(head_dim) for attention, 1 for only the products.
 [[nodiscard]] inline float scale_of(Operation operation, std::int64_t head_dim) {
   if (operation == Operation::windowed_matmul) return 1.0F;
   return 1.0F / std::sqrt(static_cast<float>(head_dim));
@@ -90,13 +89,22 @@ class PreparedAttention {
   /// allocator).
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   [[nodiscard]] virtual ExecutedWork executed() const = 0;
+  /// Upper bound of the bytes that a call allocates itself, in addition to inputs, outputs and
+  /// workspace; 0 for a call that allocates nothing.
+  [[nodiscard]] virtual std::int64_t allocated_bytes() const { return 0; }
   /// Peak bytes that a call needs beyond inputs and outputs: the prediction by which a cell becomes
-  /// `oom` before the machine swaps.
-  [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const = 0;
+  /// `oom` before the machine swaps. Negative if they exceed 63 bits.
+  [[nodiscard]] std::int64_t predicted_peak_bytes() const {
+    const std::int64_t workspace = workspace_bytes(), allocated = allocated_bytes();
+    std::int64_t peak = 0;
+    const bool counted =
+        workspace >= 0 && allocated >= 0 && !__builtin_add_overflow(workspace, allocated, &peak);
+    return counted ? peak : -1;
+  }
   [[nodiscard]] virtual Status forward(const ForwardCall& call) = 0;
   /// Gradients of the preceding forward call, with the same q, k, v. Only for problems of direction
   /// forward-backward, in which every forward is followed by one backward, and `lse` is always
-  /// given.
+  /// passed.
   [[nodiscard]] virtual Status backward(const BackwardCall& call) = 0;
   /// For calls that another process computes. True: outputs may stay in that process, so that no
   /// call's time includes their transfer; false, the default: every call transfers its outputs, and
@@ -109,7 +117,7 @@ class PreparedAttention {
   virtual void stop() {}
   /// Largest growth of that process in bytes during its first call; this is the call's memory.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const { return std::nullopt; }
-  /// Whether forward fills `lse` if it is given.
+  /// Whether forward fills `lse` if it is passed.
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };
 
@@ -133,11 +141,11 @@ struct CudaVariant {
 /// A way to compute attention, as its folder defines it:
 ///
 ///   std::vector<Implementation> segment_implementations() {
-///     return {{.id = "segment", .summary = "...", .supports = takes, .prepare = bind}};
+///     return {{.id = "segment", .summary = "...", .supports = supports, .prepare = prepare}};
 ///   }
 ///
 /// The list first checks the common limits: the device is usable, the operation is one attention,
-/// and a fused implementation is not asked for products alone. `prepare` is called only for
+/// and a fused implementation is not requested for only the products. `prepare` is called only for
 /// problems that `supports` accepts.
 struct Implementation {
   std::string_view id;

@@ -9,13 +9,14 @@ namespace attnscope {
 namespace {
 
 /// Limits common to all implementations.
-Status within_common_limits(const Implementation& one, const Problem& problem) {
+Status within_common_limits(const Implementation& implementation, const Problem& problem) {
   if (problem.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable();
   if (problem.operation == Operation::model) {
-    return fail("{} computes attention; a model needs a family of models", one.id);
+    return fail("{} computes attention; operation model needs a family of models",
+                implementation.id);
   }
-  if (problem.operation == Operation::windowed_matmul && one.is_fused) {
-    return fail("{} is fused: it has no separate products for windowed-matmul", one.id);
+  if (problem.operation == Operation::windowed_matmul && implementation.is_fused) {
+    return fail("{} is fused: it has no separate products for windowed-matmul", implementation.id);
   }
   return {};
 }

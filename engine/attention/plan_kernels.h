@@ -12,7 +12,6 @@
 
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {

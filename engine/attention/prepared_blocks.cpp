@@ -146,7 +146,7 @@ std::int64_t PreparedBlocks::mask_bytes_of(const Block& block) const {
   return masked_ ? mask_bytes(tasks_, block, problem_.dtype, heads_) : 0;
 }
 
-std::int64_t PreparedBlocks::predicted_peak_bytes() const {
+std::int64_t PreparedBlocks::allocated_bytes() const {
   std::int64_t lasting = 0;
   std::int64_t passing = 0;
   for (const Block& block : blocks_) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Common code of LibTorch baselines that compute whole items: they iterate over the layout's blocks
-// and, unless attention is full, hold one mask per block. Direction forward builds no graph;
+// and, unless attention is full, have one mask per block. Direction forward builds no graph;
 // forward and backward use LibTorch's autograd over the same blocks. Only for engine/attention,
 // since it includes LibTorch.
 
@@ -24,7 +24,7 @@ struct MaskValues {
   float allowed, refused;
 };
 
-/// Most memory that one block takes beyond inputs, outputs and masks.
+/// Largest memory that one block needs beyond inputs, outputs and masks.
 struct BlockBytes {
   std::int64_t kept = 0;     // with gradients: from its forward to its backward
   std::int64_t working = 0;  // in addition, at the peak of either pass
@@ -36,7 +36,7 @@ class PreparedBlocks : public PreparedAttention {
 
   [[nodiscard]] std::int64_t workspace_bytes() const final { return 0; }
   [[nodiscard]] bool writes_lse() const override { return false; }
-  [[nodiscard]] std::int64_t predicted_peak_bytes() const final;
+  [[nodiscard]] std::int64_t allocated_bytes() const final;
   [[nodiscard]] Status forward(const ForwardCall& call) final;
   [[nodiscard]] Status backward(const BackwardCall& call) final;
 
@@ -56,7 +56,7 @@ class PreparedBlocks : public PreparedAttention {
                                        const TorchMask* mask) const = 0;
 
   [[nodiscard]] virtual BlockBytes bytes_of(const Block& block) const = 0;
-  /// Memory that the library holds for any block.
+  /// Memory that the library allocates for any block.
   [[nodiscard]] virtual std::int64_t library_bytes() const = 0;
 
   /// Writes a block's log-sum-exps to call.lse if it is given; -inf in rows without keys.

@@ -37,7 +37,7 @@ DType dtype_of(std::string_view function, const at::Tensor& tensor) {
     case at::kBFloat16:
       return DType::bfloat16;
     default:
-      refuse("{} takes float32, float16 or bfloat16, and q is {}", function,
+      refuse("{} supports float32, float16 and bfloat16, and q is {}", function,
              toString(tensor.scalar_type()));
   }
 }
@@ -63,7 +63,7 @@ void check_sizes(std::string_view function, const AttentionPlan& plan, std::stri
            tensor.device().str());
   }
   if (tensor.device() != q.device()) {
-    refuse("{}: {} is on {}, and q is on {}: one device is needed", function, name,
+    refuse("{}: {} is on {}, and q is on {}; all tensors must be on one device", function, name,
            tensor.device().str(), q.device().str());
   }
   if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads) {
@@ -74,7 +74,7 @@ void check_sizes(std::string_view function, const AttentionPlan& plan, std::stri
     refuse("{}: {} has head_dim {}, and q has {}", function, name, tensor.size(2), q.size(2));
   }
   if (tensor.scalar_type() != q.scalar_type()) {
-    refuse("{}: {} is {}, and q is {}: one dtype is needed", function, name,
+    refuse("{}: {} is {}, and q is {}; all tensors must have one dtype", function, name,
            toString(tensor.scalar_type()), toString(q.scalar_type()));
   }
 }
@@ -84,7 +84,7 @@ void check_shape(std::string_view function, const AttentionPlan& plan, std::stri
                  const at::Tensor& tensor, const at::Tensor& q) {
   check_sizes(function, plan, name, tensor, q);
   if (tensor.stride(2) != 1 && tensor.size(2) > 1) {
-    refuse("{}: the last dimension of {} has stride {}; give {}.contiguous()", function, name,
+    refuse("{}: the last dimension of {} has stride {}; pass {}.contiguous()", function, name,
            tensor.stride(2), name);
   }
 }
@@ -253,7 +253,7 @@ class PlanFunction : public torch::autograd::Function<PlanFunction> {
     const auto held =
         c10::static_intrusive_pointer_cast<Held>(context->saved_data["held"].toCapsule());
     if (at::GradMode::is_enabled())
-      refuse("{} has no second derivative: leave create_graph out", held->kernels.function);
+      refuse("{} has no second derivative; do not set create_graph", held->kernels.function);
     const variable_list saved = context->get_saved_variables();
     const InputGradients gradients =
         compute_gradients(held->kernels, held->plan, arriving[0], saved[0], saved[1], saved[2],
@@ -305,7 +305,7 @@ InputGradients segment_attention_backward(const SharedPlan& plan, const at::Tens
   const at::Tensor& lse = attended.lse;
   if (lse.dim() != 2 || lse.size(0) != plan->tokens || lse.size(1) != plan->heads ||
       lse.scalar_type() != at::kFloat || !lse.is_contiguous() || lse.device() != q.device()) {
-    refuse("{}: lse is not the contiguous float32 tensor [{}, {}] that the forward call gave",
+    refuse("{}: lse is not the contiguous float32 tensor [{}, {}] that the forward call returned",
            kernels.function, plan->tokens, plan->heads);
   }
   return compute_gradients(kernels, plan, grad_o, q, k, v, {.o = attended.o, .kept = lse}, scale);

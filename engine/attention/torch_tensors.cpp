@@ -2,9 +2,11 @@
 #include "engine/attention/torch_tensors.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -112,6 +114,26 @@ TorchMask make_mask(const AttentionPlan& plan, const TaskIndex& tasks, const Blo
 std::int64_t mask_bytes(const TaskIndex& tasks, const Block& block, DType dtype,
                         std::int64_t heads) {
   return (tasks.differs_by_head() ? heads : 1) * block.rows() * block.columns() * size_of(dtype);
+}
+
+at::Tensor as_matrices(const at::Tensor& view) {
+  return view.reshape({view.size(0) * view.size(1), view.size(2), view.size(3)});
+}
+
+void scaled_product_into(at::Tensor out, const at::Tensor& a, const at::Tensor& b, double scale) {
+  at::baddbmm_out(out, out, a, b, /*beta=*/0, scale);
+}
+
+at::Tensor scaled_product(const at::Tensor& a, const at::Tensor& b, double scale) {
+  at::Tensor result = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
+  scaled_product_into(result, a, b, scale);
+  return result;
+}
+
+at::Tensor scaled_product_in_graph(const at::Tensor& a, const at::Tensor& b, double scale) {
+  // The added tensor is ignored (beta = 0) and only needs a shape.
+  const at::Tensor nothing = at::zeros({1, 1, 1}, a.options().requires_grad(false));
+  return at::baddbmm(nothing, a, b, /*beta=*/0, scale);
 }
 
 }  // namespace attnscope

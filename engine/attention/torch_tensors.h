@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed tensors and masks as LibTorch tensors. Included only by the implementations made of
-// LibTorch: its headers cost seconds per file.
+// Packed tensors, masks and batched products for the implementations made of LibTorch. Included only
+// by these: LibTorch's headers cost seconds per file.
 
 #include <ATen/core/Tensor.h>
 
@@ -57,5 +57,16 @@ struct TorchMask {
 /// Size of that mask in bytes.
 [[nodiscard]] std::int64_t mask_bytes(const TaskIndex& tasks, const Block& block, DType dtype,
                                       std::int64_t heads);
+
+/// [batch, heads, n, dim] as [batch*heads, n, dim]; a copy if the strides do not allow a view.
+[[nodiscard]] at::Tensor as_matrices(const at::Tensor& view);
+
+/// scale * a b of [matrices, rows, inner] and [matrices, inner, columns], outside any graph.
+[[nodiscard]] at::Tensor scaled_product(const at::Tensor& a, const at::Tensor& b, double scale);
+/// The same into contiguous `out`.
+void scaled_product_into(at::Tensor out, const at::Tensor& a, const at::Tensor& b, double scale);
+/// The same as a graph for autograd.
+[[nodiscard]] at::Tensor scaled_product_in_graph(const at::Tensor& a, const at::Tensor& b,
+                                                 double scale);
 
 }  // namespace attnscope

@@ -28,7 +28,7 @@
 #include "engine/checkpoint/tensor_spec.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/window.h"
-#include "kernels/plan/products.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 

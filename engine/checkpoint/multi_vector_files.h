@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/checkpoint/head_config.h"
-#include "engine/text/multi_vector_tokenizer.h"
+#include "engine/text/subword_tokenizer.h"
 
 namespace attnscope {
 

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 #include "engine/checkpoint/head_config.h"
-#include "engine/text/multi_vector_tokenizer.h"
+#include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
 
 namespace attnscope {

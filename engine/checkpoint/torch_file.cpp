@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "engine/checkpoint/torch_pickle.h"
 
 namespace attnscope {

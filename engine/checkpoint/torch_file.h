@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "base/open_file.h"
 #include "base/result.h"
 #include "engine/safetensors/safetensors.h"
 

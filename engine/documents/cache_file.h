@@ -29,7 +29,7 @@
 #include "engine/pattern/axes.h"
 #include "engine/safetensors/header.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/plan/vector_format.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 

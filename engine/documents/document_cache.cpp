@@ -9,7 +9,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/control_characters.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "kernels/plan/number_formats.h"
@@ -174,7 +173,7 @@ Status DocumentCache::write(const std::filesystem::path& path) const {
                                .rows = offsets_.back()};
   const cache_file::State state{
       .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum_of_all()};
-  auto file = WrittenFile::next_to(path, Readers::owner_alone, Packing::never);
+  auto file = WrittenFile::next_to(path, Readers::owner_only, Packing::never);
   if (!file) return tl::unexpected(file.error());
   file->write(cache_file::header(contents));
   file->write(std::as_bytes(std::span(&state, 1)));

@@ -20,12 +20,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "base/result.h"
-#include "base/running_sum.h"
 #include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/cpu/document_vectors.h"
-#include "kernels/plan/vector_format.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 

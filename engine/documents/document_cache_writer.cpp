@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "base/open_file.h"
-#include "base/running_sum.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 

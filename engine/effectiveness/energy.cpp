@@ -11,7 +11,7 @@
 namespace attnscope::effectiveness {
 namespace {
 
-constexpr std::chrono::seconds between_looks(30);
+constexpr std::chrono::seconds update_interval(30);
 constexpr int nvml_success = 0;
 
 template <typename Function>
@@ -45,7 +45,7 @@ EnergyCounters::EnergyCounters(const std::filesystem::path& powercap) {
   }
 }
 
-void EnergyCounters::look() {
+void EnergyCounters::update() {
   for (Counter& counter : counters_) {
     if (!counter.last_uj) continue;
     const auto now = microjoules_in(counter.file);
@@ -121,20 +121,20 @@ std::optional<double> DeviceEnergy::joules() const {
 EnergyWatch::EnergyWatch(const std::filesystem::path& powercap, const std::string& device_library)
     : counters_(powercap),
       devices_(device_library),
-      thread_([this](const std::stop_token& stop) { look_from_time_to_time(stop); }) {}
+      thread_([this](const std::stop_token& stop) { update_regularly(stop); }) {}
 
-void EnergyWatch::look_from_time_to_time(const std::stop_token& stop) {
+void EnergyWatch::update_regularly(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    ended_.wait_for(lock, stop, between_looks, [] { return false; });
-    counters_.look();
+    ended_.wait_for(lock, stop, update_interval, [] { return false; });
+    counters_.update();
   }
 }
 
 Energy EnergyWatch::stop() {
   thread_.request_stop();
   thread_.join();
-  counters_.look();
+  counters_.update();
   Energy energy = counters_.used();
   energy.device_joules = devices_.joules();
   return energy;

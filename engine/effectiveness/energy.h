@@ -34,9 +34,9 @@ class EnergyCounters {
  public:
   explicit EnergyCounters(const std::filesystem::path& powercap = "/sys/class/powercap");
   /// Adds the counters' increments. They wrap around after some 65 to 262 kJ, and several wraps
-  /// between two looks cannot be detected: at 400 W, call this at least every 160 s.
-  void look();
-  /// As of the last look. If one counter of a kind cannot be read, that kind is unknown.
+  /// between two updates cannot be detected: at 400 W, call this at least every 160 s.
+  void update();
+  /// As of the last update. If one counter of a kind cannot be read, that kind is unknown.
   [[nodiscard]] Energy used() const;
 
  private:
@@ -81,7 +81,7 @@ class EnergyWatch {
   [[nodiscard]] Energy stop();
 
  private:
-  void look_from_time_to_time(const std::stop_token& stop);
+  void update_regularly(const std::stop_token& stop);
 
   EnergyCounters counters_;
   DeviceEnergy devices_;

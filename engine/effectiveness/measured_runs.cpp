@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
 #include "base/line_file.h"
-#include "base/running_sum.h"
 #include "engine/effectiveness/trec_files.h"
 
 namespace attnscope::effectiveness {
@@ -49,7 +49,7 @@ Result<MeasuredRuns::Run> evaluated(const RunsToEvaluate::Run& wanted, const Qre
   const Evaluation evaluation = effectiveness::evaluate(*run, qrels, {question.measure}, {});
   const auto is_judged = [&](const auto& query) { return qrels.queries.contains(query.first); };
   if (std::ranges::none_of(run->queries, is_judged)) {
-    return fail("{}: no query of it is judged in {}; are both of the same collection?",
+    return fail("{}: none of its queries is judged in {}; are both of the same collection?",
                 wanted.file.string(), qrels.file.string());
   }
   std::ranges::copy(run->notes, std::back_inserter(notes));
@@ -155,7 +155,7 @@ json to_json(const MeasuredRuns& runs) {
 }
 
 Result<MeasuredRuns> read_measured_runs(const json& stored) {
-  return read_json(stored, "what is stored of runs", [](const JsonField& root) {
+  return read_json(stored, "the stored runs", [](const JsonField& root) {
     const JsonField measure = root["measure"];
     const JsonField qrels = root["qrels"];
     MeasuredRuns runs{.question = {.measure = measure.take(parse_measure(measure.text())),

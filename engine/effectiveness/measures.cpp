@@ -245,7 +245,7 @@ std::string Measure::definition() const {
       text = fmt::format("relevant of {} over all relevant; {}", top, relevant);
       break;
     case MeasureKind::judged:
-      text = fmt::format("judged of {} over those there are", top);
+      text = fmt::format("judged of {} over all of them", top);
       break;
     case MeasureKind::rprec:
       text = fmt::format("relevant of the first R ranks over R, the count of all relevant; {}",
@@ -256,8 +256,8 @@ std::string Measure::definition() const {
       break;
     case MeasureKind::err:
       text = fmt::format(
-          "1 / rank where a reader stops, expected over {}; one who comes to a document stops with "
-          "the chance (2^relevance - 1) / 2^{}",
+          "1 / rank where a reader stops, expected over {}; a reader who reaches a document stops "
+          "with probability (2^relevance - 1) / 2^{}",
           top, err_scale);
       break;
     case MeasureKind::bpref:
@@ -287,9 +287,10 @@ Result<Measure> parse_measure(std::string_view text) {
   const std::string_view whole = without_blanks(text);
   const auto unknown = [&](std::string_view why) {
     return fail(
-        "'{}' is no measure{}; known: nDCG@10, nDCG(dcg='exp-log2')@10, RR@10, AP, P@5, R@100, "
+        "'{}' is not a measure{}; known: nDCG@10, nDCG(dcg='exp-log2')@10, RR@10, AP, P@5, R@100, "
         "Rprec, Success@5, ERR@10, Bpref, SetP, SetR, SetF, SetAP, Judged@10, with (rel=2) where "
-        "documents are relevant or not, and trec_eval's names, as ndcg_cut_10, map, recip_rank",
+        "documents are relevant or not, and trec_eval's names, such as ndcg_cut_10, map, "
+        "recip_rank",
         in_a_sentence(whole), why);
   };
   std::string_view name = whole;
@@ -304,7 +305,7 @@ Result<Measure> parse_measure(std::string_view text) {
   }
   if (mark != std::string_view::npos) {
     const auto cutoff = whole_number<std::int64_t>(name.substr(mark + 1));
-    if (!cutoff || *cutoff < 1) return unknown(", because its cut-off is no number of ranks");
+    if (!cutoff || *cutoff < 1) return unknown(", because its cut-off is not a positive integer");
     measure.cutoff = *cutoff;
     name = name.substr(0, mark);
   }
@@ -323,11 +324,11 @@ Result<Measure> parse_measure(std::string_view text) {
     const std::size_t end = std::min(parameters.find(','), parameters.size());
     const std::string_view one = parameters.substr(0, end);
     if (!given.insert(parameter_name(one)).second || !set_parameter(one, measure))
-      return unknown(", because of what stands in its brackets");
+      return unknown(", because of its parameters in brackets");
     parameters.remove_prefix(std::min(end + 1, parameters.size()));
   }
   if (kind->cutoff == CutOff::needed && measure.cutoff == 0)
-    return unknown(" without a cut-off, as @10");
+    return unknown(" without a cut-off such as @10");
   if (kind->cutoff == CutOff::none && measure.cutoff > 0) return unknown(" with a cut-off");
   return measure;
 }
@@ -414,7 +415,7 @@ Status check_grades(const std::vector<Measure>& measures, const Qrels& qrels) {
       for (const auto& [document, level] : judgements) {
         if (level <= *largest) continue;
         return fail(
-            "{}: document '{}' of query '{}' has the relevance {}, and {} is computed of "
+            "{}: document '{}' of query '{}' has the relevance {}, and {} is defined for "
             "relevances up to {}; leave the measure out, or give judgements on a smaller scale",
             in_a_sentence(qrels.file.string(), 400), in_a_sentence(document), in_a_sentence(query),
             level, measure.name(), *largest);

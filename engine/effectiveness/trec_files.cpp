@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/effectiveness/trec_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/gzip.h"
+#include "base/json.h"
 #include "base/line_file.h"
 #include "base/sentences.h"
+#include "base/text_file.h"
 
 namespace attnscope::effectiveness {
+
 namespace {
 
 constexpr std::string_view blanks = " \t\v\f\r";
@@ -123,7 +129,7 @@ Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
     const bool is_whole = fields.size() == layout.columns;
     if (!line.has_end) {
       const std::string_view doubt =
-          is_whole ? "has no line end; if the file was cut off, lines are missing behind it"
+          is_whole ? "has no line end; if the file was cut off, lines are missing after it"
                    : "breaks off: the file was cut off, so copy it again";
       (is_whole ? kinds.endless : kinds.wrong).add([&] {
         return fmt::format("{} {}", place(), doubt);
@@ -149,10 +155,10 @@ Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
 /// Parses a score; returns the problem with it, or "".
 std::string score_of(std::string_view text, float& score) {
   const auto number = number_of<double>(text);
-  if (!number) return fmt::format("has no number as its score ('{}')", in_a_sentence(text));
-  if (std::isnan(*number)) return "has NaN as its score, which has no place in a ranking";
+  if (!number) return fmt::format("has a score that is not a number ('{}')", in_a_sentence(text));
+  if (std::isnan(*number)) return "has NaN as its score, which cannot be ranked";
   if (std::fabs(*number) > std::numeric_limits<float>::max()) {
-    return fmt::format("has a score that no float32 holds ({})", in_a_sentence(text));
+    return fmt::format("has a score outside the range of float32 ({})", in_a_sentence(text));
   }
   score = static_cast<float>(*number);
   return {};
@@ -199,7 +205,7 @@ void rank(const std::string& query, std::vector<RankedDocument>& documents, cons
   for (std::size_t i = 1; i < documents.size(); ++i) {
     if (documents[i].id != documents[i - 1].id) continue;
     kinds.repeated.add([&] {
-      return fmt::format("{}: document '{}' of query '{}' stands in line {} already",
+      return fmt::format("{}: document '{}' of query '{}' is already in line {}",
                          file.place(documents[i].line), in_a_sentence(documents[i].id),
                          in_a_sentence(query), documents[i - 1].line);
     });
@@ -242,7 +248,7 @@ Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path&
     const auto rank = number_of<std::int64_t>(fields[2]);
     counts_up = counts_up && rank == static_cast<std::int64_t>(documents.size()) + 1;
     if ((!rank || *rank < 0) && third == ThirdColumn::rank) {
-      return fail("{} has '{}' as its rank, which is no whole number", place,
+      return fail("{} has '{}' as its rank, which is not an integer", place,
                   in_a_sentence(fields[2]));
     }
     documents.push_back(std::move(document));
@@ -255,7 +261,7 @@ Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path&
   }
   if (third == ThirdColumn::unknown && !counts_up) {
     return fail(
-        "{}: has three columns, and the third may be a rank or a score; say which it is with "
+        "{}: has three columns, and the third may be a rank or a score; state which with "
         "--run-columns rank or --run-columns score, or write QID Q0 DOCID RANK SCORE TAG",
         lines.name());
   }
@@ -298,7 +304,7 @@ Result<TrecRun> TrecRun::read(const std::filesystem::path& file, ThirdColumn thi
           if (!is_new) {
             kinds.scattered.add([&] {
               return fmt::format(
-                  "{}: query '{}' goes on behind others; its lines are taken together",
+                  "{}: the lines of query '{}' are interrupted by other queries; they are combined",
                   lines->place(line.number), in_a_sentence(fields[qid]));
             });
           }
@@ -306,7 +312,7 @@ Result<TrecRun> TrecRun::read(const std::filesystem::path& file, ThirdColumn thi
           kinds.unsorted.add([&] {
             return fmt::format(
                 "{}: has a higher score than the line before; documents are ranked by score, and "
-                "what stands as RANK is not read",
+                "the RANK column is ignored",
                 lines->place(line.number));
           });
         }
@@ -334,7 +340,7 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
     is_beir = fields.size() == beir_columns;
     if (is_beir) {
       layout = {.columns = beir_columns,
-                .form = "below its head these qrels are QID DOCID RELEVANCE",
+                .form = "below their header these qrels are QID DOCID RELEVANCE",
                 .is_by_tabs = text.find('\t') != std::string_view::npos};
     }
     return true;
@@ -349,7 +355,7 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
         const std::string_view grade = fields.back();
         const auto level = number_of<std::int64_t>(grade);
         if (!level || *level == std::numeric_limits<std::int64_t>::min()) {
-          return fmt::format("has '{}' as its relevance, which is no whole number of 64 bits",
+          return fmt::format("has '{}' as its relevance, which is not a 64-bit integer",
                              in_a_sentence(grade));
         }
         if (fields[0].empty() || fields[fields.size() - 2].empty()) return "has an empty id";
@@ -360,9 +366,9 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
         // BEIR uses the last judgement, trec_eval rejects duplicates.
         (is_beir ? kinds.replaced : kinds.repeated).add([&] {
           return fmt::format(
-              "{}: document '{}' of query '{}' is judged already; {}", lines->place(line.number),
-              in_a_sentence(document), in_a_sentence(query),
-              is_beir ? "the last line holds, as in BEIR" : "leave one of the lines out");
+              "{}: document '{}' of query '{}' is judged more than once; {}",
+              lines->place(line.number), in_a_sentence(document), in_a_sentence(query),
+              is_beir ? "the last line counts, as in BEIR" : "remove all but one of the lines");
         });
         return {};
       },
@@ -406,6 +412,57 @@ std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels) {
                     run_name, qrels_name));
   }
   return sentences;
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// JSON on one line, which is valid YAML.
+std::string in_line(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// "number of cores" unchanged; keys with other characters quoted.
+std::string key_of(const std::string& key) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  constexpr std::string_view others = "0123456789_- ";
+  const bool is_plain =
+      !key.empty() && letters.find(key.front()) != std::string_view::npos && key.back() != ' ' &&
+      key.find_first_not_of(std::string(letters).append(others)) == std::string::npos;
+  return is_plain ? key : in_line(key);
+}
+
+void add_lines(const ordered_json& values, const std::string& margin, std::string& text) {
+  for (const auto& item : values.items()) {
+    text += margin + (values.is_array() ? "-" : key_of(item.key()) + ":");
+    const ordered_json& value = item.value();
+    if (value.is_structured() && !value.empty()) {
+      text += "\n";
+      add_lines(value, margin + "  ", text);
+    } else {
+      text += fmt::format(" {}\n", in_line(value));
+    }
+  }
+}
+
+}  // namespace
+
+std::string metadata_head(const ordered_json& metadata) {
+  std::string text = "# ir_metadata.start\n";
+  add_lines(metadata, "# ", text);
+  return text + "# ir_metadata.end\n";
+}
+
+Result<ordered_json> read_own_metadata(const std::filesystem::path& file) {
+  constexpr std::uintmax_t most_bytes = 1 << 20;
+  const auto text = read_text_file(file, "metadata file", most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return read_json(std::string_view(*text), file.string(), [](const JsonField& root) {
+    root.only({"platform", "research goal", "implementation", "method", "actor", "data"});
+    for (const JsonField& part : root.members()) static_cast<void>(part.members());
+    return ordered_json(root.value());
+  });
 }
 
 }  // namespace attnscope::effectiveness

@@ -11,13 +11,14 @@
 //   Result<TrecRun> run = TrecRun::read("bm25.trec");
 //   Result<Qrels> qrels = Qrels::read("2019qrels-docs.txt");
 //
-// Comments, "# ...", may precede the first line (ir_metadata.h). Ids are texts. Input that cannot
+// Comments, "# ...", may precede the first line (metadata_head). Ids are texts. Input that cannot
 // be evaluated is an error, which names the first such line and their number; input that trec_eval
 // ignores silently is a note.
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -69,5 +70,20 @@ struct Qrels {
 /// Mismatches between run and judgements, one sentence each: queries that only one of them has, a
 /// run without any judged document.
 [[nodiscard]] std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels);
+
+// A run's metadata header in the format of ir_metadata (https://www.ir-metadata.org, schema 0.1):
+// YAML in comment lines, with the six parts of the PRIMAD model - platform, research goal,
+// implementation, method, actor, data - and the resources used, under `resources`.
+//
+//   nlohmann::ordered_json metadata = {{"tag", "mine"}, {"platform", {...}}, ...};
+//   file.write(metadata_head(metadata));   // "# ir_metadata.start\n# tag: \"mine\"\n..."
+
+/// Comment lines in the order of the object's members. Texts are quoted, so that none is parsed as
+/// a number or a date; empty values are {} or [].
+[[nodiscard]] std::string metadata_head(const nlohmann::ordered_json& metadata);
+
+/// Reads metadata supplied by the user, in those six parts: {"actor": {"name": "..."}}, as JSON.
+/// Errors name the file and the field: an unknown part, or a part that is not an object.
+[[nodiscard]] Result<nlohmann::ordered_json> read_own_metadata(const std::filesystem::path& file);
 
 }  // namespace attnscope::effectiveness

@@ -39,7 +39,7 @@ struct Sample {
 /// Whether a sample was disturbed: its threads waited for cores for more than 3% of its time; where
 /// that is unknown, it was preempted or other processes kept a tenth of the cores it uses busy; or
 /// it was throttled. Disturbed samples are kept, but times are computed from the others if there
-/// are enough of them (engine/statistics/heat_basis.h).
+/// are enough of them (engine/statistics/summary.h).
 [[nodiscard]] bool is_disturbed(const Sample& sample, int threads);
 
 struct CellMemory {

@@ -362,7 +362,7 @@ class AttentionWorkload final : public Workload {
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
-  std::vector<std::optional<ServedWatch>> served_;  // contenders computed by other processes
+  std::vector<std::optional<ServedAttentionWatch>> served_;  // contenders computed by other processes
 };
 
 }  // namespace

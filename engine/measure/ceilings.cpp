@@ -10,9 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "engine/measure/machine.h"
-#include "engine/measure/machine_memory.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

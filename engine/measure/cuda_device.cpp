@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The current CUDA device as a heat's device: LibTorch's caching allocator with its own statistics,
-// and events on its current stream. Uses only API common to LibTorch 2.11 and 2.15.
+// events on its current stream, and its ceilings. Uses only API common to LibTorch 2.11 and 2.15.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <stdexcept>
 
 #include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/torch_tensors.h"
+#include "engine/measure/ceilings.h"
+#include "engine/measure/conditions.h"
 #include "engine/measure/cuda_peaks.h"
-#include "engine/measure/cuda_statistics.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/heat_memory.h"
 #include "engine/measure/machine.h"
-#include "engine/measure/nvml_conditions.h"
 
 namespace attnscope::measure {
 namespace {
@@ -40,6 +47,11 @@ int attribute(cudaDeviceAttr which) {
   int value = 0;
   ATTNSCOPE_CUDA_OR_THROW(cudaDeviceGetAttribute(&value, which, c10::cuda::current_device()));
   return value;
+}
+
+double value_or_throw(const Result<double>& done) {
+  if (!done) throw std::runtime_error(done.error().message);
+  return *done;
 }
 
 class CudaMemory final : public HeatMemory {
@@ -81,10 +93,9 @@ class CudaMemory final : public HeatMemory {
       flushed_with_ = static_cast<std::byte*>(data);
       cuda::fill(flushed_with_, flush_bytes_, std::byte{0});
     }
-    const auto read =
+    static_cast<void>(value_or_throw(
         read_whole({attribute(cudaDevAttrMultiProcessorCount), 1}, flushed_with_, flush_bytes_,
-                   reinterpret_cast<float*>(flushed_with_), cuda::current_stream());
-    if (!read) throw std::runtime_error(read.error().message);
+                   reinterpret_cast<float*>(flushed_with_), cuda::current_stream())));
   }
 
   void reset_peaks() override { allocator::resetPeakStats(c10::cuda::current_device()); }
@@ -185,6 +196,52 @@ class CudaDeviceOfHeat final : public HeatDevice {
   EventStopwatch stopwatch_;
 };
 
+// A ceiling is the best observed rate, not the average: the best of several short trials.
+constexpr int trials = 5;
+constexpr double trial_ns = 10e6;
+constexpr std::int64_t largest_set = 4096 * mib;  // far larger than the second-level cache
+
+/// Queues this many repeats and returns their amount of work.
+using Peak = std::function<double(std::int64_t repeats)>;
+
+double timed_ns(Stopwatch& stopwatch, const Peak& peak, std::int64_t repeats, double& done) {
+  stopwatch.start();
+  done = peak(repeats);
+  return stopwatch.stop_ns();
+}
+
+/// Amount per second: the number of repeats grows until they fill a trial, then the best trial
+/// counts.
+double best_rate(Stopwatch& stopwatch, const Peak& peak) {
+  double done = 0;
+  static_cast<void>(timed_ns(stopwatch, peak, 1, done));  // loads the kernel
+  std::int64_t repeats = 1;
+  while (timed_ns(stopwatch, peak, repeats, done) < trial_ns / 4 && repeats < (1LL << 40)) {
+    repeats *= 4;
+  }
+  double best = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    const double ns = timed_ns(stopwatch, peak, repeats, done);
+    best = std::max(best, done / ns * 1e9);
+  }
+  return best;
+}
+
+/// LibTorch's product of large matrices: its instructions on Hopper are faster than mma.
+double best_matrix_product(Stopwatch& stopwatch) {
+  constexpr std::int64_t n = 8192;
+  const c10::InferenceMode no_gradients;
+  const auto options =
+      at::TensorOptions().dtype(at::kBFloat16).device(torch_device(DeviceKind::cuda));
+  const at::Tensor a = at::randn({n, n}, options);
+  const at::Tensor b = at::randn({n, n}, options);
+  at::Tensor c = at::empty({n, n}, options);
+  return best_rate(stopwatch, [&](std::int64_t repeats) {
+    for (std::int64_t r = 0; r < repeats; ++r) at::mm_out(c, a, b);
+    return 2.0 * n * n * n * static_cast<double>(repeats);
+  });
+}
+
 }  // namespace
 
 HeatDevice& cuda_heat_device() {
@@ -211,6 +268,42 @@ nlohmann::json describe_cuda_device() {
           {"driver", device_conditions().driver_version()},
           {"driver_cuda", driver},
           {"runtime_cuda", runtime}};
+}
+
+Ceilings measure_cuda_ceilings() {
+  HeatDevice& device = cuda_heat_device();
+  HeatMemory& memory = device.memory();
+  Stopwatch& stopwatch = device.stopwatch();
+  memory.empty_cache();
+  const int processors = attribute(cudaDevAttrMultiProcessorCount);
+  const cuda::Block sink_block(sizeof(float));
+  auto* const sink = reinterpret_cast<float*>(sink_block.data());
+  const auto rate_of = [&](auto peak) {
+    return best_rate(stopwatch, [&, peak](std::int64_t repeats) {
+      return value_or_throw(peak({processors, repeats}, sink, cuda::current_stream()));
+    });
+  };
+  Ceilings ceilings;
+  ceilings.device = DeviceKind::cuda;
+  ceilings.flop_per_second = rate_of(&peak_multiply_add);
+  ceilings.exponentials_per_second = rate_of(&peak_exponentials);
+  ceilings.tensor_flop_per_second = rate_of(&peak_tensor_cores);
+  if (memory.free_bytes() > 2048 * mib) {
+    ceilings.tensor_flop_per_second =
+        std::max(ceilings.tensor_flop_per_second, best_matrix_product(stopwatch));
+  }
+  for (std::int64_t bytes = mib; bytes <= largest_set; bytes *= 4) {
+    if (bytes > memory.free_bytes() / 2) break;
+    const Buffer set(memory, bytes);
+    cuda::fill(set.bytes().data(), bytes, std::byte{1});
+    const double rate = best_rate(stopwatch, [&](std::int64_t repeats) {
+      return value_or_throw(
+          peak_copy({processors, repeats}, set.bytes().data(), bytes, cuda::current_stream()));
+    });
+    ceilings.copy.push_back({bytes, rate});
+  }
+  memory.empty_cache();
+  return ceilings;
 }
 
 }  // namespace attnscope::measure

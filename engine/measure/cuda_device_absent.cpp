@@ -11,11 +11,11 @@
 namespace attnscope::measure {
 
 HeatDevice& cuda_heat_device() {
-  throw std::logic_error("a CUDA device was asked for in a build that cannot use it");
+  throw std::logic_error("a CUDA device was requested in a build without CUDA");
 }
 
 Ceilings measure_cuda_ceilings() {
-  throw std::logic_error("CUDA ceilings were asked for in a build that cannot use it");
+  throw std::logic_error("CUDA ceilings were requested in a build without CUDA");
 }
 
 nlohmann::json describe_cuda_device() {

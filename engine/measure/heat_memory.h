@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a heat's tensors and workspaces: that of the machine (block_cache.h) or of a device
-// (heat_device.h). All memory measurements are counted here.
+// Memory of a heat's tensors and workspaces, on the processor or on a device (heat_device.h): its
+// interface, its statistics, and what happens to a contender when it does not suffice.
 //
 //   HeatMemory& memory = device.memory();
 //   memory.reset_peaks();
@@ -11,18 +11,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "engine/heat/cell.h"
 
 namespace attnscope::measure {
 
 /// Thrown for a request that does not fit, before the machine swaps.
 class OutOfMemory : public std::bad_alloc {
  public:
-  OutOfMemory(std::int64_t wanted_value, std::int64_t free);
+  OutOfMemory(std::int64_t requested, std::int64_t free);
   [[nodiscard]] std::int64_t requested_bytes() const { return requested_; }
   [[nodiscard]] std::int64_t free_bytes() const { return free_; }
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
@@ -112,5 +116,43 @@ class Buffer {
   HeatMemory* memory_ = nullptr;
   std::span<std::byte> bytes_;
 };
+
+/// The failure of a contender that has no time.
+struct Failure {
+  CellStatus status = CellStatus::crashed;
+  std::string reason;  // one sentence
+};
+
+/// Runs `action` and converts its exceptions: memory that does not fit becomes `oom`, with the
+/// requested and the free bytes; everything else becomes `crashed`. After a failure the cache is
+/// emptied, so that the remaining contenders have the memory. A device that is lost after the
+/// failure throws cuda::DeviceLost with a message: no contender can then continue in this process.
+[[nodiscard]] std::optional<Failure> guarded(HeatMemory& memory,
+                                             const std::function<void()>& action);
+
+/// Statistics of LibTorch's CUDA allocator: sums over all pools of one device. The functions below
+/// call no CUDA function.
+struct CudaAllocatorStatistics {
+  std::int64_t requested = 0, requested_peak = 0;  // requested bytes, before rounding
+  std::int64_t reserved = 0, reserved_peak = 0;    // allocated from the driver
+  std::int64_t reserved_ever = 0;                  // all driver allocations, freed ones included
+  std::int64_t active = 0;  // the part of `reserved` that is in use, rounded to blocks
+};
+
+[[nodiscard]] HeatMemory::Counters counters_of(const CudaAllocatorStatistics& statistics);
+
+/// The largest request that can succeed once cached blocks are freed: the driver's free memory plus
+/// the cached blocks, less a margin for contexts, modules and fragmentation. With `limit`, all
+/// reserved memory stays within it.
+[[nodiscard]] std::int64_t free_for_requests(const CudaAllocatorStatistics& statistics,
+                                             std::int64_t driver_free, std::int64_t driver_total,
+                                             std::optional<std::int64_t> limit);
+
+/// LibTorch's out-of-memory message, up to the requested and the free bytes.
+[[nodiscard]] std::string requested_and_free(std::string_view libtorch_words);
+
+/// The time between two events minus that of an empty pair, but at least half of the measured time,
+/// because an empty pair occasionally takes longer.
+[[nodiscard]] double without_empty_pair(double between_ns, double empty_ns);
 
 }  // namespace attnscope::measure

@@ -12,9 +12,8 @@
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/served/served.h"
-#include "engine/measure/flush_caches.h"
+#include "engine/measure/heat_device.h"
 #include "engine/measure/machine.h"
-#include "engine/measure/machine_memory.h"
 #include "engine/measure/random.h"
 #include "engine/measure/rounds.h"
 #include "engine/measure/workload.h"
@@ -198,8 +197,8 @@ class HeatRunner {
       failures_[i] = Failure{
           CellStatus::oom,
           fmt::format("one item would ask for {} when {} are free",
-                      needed[i] >= 0 ? bytes_in_words(needed[i]) : "more bytes than can be counted",
-                      bytes_in_words(free))};
+                      needed[i] >= 0 ? bytes_text(needed[i]) : "more bytes than can be counted",
+                      bytes_text(free))};
     });
     if (left.empty()) return;
     const HeatPoint& point = heat_.point;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "engine/measure/flush_caches.h"
+#include "engine/measure/heat_device.h"
 #include "engine/measure/random.h"
 #include "kernels/plan/number_formats.h"
 

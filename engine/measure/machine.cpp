@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <omp.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
@@ -13,16 +14,17 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "attnscope/build_info.h"
-#include "engine/measure/block_cache.h"
 #include "engine/measure/conditions.h"
-#include "engine/measure/machine_memory.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {
@@ -30,7 +32,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string read_text(const std::string& path) {
+/// A file without trailing newlines; empty if it is missing.
+std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -159,6 +162,84 @@ std::string without_folders(std::string_view value) {
   return kept;
 }
 
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+std::optional<std::int64_t> parse_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    return unlimited;  // v1 uses 2^63 and more for no limit
+  if (error != std::errc{} || end == text.data()) return std::nullopt;
+  return value;
+}
+
+struct GroupFiles {
+  const char* limit;
+  const char* usage;
+  const char* inactive_key;  // reclaimable page cache, which the kernel counts as usage
+};
+
+struct Limits {
+  std::int64_t limit = unlimited;
+  std::int64_t left = unlimited;
+};
+
+/// Visits a control group and all its ancestors: the lowest limit applies.
+void tighten(Limits& limits, const std::filesystem::path& mount, std::filesystem::path group,
+             const GroupFiles& files) {
+  while (true) {
+    const std::filesystem::path folder = mount / group.relative_path();
+    const auto limit = parse_number(read_text(folder / files.limit));  // "max" is no number
+    const auto usage = parse_number(read_text(folder / files.usage));
+    if (limit && usage && *limit < unlimited / 2) {
+      const std::int64_t reclaimable =
+          parse_number(value_of(read_text(folder / "memory.stat"), files.inactive_key, ' '))
+              .value_or(0);
+      limits.limit = std::min(limits.limit, *limit);
+      limits.left = std::min(limits.left, *limit - std::max<std::int64_t>(*usage - reclaimable, 0));
+    }
+    if (!group.has_relative_path()) return;
+    group = group.parent_path();
+  }
+}
+
+Limits group_limits() {
+  Limits limits;
+  std::ifstream memberships("/proc/self/cgroup");
+  for (std::string line; std::getline(memberships, line);) {
+    // "hierarchy:controllers:/path"; version 2 has an empty list of controllers.
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::filesystem::path group = line.substr(second + 1);
+    if (controllers.empty())
+      tighten(limits, "/sys/fs/cgroup", group, {"memory.max", "memory.current", "inactive_file "});
+    if (("," + controllers + ",").find(",memory,") != std::string::npos) {
+      tighten(limits, "/sys/fs/cgroup/memory", group,
+              {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "});
+    }
+  }
+  return limits;
+}
+
+/// Limit of `ulimit -v`: on all mapped memory, touched or not.
+Limits address_space() {
+  rlimit most{};
+  if (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= unlimited) return {};
+  const std::string statm = read_text("/proc/self/statm");
+  const std::int64_t mapped = parse_number(statm).value_or(0) * sysconf(_SC_PAGESIZE);
+  const auto limit = static_cast<std::int64_t>(most.rlim_cur);
+  return {.limit = limit, .left = limit - mapped};
+}
+
+/// Supported since Linux 4.0; containers may refuse it.
+bool forget_peaks() {
+  std::ofstream file("/proc/self/clear_refs");
+  constexpr const char* resident_peak = "5";
+  return static_cast<bool>(file << resident_peak << std::flush);
+}
+
 }  // namespace
 
 std::vector<std::string> openmp_runtimes(std::string_view maps) {
@@ -214,7 +295,7 @@ json describe_machine() {
           {"load", first_line_of("/proc/loadavg")},
           {"nvidia_driver", first_line_of("/proc/driver/nvidia/version")},
           {"c_library", fmt::format("glibc {}", gnu_get_libc_version())},
-          {"environment", settings_that_matter(environ)}};
+          {"environment", relevant_settings(environ)}};
 }
 
 json describe_build() {
@@ -230,7 +311,10 @@ json describe_build() {
           {"blas", at::get_mkl_version()},
           {"onednn", at::get_mkldnn_version()},
           {"libtorch_instruction_set", at::get_cpu_capability()},
-          {"allocator", process_memory_in_words},
+          // BlockCache (heat_device.h); an include of it would be circular.
+          {"allocator",
+           "counting and caching, 64-byte aligned; from 2 MiB on aligned to 2 MiB, huge pages "
+           "advised"},
           {"openmp", file_names(mapped_openmp_runtimes())}};
 }
 
@@ -246,7 +330,7 @@ std::string core_ranges(std::span<const int> cores) {
   return text;
 }
 
-json settings_that_matter(const char* const* environment) {
+json relevant_settings(const char* const* environment) {
   json settings = json::object();
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
@@ -260,6 +344,87 @@ json settings_that_matter(const char* const* environment) {
 void set_threads(int threads) {
   at::set_num_threads(threads);
   omp_set_num_threads(threads);
+}
+
+std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view key) {
+  const std::string start = std::string(key) + ":";
+  std::size_t at = meminfo.starts_with(start) ? 0 : meminfo.find("\n" + start);
+  if (at == std::string_view::npos) return std::nullopt;
+  at = meminfo.find_first_of("0123456789", meminfo.find(':', at));
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto kibibytes = parse_number(meminfo.substr(at));
+  if (!kibibytes) return std::nullopt;
+  return *kibibytes * 1024;
+}
+
+std::int64_t available_memory_bytes() {
+  const std::string meminfo = read_text("/proc/meminfo");
+  const Limits groups = group_limits();
+  const std::int64_t available = meminfo_bytes(meminfo, "MemAvailable").value_or(0);
+  const std::int64_t total =
+      std::min(meminfo_bytes(meminfo, "MemTotal").value_or(available), groups.limit);
+  const std::int64_t margin = std::clamp(total / 20, 128 * mib, 1024 * mib);
+  const std::int64_t left = std::min({available, groups.left, address_space().left});
+  return std::max<std::int64_t>(left - margin, 0);
+}
+
+std::int64_t total_memory_bytes() {
+  const std::string meminfo = read_text("/proc/meminfo");
+  return std::min({meminfo_bytes(meminfo, "MemTotal").value_or(0), group_limits().limit,
+                   address_space().limit});
+}
+
+std::int64_t resident_bytes() {
+  const std::string statm = read_text("/proc/self/statm");
+  const std::size_t blank = statm.find(' ');
+  if (blank == std::string::npos) return 0;
+  return parse_number(std::string_view(statm).substr(blank + 1)).value_or(0) *
+         sysconf(_SC_PAGESIZE);
+}
+
+Result<std::optional<std::int64_t>> memory_limit_bytes() {
+  const char* text = std::getenv("ATTNSCOPE_MEMORY_LIMIT_MB");
+  if (text == nullptr || *text == '\0') return std::optional<std::int64_t>();
+  const std::string_view view(text);
+  std::int64_t mebibytes = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), mebibytes);
+  if (error != std::errc{} || end != view.data() + view.size() || mebibytes < 1 ||
+      mebibytes > unlimited / mib) {
+    return fail(
+        "ATTNSCOPE_MEMORY_LIMIT_MB is '{}'; give a whole number of MiB, 1 or more, or unset it.",
+        view);
+  }
+  return std::optional(mebibytes * mib);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const double amount = static_cast<double>(bytes);
+  if (bytes >= 1024 * mib)
+    return fmt::format("{:.1f} GiB ({} bytes)", amount / static_cast<double>(1024 * mib), bytes);
+  if (bytes >= mib)
+    return fmt::format("{:.1f} MiB ({} bytes)", amount / static_cast<double>(mib), bytes);
+  return fmt::format("{} bytes", bytes);
+}
+
+std::optional<ProcessPeak::Resident> ProcessPeak::read() {
+  std::ifstream file("/proc/self/status");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  // Its lines have the format of /proc/meminfo.
+  const auto now = meminfo_bytes(text, "VmRSS");
+  const auto peak = meminfo_bytes(text, "VmHWM");
+  if (!now || !peak) return std::nullopt;
+  return Resident{*now, *peak, meminfo_bytes(text, "RssFile").value_or(0)};
+}
+
+ProcessPeak::ProcessPeak() {
+  if (forget_peaks()) before_ = read();
+}
+
+std::optional<std::int64_t> ProcessPeak::grown_bytes() const {
+  const std::optional<Resident> after = read();
+  if (!before_ || !after) return std::nullopt;
+  const std::int64_t files = std::max<std::int64_t>(after->of_files - before_->of_files, 0);
+  return std::max<std::int64_t>(after->peak - before_->now - files, 0);
 }
 
 }  // namespace attnscope::measure

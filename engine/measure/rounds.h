@@ -4,10 +4,17 @@
 // Shuffled rounds: every active contender contributes one sample per round, so that drift affects
 // all contenders equally and samples of one round are pairs. A disturbed sample (is_disturbed) is
 // kept but does not count for the stop rule: another round follows, until the rule's time has
-// passed a second time. Independent of attention: a lane is any function.
+// passed a second time. Independent of attention: a call is any function.
 //
-//   std::vector<ContenderCalls> lanes = {{.contender = 0, .call = [&] { prepared->forward(call);
-//   }}}; std::vector<ContenderSamples> results = run_rounds(contenders, options);
+//   std::vector<ContenderCalls> contenders(1);
+//   contenders[0].call = [&] { prepared->forward(call); };
+//   std::vector<ContenderSamples> results = run_rounds(contenders, options);
+//
+// A contender has enough samples at one placement when the intervals of its median and of its
+// within-round ratio to the heat's reference are narrow enough, or its time has run out. The
+// reference is the first contender of the heat that is measured. There is no resampling: the
+// intervals are order statistics of sorted values, so that a round costs one search and a short
+// move per contender.
 
 #include <atomic>
 #include <chrono>
@@ -17,14 +24,57 @@
 #include <span>
 #include <vector>
 
+#include "engine/heat/heat.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/measure/conditions.h"
-#include "engine/measure/failure.h"
 #include "engine/measure/heat_device.h"
-#include "engine/measure/stop_rule.h"
+#include "engine/measure/heat_memory.h"
 #include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {
+
+/// A cell's stop rule, divided among its placements.
+struct PlacementRule {
+  double relative_interval = 0;  // target half-width of the median
+  // Width for the ratio; half of the median's, since a difference is detected only when it exceeds
+  // the spread of ratios across placements, which is finer than what a reader of medians needs.
+  double ratio_interval = 0;
+  double seconds = 0;       // sampling time of a contender at this placement
+  int settled_samples = 3;  // minimum before the interval may end it
+  int least_samples = 1;    // minimum before the time may end it: 3 over the whole cell
+};
+[[nodiscard]] PlacementRule placement_rule(const StopRule& rule);
+
+/// Values in ascending order.
+class OrderedValues {
+ public:
+  void add(double value);
+  [[nodiscard]] int count() const { return static_cast<int>(values_.size()); }
+  /// Half-width of the median's 95% interval from order statistics (the binomial interval; for
+  /// fewer than 6 values, their full range). +inf without values.
+  [[nodiscard]] double half_width() const;
+  /// The half-width divided by the median; +inf unless the median is positive.
+  [[nodiscard]] double relative_half_width() const;
+
+ private:
+  std::vector<double> values_;
+};
+
+/// Samples of one contender at one placement so far.
+class SampledSoFar {
+ public:
+  void add(double time_ns) { times_.add(time_ns); }
+  /// Adds a sample from a round that also has a sample of the reference.
+  void add_pair(double time_ns, double reference_ns);
+
+  [[nodiscard]] int samples() const { return times_.count(); }
+  [[nodiscard]] bool knows_median(const PlacementRule& rule) const;
+  [[nodiscard]] bool knows_ratio(const PlacementRule& rule) const;
+
+ private:
+  OrderedValues times_;
+  OrderedValues log_ratios_;
+};
 
 struct ContenderCalls {
   int contender = 0;

@@ -7,15 +7,13 @@
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/heat/model_row.h"
-#include "engine/measure/model_workload.h"
+#include "engine/measure/model_contenders.h"
 #include "engine/measure/workload.h"
 #include "engine/model/bert/bert_description.h"
 #include "engine/model/bert/encoder.h"
@@ -39,22 +37,18 @@ class TrainWorkload final : public Workload {
   explicit TrainWorkload(const HeatSetting& setting)
       : setting_(setting),
         point_(setting.heat.point),
-        attention_(setting_, attention_of_training(setting.heat)) {
+        attention_(setting_, attention_of_training(setting.heat)),
+        weights_(setting.heat) {
     for (const Contender& contender : setting.heat.contenders) {
-      OneContender& one = contenders_.emplace_back();
-      auto row = parse_model_row(contender.model);
-      if (!row) {
-        one.variant = fail("the model {}", row.error().message);
-        continue;
-      }
-      one.row = std::move(*row);
-      one.family = &family_of(*one.row.family);
-      one.variant = variant_of(contender, one.row, point_);
-      if (one.row.family->id() != "bert") {
-        one.variant = fail("models of the family {} are not trained here", one.row.family->id());
+      Entry& entry = entries_.emplace_back(contender, point_);
+      if (entry.family == nullptr) continue;
+      if (entry.row.family->id() != "bert") {
+        entry.variant =
+            fail("models of the family {} are not trained here", entry.row.family->id());
       }
       if (has_narrow_products(contender.model))
-        one.variant = fail("linear layers are trained in the heat's dtype, and not in fewer bits");
+        entry.variant =
+            fail("linear layers are trained in the heat's dtype, and not in fewer bits");
     }
   }
 
@@ -68,99 +62,93 @@ class TrainWorkload final : public Workload {
   /// wide layer before and after its activation.
   Result<std::int64_t> needed_bytes(std::size_t contender, std::int64_t batch) override {
     if (const Status made = prepare(contender); !made) return tl::unexpected(made.error());
-    const OneContender& one = contenders_[contender];
+    const Entry& entry = entries_[contender];
     const std::int64_t hidden = point_.heads * point_.head_dim;
     const std::int64_t of_layer = 10 * hidden + 2 * point_.feed_forward;
-    const bool recomputes = one.row.options.contains(recomputed_layers);
+    const bool recomputes = entry.row.options.contains(recomputed_layers);
     const std::int64_t values =
         recomputes ? point_.layers * hidden + 2 * of_layer : (point_.layers + 1) * of_layer;
     const std::int64_t tokens = batch * point_.sequence_tokens;
-    return 4 * one.weight_bytes + tokens * values * size_of(point_.dtype);
+    return 4 * entry.weight_bytes + tokens * values * size_of(point_.dtype);
   }
 
   Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
-    OneContender& one = contenders_[contender];
-    one.documents = batch;
+    Entry& entry = entries_[contender];
+    entry.documents = batch;
     inputs_.emplace(point_, setting_.sizes, batch);
-    const auto model = one.family->make(one.weights, *one.variant,
-                                        setting_.heat.contenders[contender].implementation);
+    const auto model =
+        entry.family->make(entry.weights, *entry.variant, entry.contender.implementation);
     if (!model) return tl::unexpected(model.error());
-    const auto work = (*model)->work(batch_of(one));
+    const auto work = (*model)->work(batch_of(entry));
     if (!work) return tl::unexpected(work.error());
-    return work_of_stage(*work, static_cast<double>(one.weight_bytes));
+    return work_of_stage(*work, static_cast<double>(entry.weight_bytes));
   }
 
   void place(int /*placement*/) override {
     if (!std::exchange(is_placed_, true)) return;
-    for (OneContender& contender : contenders_) {
-      contender.gradients.clear();
-      contender.optimizer.reset();
-      contender.model.reset();
+    for (Entry& entry : entries_) {
+      entry.gradients.clear();
+      entry.optimizer.reset();
+      entry.model.reset();
+      entry.weights.reset();
     }
-    weights_.clear();
+    weights_.release();
   }
 
   Status prepare(std::size_t contender) override {
-    OneContender& one = contenders_[contender];
-    if (one.model) return {};
-    if (!one.variant) return tl::unexpected(one.variant.error());
-    one.weights = weights_of(one);
+    Entry& entry = entries_[contender];
+    if (entry.model) return {};
+    if (!entry.variant) return tl::unexpected(entry.variant.error());
+    entry.weights = weights_.of(entry.row);
     auto made = TrainedCrossEncoder::make(
-        *one.weights, *one.variant, setting_.heat.contenders[contender].implementation,
-        one.row.options.contains(recomputed_layers) ? KeptLayers::inputs_alone : KeptLayers::whole);
+        *entry.weights, *entry.variant, entry.contender.implementation,
+        entry.row.options.contains(recomputed_layers) ? KeptLayers::inputs_alone
+                                                      : KeptLayers::whole);
     if (!made) return tl::unexpected(made.error());
-    one.model = std::move(*made);
-    one.weight_bytes = 0;
-    for (const Parameter& parameter : one.model->parameters())
-      one.weight_bytes += static_cast<std::int64_t>(parameter.value.nbytes());
-    if (is_updated()) one.optimizer.emplace(one.model->parameters(), AdamWOptions{});
+    entry.model = std::move(*made);
+    entry.weight_bytes = 0;
+    for (const Parameter& parameter : entry.model->parameters())
+      entry.weight_bytes += static_cast<std::int64_t>(parameter.value.nbytes());
+    if (is_updated()) entry.optimizer.emplace(entry.model->parameters(), AdamWOptions{});
     return {};
   }
 
   Verdict check(std::size_t contender, FirstCall& first) override {
-    OneContender& one = contenders_[contender];
-    if (point_.stage == Stage::train_optimizer) keep_gradients(one);
-    first.measure([&] { compute(one); });
-    one.checked = one.scored;
+    Entry& entry = entries_[contender];
+    if (point_.stage == Stage::train_optimizer) keep_gradients(entry);
+    first.measure([&] { compute(entry); });
+    entry.checked = entry.scored;
     return {};
   }
 
   Verdict judge(std::size_t contender) override {
-    OneContender& one = contenders_[contender];
+    Entry& entry = entries_[contender];
     if (Verdict alone = attention_.judge(contender); !alone.wrong.empty()) return alone;
     const std::vector<float> scored =
-        point_.stage == Stage::train_optimizer ? scores_of(one) : one.checked;
-    const double bound = one.family->error_bound(point_.dtype, shape_of(point_));
-    ModelReferences references;
-    for (const std::size_t item :
-         documents_to_compare(point_.sequence_tokens, static_cast<std::size_t>(one.documents)))
-      references.emplace_back(item, &reference_of(contender, item));
-    return judge_scores(references, scored, bound);
+        point_.stage == Stage::train_optimizer ? scores_of(entry) : entry.checked;
+    const double bound = entry.family->error_bound(point_.dtype, shape_of(point_));
+    return judge_scores(references_.of_call(entry, *inputs_, point_.sequence_tokens), scored,
+                        bound);
   }
 
-  void before_rounds() override { attention_.let_go(); }
+  void before_rounds() override { attention_.release(); }
   void enter(std::size_t contender) override {
-    OneContender& one = contenders_[contender];
-    if (point_.stage == Stage::train_optimizer && one.gradients.empty()) keep_gradients(one);
+    Entry& entry = entries_[contender];
+    if (point_.stage == Stage::train_optimizer && entry.gradients.empty()) keep_gradients(entry);
   }
-  void call(std::size_t contender) override { compute(contenders_[contender]); }
+  void call(std::size_t contender) override { compute(entries_[contender]); }
   Verdict judge_sample(std::size_t contender) override {
-    const OneContender& one = contenders_[contender];
-    if (one.scored == one.checked) return {};
+    const Entry& entry = entries_[contender];
+    if (entry.scored == entry.checked) return {};
     return {{.error = std::numeric_limits<double>::infinity(), .bound = 0},
             "its scores were others after timed calls than when they were checked, though the "
             "weights are the same"};
   }
 
  private:
-  struct OneContender {
-    ModelRow row{};
-    const Family* family = nullptr;
-    Result<ModelVariant> variant{};  // or what it does not support
-    std::int64_t documents = 0;      // per call
+  struct Entry : ModelContender {
+    using ModelContender::ModelContender;
     std::int64_t weight_bytes = 0;
-    // Weights and tensors of the current placement.
-    std::shared_ptr<const ModelWeights> weights{};
     std::unique_ptr<TrainedCrossEncoder> model{};
     std::optional<AdamW> optimizer{};
     std::vector<at::Tensor> gradients{};  // for the optimiser stage only
@@ -172,8 +160,8 @@ class TrainWorkload final : public Workload {
   }
 
   /// Each pair has its own query, as in training.
-  [[nodiscard]] PairBatch batch_of(const OneContender& one) const {
-    PairBatch batch = inputs_->batch_of(one.documents);
+  [[nodiscard]] PairBatch batch_of(const Entry& entry) const {
+    PairBatch batch = inputs_->batch_of(entry.documents);
     batch.one_query = false;
     return batch;
   }
@@ -196,79 +184,55 @@ class TrainWorkload final : public Workload {
     return work;
   }
 
-  void compute(OneContender& one) {
+  void compute(Entry& entry) {
     if (point_.stage == Stage::train_optimizer) {
-      for (std::size_t i = 0; i < one.gradients.size(); ++i) {
-        at::Tensor weight = one.model->parameters()[i].value;
-        weight.mutable_grad() = one.gradients[i];
+      for (std::size_t i = 0; i < entry.gradients.size(); ++i) {
+        at::Tensor weight = entry.model->parameters()[i].value;
+        weight.mutable_grad() = entry.gradients[i];
       }
-      update(one);
+      update(entry);
       return;
     }
-    forget_gradients(one);
-    const auto scores = one.model->scores(batch_of(one));
+    forget_gradients(entry);
+    const auto scores = entry.model->scores(batch_of(entry));
     require(scores.map([](const at::Tensor&) {}));
     if (point_.stage != Stage::train_forward) scores->square().mean().backward();
-    if (point_.stage == Stage::train_step) update(one);
-    one.scored = floats_of(scores->detach());
+    if (point_.stage == Stage::train_step) update(entry);
+    entry.scored = floats_of(scores->detach());
   }
 
   /// The scores of an update with a learning rate of 0, which must be unchanged.
-  [[nodiscard]] std::vector<float> scores_of(OneContender& one) const {
-    const auto scores = one.model->scores(batch_of(one));
+  [[nodiscard]] std::vector<float> scores_of(Entry& entry) const {
+    const auto scores = entry.model->scores(batch_of(entry));
     require(scores.map([](const at::Tensor&) {}));
     return floats_of(scores->detach());
   }
 
-  static void update(OneContender& one) {
-    require(one.optimizer->step(/*learning_rate=*/0).map([](double) {}));
+  static void update(Entry& entry) {
+    require(entry.optimizer->step(/*learning_rate=*/0).map([](double) {}));
   }
 
-  static void forget_gradients(OneContender& one) {
-    for (const Parameter& parameter : one.model->parameters()) {
+  static void forget_gradients(Entry& entry) {
+    for (const Parameter& parameter : entry.model->parameters()) {
       at::Tensor weight = parameter.value;
       weight.mutable_grad().reset();
     }
   }
 
-  void keep_gradients(OneContender& one) {
-    const auto scores = one.model->scores(batch_of(one));
+  void keep_gradients(Entry& entry) {
+    const auto scores = entry.model->scores(batch_of(entry));
     require(scores.map([](const at::Tensor&) {}));
     scores->square().mean().backward();
-    one.gradients.clear();
-    for (const Parameter& parameter : one.model->parameters())
-      one.gradients.push_back(parameter.value.grad());
-  }
-
-  /// Draws weights once for all rows that share them.
-  [[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const OneContender& asking) {
-    std::shared_ptr<const ModelWeights>& weights = weights_[asking.row.weights];
-    if (weights) return weights;
-    std::vector<ModelRow> sharing;
-    sharing.reserve(contenders_.size());
-    for (const OneContender& contender : contenders_) {
-      if (contender.family != nullptr && contender.row.weights == asking.row.weights)
-        sharing.push_back(contender.row);
-    }
-    weights = ModelWeights::random(asking.row.family->config_for(shape_of(point_), sharing),
-                                   {.seed = point_.seed});
-    return weights;
-  }
-
-  const ReferenceOutput& reference_of(std::size_t contender, std::size_t item) {
-    const OneContender& one = contenders_[contender];
-    const std::int64_t document =
-        inputs_->document_of(static_cast<std::int64_t>(item), one.documents);
-    return references_.of(setting_.heat.contenders[contender], *one.family, *one.weights,
-                          *one.variant, item + 1 == static_cast<std::size_t>(one.documents),
-                          {inputs_->query(), inputs_->document(document)});
+    entry.gradients.clear();
+    for (const Parameter& parameter : entry.model->parameters())
+      entry.gradients.push_back(parameter.value.grad());
   }
 
   HeatSetting setting_;
   const HeatPoint& point_;
   AttentionInside attention_;  // including its gradients
-  std::vector<OneContender> contenders_;
-  std::map<std::string, std::shared_ptr<const ModelWeights>> weights_;
+  std::vector<Entry> entries_;
+  SharedWeights weights_;
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
   SharedReferences references_;

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "engine/attention/torch_tensors.h"
 

@@ -374,7 +374,7 @@ Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
         "implementations, so omit it",
         offer.id, name_of(variant.products));
   }
-  return offer.takes(variant.pattern.name, variant.dtype, variant.device);
+  return offer.supports(variant.pattern.name, variant.dtype, variant.device);
 }
 
 double error_bound_of(const ServedOffer& offer, const Family& family, const ModelVariant& variant,

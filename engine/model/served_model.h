@@ -19,7 +19,7 @@
 
 #include "base/result.h"
 #include "base/spawn.h"
-#include "engine/attention/served/offer.h"
+#include "engine/attention/served/served.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "kernels/plan/products.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/plan/counts.h"
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope {
 

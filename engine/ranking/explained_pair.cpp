@@ -8,7 +8,6 @@
 #include <array>
 
 #include "base/sentences.h"
-#include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
 

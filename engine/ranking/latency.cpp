@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "engine/ranking/score_batches.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope {
 

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The metadata of a re-ranked run, as engine/effectiveness/ir_metadata.h writes them.
+// The metadata of a re-ranked run, as engine/effectiveness/trec_files.h writes them.
 
 #include <chrono>
 #include <cstdint>

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/control_characters.h"
 #include "base/sentences.h"
 #include "engine/worker/ask.h"
 

@@ -11,7 +11,6 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/hub_cache.h"
 #include "engine/pattern/axes.h"
-#include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
 #include "engine/text/word_list.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/mapped_file.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/checkpoint/checkpoint.h"

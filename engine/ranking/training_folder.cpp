@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/read_files.h"
 #include "base/sentences.h"
 #include "base/text_file.h"
 #include "base/written_file.h"

@@ -17,11 +17,11 @@
 #include "base/json.h"
 #include "base/sentences.h"
 #include "engine/heat/axes.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/crossovers.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
 
@@ -46,39 +46,41 @@ constexpr double shown_times = 1.05;
 
 /// The baseline's name. For a contender that is also full attention it is the display name, because
 /// "full attention" would be ambiguous.
-std::string baseline_of(const Advised& one, const Advice& advice) {
+std::string baseline_of(const Advised& advised, const Advice& advice) {
   const auto own = std::ranges::find(advice.contenders, true, &Advised::is_baseline);
-  const bool by_name = one.pattern == full_pattern && own != advice.contenders.end();
+  const bool by_name = advised.pattern == full_pattern && own != advice.contenders.end();
   return by_name ? own->name : advice.baseline_words;
 }
 
-std::string speed_in_words(const Advised& one, const Advice& advice) {
-  if (one.is_baseline) return ", the baseline";
-  if (!one.to_baseline) return "";
-  const std::string baseline = baseline_of(one, advice);
-  const bool is_shown = one.to_baseline->verdict != Verdict::no_difference_shown;
-  if (!is_known(*one.to_baseline)) {
-    return is_shown ? fmt::format(", {} than {}", name_of(one.to_baseline->verdict), baseline)
-                    : fmt::format(", {} to tell it from {}", too_few_samples, baseline);
+std::string speed_in_words(const Advised& advised, const Advice& advice) {
+  if (advised.is_baseline) return ", the baseline";
+  if (!advised.to_baseline) return "";
+  const std::string baseline = baseline_of(advised, advice);
+  const bool is_shown = advised.to_baseline->verdict != Verdict::no_difference_shown;
+  if (!is_known(*advised.to_baseline)) {
+    return is_shown ? fmt::format(", {} than {}", name_of(advised.to_baseline->verdict), baseline)
+                    : fmt::format(", {} to distinguish it from {}", too_few_samples, baseline);
   }
-  switch (one.to_baseline->verdict) {
+  switch (advised.to_baseline->verdict) {
     case Verdict::faster:
-      return fmt::format(", {} as fast as {}", times_in_words(1 / one.to_baseline->ratio),
+      return fmt::format(", {} as fast as {}", times_in_words(1 / advised.to_baseline->ratio),
                          baseline);
     case Verdict::slower:
-      return fmt::format(", {} the time of {}", times_in_words(one.to_baseline->ratio), baseline);
+      return fmt::format(", {} the time of {}", times_in_words(advised.to_baseline->ratio),
+                         baseline);
     case Verdict::no_difference_shown:
       break;
   }
   return fmt::format(", no difference to {} shown", baseline);
 }
 
-std::string longer_in_words(const Advised& one) {
-  if (!one.times_longer || !one.longest) return "";
-  const double times = *one.times_longer;
+std::string longer_in_words(const Advised& advised) {
+  if (!advised.times_longer || !advised.longest) return "";
+  const double times = *advised.times_longer;
   const bool is_longer = times > shown_times;
-  if (!is_longer && (times * shown_times > 1 || one.longest->at_least || !(times > 0))) return "";
-  return fmt::format(", fits {}{} {} documents", one.longest->at_least ? "at least " : "",
+  if (!is_longer && (times * shown_times > 1 || advised.longest->at_least || !(times > 0)))
+    return "";
+  return fmt::format(", fits {}{} {} documents", advised.longest->at_least ? "at least " : "",
                      times_in_words(is_longer ? times : 1 / times),
                      is_longer ? "longer" : "shorter");
 }
@@ -96,14 +98,14 @@ std::string longer_of_all(const Advice& advice) {
   return same ? of_each.front() : std::string();
 }
 
-std::string own_length_in_words(const Advised& one, const Advice& advice) {
-  return longer_of_all(advice).empty() ? longer_in_words(one) : std::string();
+std::string own_length_in_words(const Advised& advised, const Advice& advice) {
+  return longer_of_all(advice).empty() ? longer_in_words(advised) : std::string();
 }
 
-std::string crossover_in_words(const Advised& one) {
-  const std::vector<Crossing>& crossings = one.crossovers.crossings;
+std::string crossover_in_words(const Advised& advised) {
+  const std::vector<Crossing>& crossings = advised.crossovers.crossings;
   if (crossings.empty()) return "";
-  if (crossings.size() > 1) return "; it overtakes and falls behind along the length";
+  if (crossings.size() > 1) return "; faster at some lengths and slower at others";
   const Crossing& only = crossings.front();
   if (!only.at) {
     return fmt::format("; becomes {} between {:.0f} and {:.0f} tokens",
@@ -112,28 +114,30 @@ std::string crossover_in_words(const Advised& one) {
   return fmt::format("; faster {} {:.0f} tokens", only.a_overtakes ? "from" : "up to", *only.at);
 }
 
-std::string numbers_in_words(const Advised& one, const Advice& advice) {
-  return fmt::format("{}{} for {}", one.is_interpolated || one.counted_as ? "≈ " : "",
-                     format_time(one.time_ns->value),
+std::string numbers_in_words(const Advised& advised, const Advice& advice) {
+  return fmt::format("{}{} for {}", advised.is_interpolated || advised.counted_as ? "≈ " : "",
+                     format_time(advised.time_ns->value),
                      counted(static_cast<std::size_t>(advice.question.candidates), "document")) +
-         speed_in_words(one, advice) + own_length_in_words(one, advice) + crossover_in_words(one);
+         speed_in_words(advised, advice) + own_length_in_words(advised, advice) +
+         crossover_in_words(advised);
 }
 
-std::string sentence_of(const Advised& one, const Advice& advice) {
-  switch (one.standing) {
+std::string sentence_of(const Advised& advised, const Advice& advice) {
+  switch (advised.standing) {
     case Standing::within_limits:
-      return fmt::format("{}: {}.", one.name, numbers_in_words(one, advice));
+      return fmt::format("{}: {}.", advised.name, numbers_in_words(advised, advice));
     case Standing::too_slow:
-      return fmt::format("{} is too slow ({}): {}.", one.name, one.reason,
-                         numbers_in_words(one, advice));
+      return fmt::format("{} is too slow ({}): {}.", advised.name, advised.reason,
+                         numbers_in_words(advised, advice));
     case Standing::too_large:
-      return fmt::format("{} does not fit ({}){}.", one.name, one.reason,
-                         one.time_ns ? ": " + numbers_in_words(one, advice) : std::string());
+      return fmt::format(
+          "{} does not fit ({}){}.", advised.name, advised.reason,
+          advised.time_ns ? ": " + numbers_in_words(advised, advice) : std::string());
     case Standing::without_time:
       break;
   }
-  return fmt::format("{} has no time here: {}{}.", one.name, without_stop(one.reason),
-                     own_length_in_words(one, advice));
+  return fmt::format("{} has no time here: {}{}.", advised.name, without_stop(advised.reason),
+                     own_length_in_words(advised, advice));
 }
 
 std::string longest_in_words(const LongestDocument& longest) {
@@ -147,31 +151,31 @@ std::string longest_in_words(const LongestDocument& longest) {
   return text + ".";
 }
 
-std::string memory_in_words(const Advised& one, const Advice& advice) {
+std::string memory_in_words(const Advised& advised, const Advice& advice) {
   std::string text =
       fmt::format("Memory for {} at once: {}",
                   counted(static_cast<std::size_t>(advice.question.candidates), "document"),
-                  format_bytes(*one.peak_bytes));
+                  format_bytes(*advised.peak_bytes));
   if (advice.point.operation == Operation::model) {
-    text += ", beside the weights";
+    text += ", in addition to the weights";
   } else {
-    text += fmt::format(", {} with the tensors themselves", format_bytes(*one.need_bytes));
+    text += fmt::format(", {} with the tensors themselves", format_bytes(*advised.need_bytes));
   }
-  if (one.memory_is_predicted) text += " (predicted from its growth)";
-  if (one.at_once && *one.at_once > 0 && *one.at_once < advice.question.candidates) {
-    text += fmt::format("; the limit holds {} at a time", *one.at_once);
+  if (advised.memory_is_predicted) text += " (predicted from its growth)";
+  if (advised.at_once && *advised.at_once > 0 && *advised.at_once < advice.question.candidates) {
+    text += fmt::format("; {} at a time fit within the limit", *advised.at_once);
   }
   return text + ".";
 }
 
-std::string published_in_words(const Advised& one) {
+std::string published_in_words(const Advised& advised) {
   std::string text =
-      fmt::format("nDCG@10 {:.3f} over {}", one.published->ndcg10, one.published->task);
-  if (one.published_loss && *one.published_loss >= 0.01) {
-    text += fmt::format(", about {:.2f} below full attention", *one.published_loss);
+      fmt::format("nDCG@10 {:.3f} over {}", advised.published->ndcg10, advised.published->task);
+  if (advised.published_loss && *advised.published_loss >= 0.01) {
+    text += fmt::format(", about {:.2f} below full attention", *advised.published_loss);
   }
-  text += fmt::format(" ({}; {}", published_label, one.published->source);
-  if (!one.published->note.empty()) text += fmt::format("; {}", one.published->note);
+  text += fmt::format(" ({}; {}", published_label, advised.published->source);
+  if (!advised.published->note.empty()) text += fmt::format("; {}", advised.published->note);
   return text + ").";
 }
 
@@ -182,42 +186,44 @@ std::string tested_against(const std::string& contender, const Advice& advice) {
   return own->pattern == full_pattern ? "full attention" : own->name;
 }
 
-std::vector<std::string> remarks_on(const Advised& one, const Advice& advice) {
+std::vector<std::string> remarks_on(const Advised& advised, const Advice& advice) {
   std::vector<std::string> remarks;
-  if (one.is_interpolated) {
-    const std::string between =
-        one.lower > 0 ? fmt::format("measured at {} and {} tokens", one.lower, one.upper)
-                      : "each between two measured lengths";
-    remarks.push_back(fmt::format("≈: interpolated, {}{}.", between,
-                                  one.is_rough ? ", which lie far apart: a rough estimate" : ""));
-  }
-  if (one.counted_as) {
+  if (advised.is_interpolated) {
+    const std::string between = advised.lower > 0 ? fmt::format("measured at {} and {} tokens",
+                                                                advised.lower, advised.upper)
+                                                  : "each between two measured lengths";
     remarks.push_back(
-        fmt::format("≈: shorter than anything measured counts as "
-                    "{} tokens in all, the shortest measured.",
-                    *one.counted_as));
+        fmt::format("≈: interpolated, {}{}.", between,
+                    advised.is_rough ? ", which are far apart: a rough estimate" : ""));
   }
-  if (one.to_baseline && !one.is_baseline && !is_known(*one.to_baseline)) {
+  if (advised.counted_as) {
+    remarks.push_back(
+        fmt::format("≈: documents shorter than every measured length count as sequences of {} "
+                    "tokens, the shortest measured length.",
+                    *advised.counted_as));
+  }
+  if (advised.to_baseline && !advised.is_baseline && !is_known(*advised.to_baseline)) {
     remarks.push_back(fmt::format("Speed-up 95 %: {}.", too_few_samples));
-  } else if (one.to_baseline && !one.is_baseline) {
-    const double low = 1 / one.to_baseline->high, high = 1 / one.to_baseline->low;
+  } else if (advised.to_baseline && !advised.is_baseline) {
+    const double low = 1 / advised.to_baseline->high, high = 1 / advised.to_baseline->low;
     remarks.push_back(fmt::format("Speed-up 95 %: {} to {}{}.", format_times(low),
-                                  format_times(high), one.to_baseline->paired ? "" : ", unpaired"));
+                                  format_times(high),
+                                  advised.to_baseline->paired ? "" : ", unpaired"));
   }
-  for (const Crossing& crossing : one.crossovers.crossings) {
+  for (const Crossing& crossing : advised.crossovers.crossings) {
     if (crossing.at) {
       remarks.push_back(fmt::format("They cross at about {:.0f} tokens (95 %: {:.0f} to {:.0f}).",
                                     *crossing.at, std::floor(crossing.low),
                                     std::ceil(crossing.high)));
     }
   }
-  if (one.need_bytes) remarks.push_back(memory_in_words(one, advice));
-  if (one.longest) remarks.push_back(longest_in_words(*one.longest));
-  if (one.measured) {
-    remarks.push_back(in_words(*one.measured, tested_against(one.measured->baseline, advice)) +
-                      ".");
+  if (advised.need_bytes) remarks.push_back(memory_in_words(advised, advice));
+  if (advised.longest) remarks.push_back(longest_in_words(*advised.longest));
+  if (advised.measured) {
+    remarks.push_back(
+        in_words(*advised.measured, tested_against(advised.measured->baseline, advice)) + ".");
   }
-  if (one.published) remarks.push_back(published_in_words(one));
+  if (advised.published) remarks.push_back(published_in_words(advised));
   return remarks;
 }
 
@@ -225,21 +231,22 @@ std::string lengths_in_words(const Question& question) {
   const DocumentLengths& documents = question.documents;
   const std::string_view what = question.of_sequences ? "sequences" : "documents";
   if (documents.is_one()) return fmt::format("{} of {} tokens", what, documents.shortest());
-  return fmt::format("{} as {} given ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})", what,
-                     documents.count(), documents.shortest(), documents.longest(), documents.mean(),
-                     documents.percentile(50), documents.percentile(95));
+  return fmt::format(
+      "{} with the lengths of a sample of {} ({} to {} tokens, mean {:.0f}, p50 {}, p95 {})", what,
+      documents.count(), documents.shortest(), documents.longest(), documents.mean(),
+      documents.percentile(50), documents.percentile(95));
 }
 
 std::string_view times_are_of(Operation operation) {
   switch (operation) {
     case Operation::windowed_matmul:
-      return "Times are of one layer's two products alone";
+      return "Times are those of one layer's two products";
     case Operation::attention:
-      return "Times are of one layer's attention";
+      return "Times are those of one layer's attention";
     case Operation::model:
       break;
   }
-  return "Times are of the whole model";
+  return "Times are those of the whole model";
 }
 
 std::string heading_of(const Advice& advice) {
@@ -291,18 +298,16 @@ std::vector<std::string> notes_on(const Advice& advice) {
   }
   if (point.operation != Operation::windowed_matmul &&
       point.query_tokens != *advice.question.query_tokens) {
-    notes.push_back(
-        fmt::format("It was measured with queries of {} tokens; "
-                    "the length of the whole sequence "
-                    "is what counts "
-                    "here.",
-                    point.query_tokens));
+    notes.push_back(fmt::format(
+        "The run has queries of {} tokens; its times are used by the length of the whole "
+        "sequence.",
+        point.query_tokens));
   }
   return notes;
 }
 
 /// Fills in the sentences, remarks, heading and notes from the numbers.
-void say(Advice& advice) {
+void add_sentences(Advice& advice) {
   advice.heading = heading_of(advice);
   advice.notes = notes_on(advice);
   for (Advised& advised : advice.contenders) {
@@ -361,10 +366,10 @@ class Adviser {
         continue;
       }
       mark(place);
-      const Estimate one = LengthCurve::time_ns(place);
-      time.value += times * one.value;
-      time.low += times * one.low;
-      time.high += times * one.high;
+      const Estimate estimate = LengthCurve::time_ns(place);
+      time.value += times * estimate.value;
+      time.low += times * estimate.low;
+      time.high += times * estimate.high;
       const std::optional<Ratio> there = LengthCurve::ratio(place);
       if (!there) {
         has_ratio = false;
@@ -372,7 +377,7 @@ class Adviser {
       }
       // Weighted by the baseline's time at each length; the ends of the intervals are added as if
       // the errors at all lengths were fully correlated.
-      const double weight = times * one.value / there->ratio;
+      const double weight = times * estimate.value / there->ratio;
       baseline_time += weight;
       ratio.ratio += weight * there->ratio;
       ratio.low += weight * there->low;
@@ -401,16 +406,16 @@ class Adviser {
   }
 
   bool add_need(Need& sum, double length, const LengthCurve::Place& place, double items) {
-    std::optional<Need> one;
-    if (place.has_value()) one = LengthCurve::need(length, place);
+    std::optional<Need> need;
+    if (place.has_value()) need = LengthCurve::need(length, place);
     if (place.reach == Reach::longer) {
-      one = curve_.predicted_need(length);
-      advised_.memory_is_predicted = advised_.memory_is_predicted || one.has_value();
+      need = curve_.predicted_need(length);
+      advised_.memory_is_predicted = advised_.memory_is_predicted || need.has_value();
     }
-    if (!one) return false;
-    sum.peak += items * one->peak;
-    sum.tensors += items * one->tensors;
-    largest_item_ = std::max(largest_item_, one->bytes());
+    if (!need) return false;
+    sum.peak += items * need->peak;
+    sum.tensors += items * need->tensors;
+    largest_item_ = std::max(largest_item_, need->bytes());
     return true;
   }
 
@@ -447,7 +452,7 @@ class Adviser {
     }
     if (advised_.at_once == 0) {
       advised_.standing = Standing::too_large;
-      advised_.reason = fmt::format("one document takes {}, the limit is {}",
+      advised_.reason = fmt::format("one document needs {}, the limit is {}",
                                     format_bytes(largest_item_ / documents_per_item()),
                                     format_bytes(*question.memory_bytes));
     } else if (!advised_.time_ns) {
@@ -472,17 +477,17 @@ class Adviser {
   [[nodiscard]] std::string why_without_time() const {
     const Row* const next = curve_.next();
     if (missing_reach_ == Reach::nowhere) {
-      return next == nullptr ? "nothing of it was measured" : outcome(*next);
+      return next == nullptr ? "it was not measured" : outcome(*next);
     }
     const bool is_one = advice_.question.documents.is_one();
     if (missing_reach_ == Reach::broken) {
-      return is_one ? "it has no time at a length beside this one"
-                    : "it has no time at a length among these";
+      return is_one ? "it has no time at a neighbouring length"
+                    : "it has no time at one of these lengths";
     }
-    const std::string longest = fmt::format("{} tokens, the longest measured of it",
+    const std::string longest = fmt::format("{} tokens, its longest measured length",
                                             curve_.longest()->cell.point.sequence_tokens);
     std::string text =
-        is_one ? fmt::format("{:.0f} tokens are more than {}", sequence(longest_missing_), longest)
+        is_one ? fmt::format("{:.0f} tokens exceed {}", sequence(longest_missing_), longest)
                : fmt::format("{} of {} documents {} longer than {}", missing_,
                              advice_.question.documents.count(),
                              missing_ == 1 ? "makes a sequence" : "make sequences", longest);
@@ -638,8 +643,8 @@ void compare(Advice& advice, const std::vector<const Row*>& rows) {
   };
   // Several implementations of full attention may differ widely in speed: then the baseline is
   // named.
-  const bool is_alone = std::ranges::none_of(advice.contenders, [&](const Advised& one) {
-    return one.pattern == full_pattern && !one.is_baseline;
+  const bool is_alone = std::ranges::none_of(advice.contenders, [&](const Advised& advised) {
+    return advised.pattern == full_pattern && !advised.is_baseline;
   });
   advice.baseline_words = is_alone && std::ranges::any_of(rows, is_full)
                               ? std::string("full attention")
@@ -676,10 +681,10 @@ void find_leaders(Advice& advice, const std::vector<const Row*>& rows) {
     rows_of.emplace(own.front()->cell.cell.contender.id(), std::move(own));
   std::vector<std::size_t> all, equivalent;
   for (std::size_t i = 0; i < advice.contenders.size(); ++i) {
-    const Advised& one = advice.contenders[i];
-    if (one.standing != Standing::within_limits) continue;
+    const Advised& advised = advice.contenders[i];
+    if (advised.standing != Standing::within_limits) continue;
     all.push_back(i);
-    if (is_shown_equivalent(advice.effectiveness, candidate_of(one))) equivalent.push_back(i);
+    if (is_shown_equivalent(advice.effectiveness, candidate_of(advised))) equivalent.push_back(i);
   }
   const auto to_first = [&](const std::vector<std::size_t>& by_time) {
     return [&](std::size_t other) {
@@ -804,7 +809,7 @@ std::vector<Advice> make_advice(const RunInfo& run, const std::optional<std::str
     order(advice.contenders);
     find_leaders(advice, own);
     advice.to_measure = lengths_to_measure(advice, own);
-    say(advice);
+    add_sentences(advice);
     std::ranges::move(doubts_about(run, own), std::back_inserter(advice.notes));
   }
   return all;

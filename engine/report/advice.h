@@ -19,15 +19,26 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/effectiveness_figure.h"
 #include "engine/report/headline.h"
 #include "engine/report/length_curve.h"
-#include "engine/report/question.h"
 #include "engine/report/row.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/sheet.h"
+#include "engine/report/text_statistics.h"
 #include "engine/statistics/crossover.h"
 
 namespace attnscope::report {
+
+/// The user's re-ranking task: one query against a number of candidates, within given limits.
+struct Question {
+  std::optional<std::int64_t> query_tokens = {};  // without [SEP]; empty: as measured
+  DocumentLengths documents{512};
+  bool of_sequences = false;      // the lengths are those of whole sequences, including all [SEP]
+  std::int64_t candidates = 100;  // of one query
+  std::optional<double> memory_bytes = {};
+  std::optional<double> latency_ns = {};  // for all candidates
+  friend bool operator==(const Question&, const Question&) = default;
+};
 
 /// The pattern of full attention: the default baseline of an answer.
 inline constexpr std::string_view full_pattern = "full";

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/length_curve.h"
 #include "engine/report/number_text.h"
 #include "engine/report/published.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::report {
 namespace {
@@ -168,10 +168,10 @@ std::string sentence_of(const FitAnswer& fit) {
     text += ", the longest measured";
   }
   if (fit.bytes_per_document) {
-    text += fmt::format("; {} a document there", format_bytes(*fit.bytes_per_document));
+    text += fmt::format("; {} per document at that length", format_bytes(*fit.bytes_per_document));
   }
   if (fit.predicted) {
-    text += fmt::format("; predicted from its growth: {} {} tokens",
+    text += fmt::format("; predicted from the growth of its memory: {} {} tokens",
                         fit.predicted_is_least ? "more than" : "up to about", *fit.predicted);
   }
   return text + ".";

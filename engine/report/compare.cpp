@@ -11,13 +11,13 @@
 #include <set>
 #include <tuple>
 
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 namespace {
@@ -35,14 +35,14 @@ statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRu
                                     cell.b.cell.basis, cell.a.cell.basis);
 }
 
-std::string time_in_words(const Row& row) {
+std::string row_time_in_words(const Row& row) {
   if (!is_measured(row)) return outcome_of(row).status;
   return format_time(ns_per_document(row)) + (is_disturbed(row) ? " !" : "");
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
-  ComparedTexts line{cell.a.cell.cell.contender.name, time_in_words(cell.a), time_in_words(cell.b),
-                     "", ""};
+  ComparedTexts line{cell.a.cell.cell.contender.name, row_time_in_words(cell.a),
+                     row_time_in_words(cell.b), "", ""};
   if (cell.ratio) {
     line[3] = difference_in_words(*cell.ratio);
     line[4] = interval_in_words(*cell.ratio);
@@ -88,8 +88,8 @@ std::optional<double> machine_moved(const std::vector<Ceilings>& all) {
           +[](const Ceilings& c) { return c.exponentials_per_second; },
           +[](const Ceilings& c) { return c.copy.empty() ? 0 : c.copy.back().bytes_per_second; }}) {
       std::vector<double> rates;
-      for (const Ceilings* one : ceilings) {
-        if (rate(*one) > 0) rates.push_back(rate(*one));
+      for (const Ceilings* measurement : ceilings) {
+        if (rate(*measurement) > 0) rates.push_back(rate(*measurement));
       }
       if (rates.size() < 2) continue;
       const auto [least, largest] = std::ranges::minmax(rates);
@@ -149,7 +149,7 @@ std::vector<std::string> settings_apart(const std::vector<StoredCell>& a,
   for (std::size_t i = 0; i < of_a.size() && i < of_b.size(); ++i) {
     const auto& [name, in_a] = of_a[i];
     const std::set<std::string>& in_b = of_b[i].second;
-    if (std::ranges::any_of(in_a, [&](const std::string& one) { return in_b.contains(one); }))
+    if (std::ranges::any_of(in_a, [&](const std::string& value) { return in_b.contains(value); }))
       continue;
     apart.push_back(
         fmt::format("{}: {} in A, {} in B", name, fmt::join(in_a, ", "), fmt::join(in_b, ", ")));
@@ -342,7 +342,7 @@ void add_disturbed(const Comparison& comparison, Remedy remedy, std::vector<std:
     if (const std::string disturbed =
             disturbed_cells_in_words(*run, rows_of(comparison, side), remedy);
         !disturbed.empty())
-      notes.push_back(fmt::format("of the cells compared, in {}: {}", name, disturbed));
+      notes.push_back(fmt::format("compared cells of {}: {}", name, disturbed));
   }
 }
 
@@ -352,12 +352,12 @@ std::vector<std::string> comparison_notes(const Comparison& comparison, Remedy r
   std::vector<std::string> notes;
   if (comparison.run_a.id == comparison.run_b.id) notes.emplace_back("A and B are the same run");
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
-    notes.push_back("not alike: " + difference);
+    notes.push_back("different: " + difference);
   }
-  for (const std::string& setting : comparison.apart) notes.push_back("not alike: " + setting);
+  for (const std::string& setting : comparison.apart) notes.push_back("different: " + setting);
   add_disturbed(comparison, remedy, notes);
   notes.push_back(counts_of(comparison));
-  notes.push_back(comparison.cells.empty() ? "no cell of one has the settings of one of the other"
+  notes.push_back(comparison.cells.empty() ? "the runs have no cell with the same settings"
                                            : between_in_words(comparison));
   return notes;
 }

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Comparison of two runs, cell by cell: unpaired ratios with verdicts. The intervals include what
-// may have changed between the runs, see engine/statistics/between_runs.h.
+// may have changed between the runs, see engine/statistics/summary.h.
 
 #include <array>
 #include <string>
 #include <vector>
 
-#include "engine/report/conditions.h"
 #include "engine/report/figure.h"
+#include "engine/report/row.h"
 #include "engine/report/table.h"
-#include "engine/statistics/between_runs.h"
+#include "engine/statistics/summary.h"
 
 namespace attnscope::report {
 

@@ -112,8 +112,9 @@ void add_definitions(const EffectivenessReport& report, Sheet& sheet) {
   sheet.notes.emplace_back(effectiveness::tie_rule);
   sheet.notes.push_back(
       report.question.evaluation.complete
-          ? fmt::format("Means over all {} judged queries; one that a run lacks counts 0 (-c).",
-                        report.judged_queries)
+          ? fmt::format(
+                "Means over all {} judged queries; a query that a run lacks counts as 0 (-c).",
+                report.judged_queries)
           : std::string("Means over the judged queries that a run has."));
 }
 
@@ -121,7 +122,7 @@ std::string tests_in_words(const EffectivenessReport& report) {
   const EffectivenessQuestion& question = report.question;
   const std::string alpha =
       question.bonferroni
-          ? fmt::format("{:.3g} ({} / {} by Bonferroni, over the runs beside the baseline)",
+          ? fmt::format("{:.3g} ({} / {} by Bonferroni, over the runs other than the baseline)",
                         report.alpha, question.alpha, report.runs.size() - 1)
           : fmt::format("{} (not corrected for several runs)", question.alpha);
   return fmt::format(
@@ -170,7 +171,7 @@ void note_depths(EffectivenessReport& report) {
     const std::size_t depth = depth_of(run);
     if (depth == expected) continue;
     report.notes.push_back(fmt::format(
-        "{} has up to {} documents a query, {} up to {}: a difference may be that of their depth",
+        "{} has up to {} documents per query, {} up to {}: a difference may come from their depths",
         run.name, depth, first.name, expected));
   }
 }
@@ -183,8 +184,8 @@ void note_left_out(const EvaluatedRun& baseline, EffectivenessReport& report) {
         [&](const auto& query) { return !has_either(baseline, run, query.first); });
     if (left_out == 0 || &run == &baseline) continue;
     report.notes.push_back(
-        fmt::format("{} of the {} judged queries are neither in {} nor in {}: they count 0 in the "
-                    "means, and are left out of differences and tests",
+        fmt::format("{} of the {} judged queries are neither in {} nor in {}: they count as 0 in "
+                    "the means, and are left out of differences and tests",
                     left_out, report.judged_queries, run.name, baseline.name));
   }
 }
@@ -225,8 +226,8 @@ EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiv
   };
   if (!std::ranges::all_of(report.runs, same_queries)) {
     report.notes.emplace_back(
-        "the runs have not the same judged queries, so their means are of different ones; -c "
-        "counts what a run lacks as 0");
+        "the runs do not have the same judged queries, so their means are over different queries; "
+        "-c counts a missing query as 0");
   }
   note_depths(report);
   if (!question.baseline) return report;
@@ -371,17 +372,17 @@ std::vector<RankingDifference> differences_of(const EffectivenessReport& report)
       const auto other = baseline.run.queries.find(query);
       if (other == baseline.run.queries.end()) continue;
       const auto agreement = effectiveness::compare_rankings(other->second, documents);
-      RankingDifference& one = of_run.emplace_back();
-      one.run = run.name;
-      one.query = query;
-      one.rbo = agreement.rbo;
-      one.tau = agreement.tau;
-      one.change = change_of(baseline, run, query);
+      RankingDifference& difference = of_run.emplace_back();
+      difference.run = run.name;
+      difference.query = query;
+      difference.rbo = agreement.rbo;
+      difference.tau = agreement.tau;
+      difference.change = change_of(baseline, run, query);
       const std::size_t shown = std::min(moves_shown, agreement.moves.size());
-      one.moved.reserve(shown);
+      difference.moved.reserve(shown);
       for (std::size_t at = 0; at < shown; ++at) {
         const auto& move = agreement.moves[at];
-        one.moved.push_back({.id = move.id, .from = move.from, .to = move.to});
+        difference.moved.push_back({.id = move.id, .from = move.from, .to = move.to});
       }
     }
     std::ranges::stable_sort(of_run, {}, &RankingDifference::rbo);
@@ -398,7 +399,7 @@ Sheet differences_sheet(const EffectivenessReport& report,
   };
   const effectiveness::Measure& measure = report.measures.front();
   Sheet sheet{.frame = SheetFrame::floating,
-              .above = {fmt::format("Where rankings differ from {}'s, the least alike first",
+              .above = {fmt::format("Where rankings differ from {}'s, the least similar first",
                                     report.runs[*report.question.baseline].name)},
               .columns = {{"query", "Query", false},
                           {"rbo", "RBO"},
@@ -420,7 +421,7 @@ Sheet differences_sheet(const EffectivenessReport& report,
   sheet.notes = {
       fmt::format("RBO: rank-biased overlap, p = {}, extrapolated (Webber et al. 2010, eq. 32).",
                   effectiveness::rbo_persistence),
-      "Tau: Kendall's, of the documents that both rank.",
+      "Tau: Kendall's tau over the documents that both rank.",
       "Moved most: by the difference of discounts 1 / log2(rank + 1).",
       fmt::format("{}: {}.", measure.name(), measure.definition()),
       std::string(effectiveness::tie_rule)};
@@ -454,16 +455,16 @@ Result<std::vector<RankingDifference>> parse_differences(std::string_view text,
     const std::vector<JsonField> fields = root.elements();
     all.reserve(fields.size());
     for (const JsonField& field : fields) {
-      RankingDifference& one = all.emplace_back();
-      one.run = field["run"].text();
-      one.query = field["query"].text();
-      one.text = field.text_or("text", "");
-      one.rbo = field["rbo"].number();
-      one.tau = read_number(field["tau"]);
-      one.change = read_number(field["difference"]);
+      RankingDifference& difference = all.emplace_back();
+      difference.run = field["run"].text();
+      difference.query = field["query"].text();
+      difference.text = field.text_or("text", "");
+      difference.rbo = field["rbo"].number();
+      difference.tau = read_number(field["tau"]);
+      difference.change = read_number(field["difference"]);
       const std::vector<JsonField> documents = field["moved"].elements();
-      one.moved.reserve(documents.size());
-      for (const JsonField& moved : documents) one.moved.push_back(read_moved(moved));
+      difference.moved.reserve(documents.size());
+      for (const JsonField& moved : documents) difference.moved.push_back(read_moved(moved));
     }
     return all;
   });

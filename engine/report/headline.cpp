@@ -32,21 +32,21 @@ struct Part {
 
 /// "nDCG@10 0.560 against 0.619, not shown to be equivalent"; empty if it is equivalent or nothing
 /// is known.
-std::string loss_of(const Candidate& one, const Place& place, EffectivenessFrom from) {
+std::string loss_of(const Candidate& candidate, const Place& place, EffectivenessFrom from) {
   if (from == EffectivenessFrom::measured) {
-    if (one.measured == nullptr) return "effectiveness not measured";
-    if (one.measured->is_equivalent()) return "";
+    if (candidate.measured == nullptr) return "effectiveness not measured";
+    if (candidate.measured->is_equivalent()) return "";
     const auto baseline = std::ranges::find_if(place.candidates, [](const Candidate& other) {
       return other.measured != nullptr && other.measured->is_baseline;
     });
     const std::string against = baseline == place.candidates.end()
                                     ? ""
                                     : fmt::format(" against {:.3f}", baseline->measured->mean);
-    return fmt::format("{} {:.3f}{}, not shown to be equivalent", one.measured->measure,
-                       one.measured->mean, against);
+    return fmt::format("{} {:.3f}{}, not shown to be equivalent", candidate.measured->measure,
+                       candidate.measured->mean, against);
   }
   if (from == EffectivenessFrom::nothing) return "";
-  const std::optional<PublishedNdcg>& published = *one.published;
+  const std::optional<PublishedNdcg>& published = *candidate.published;
   if (!published) return "effectiveness not known";
   if (published->is_equivalent || published->is_reference) return "";
   return fmt::format("nDCG@10 over {} {:.3f} against {:.3f}, not shown to be equivalent",
@@ -61,23 +61,23 @@ std::vector<Part> parts_of(const Contest& contest, Which which) {
   for (const Place& place : contest.places) {
     const std::optional<Leader>& leader = place.leaders->*which;
     if (!leader) continue;
-    const Candidate& one = place.candidates[leader->contender];
-    const std::string loss = loss_of(one, place, contest.effectiveness);
+    const Candidate& candidate = place.candidates[leader->contender];
+    const std::string loss = loss_of(candidate, place, contest.effectiveness);
     Part* part = &unclear;
     if (leader->is_clear()) {
-      const auto known = std::ranges::find(parts, one.name, &Part::name);
+      const auto known = std::ranges::find(parts, candidate.name, &Part::name);
       part = known == parts.end() ? &parts.emplace_back() : &*known;
-      part->name = one.name;
+      part->name = candidate.name;
       if (!leader->is_alone()) part->leads.push_back(leader->runner_up->ratio);
       if (!loss.empty()) add_once(part->losses, loss);
     } else {
-      add_once(part->lowest,
-               loss.empty() ? std::string(one.name) : fmt::format("{} ({})", one.name, loss));
+      add_once(part->lowest, loss.empty() ? std::string(candidate.name)
+                                          : fmt::format("{} ({})", candidate.name, loss));
     }
     ++part->places;
-    const bool is_reference = one.measured != nullptr
-                                  ? one.measured->is_baseline
-                                  : *one.published && (*one.published)->is_reference;
+    const bool is_reference = candidate.measured != nullptr
+                                  ? candidate.measured->is_baseline
+                                  : *candidate.published && (*candidate.published)->is_reference;
     part->is_reference = part->is_reference && is_reference;
     if (!part->stretches.empty() && part->stretches.back().second + 1 == &place) {
       part->stretches.back().second = &place;
@@ -307,8 +307,8 @@ Headline headline_of(const Contest& contest) {
     return headline;
   }
   headline.sentence = place + fastest_that_is_equivalent(contest);
-  const auto differs = [](const Place& one) {
-    const Leaders& leaders = *one.leaders;
+  const auto differs = [](const Place& listed) {
+    const Leaders& leaders = *listed.leaders;
     return leaders.of_all && (!leaders.of_equivalent ||
                               leaders.of_all->contender != leaders.of_equivalent->contender);
   };

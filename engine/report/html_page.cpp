@@ -8,6 +8,7 @@
 #include "engine/report/number_text.h"
 
 namespace attnscope::report {
+
 namespace {
 
 std::uint32_t hex_digit(char c) {

@@ -1,20 +1,31 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTML pages. A page is a single file: it refers to no other file, its policy forbids the browser
-// to load any, and it allows only its own scripts and styles, by their hash.
-//
-//   const PageParts parts{.styles = {resource("page.css")}};
-//   write_file("t.html", html_page("Run 3", html_table(sheet), parts));
+// HTML pages, and the files of resources/ that are compiled in unchanged: the papers' numbers, and
+// styles and the script of HTML pages.
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/report/resources.h"
-
 namespace attnscope::report {
+
+// Files of resources/, compiled in unchanged: the papers' numbers, and styles and the script of
+// HTML pages.
+
+struct Resource {
+  std::string_view text;
+  std::string_view sha256;  // of the text, in hexadecimal
+};
+/// The file with this name, such as "report.js" or "ecir24_table3.csv"; empty if there is none.
+[[nodiscard]] Resource resource(std::string_view name);
+
+// HTML pages. A page is a single file: it refers to no other file, its policy forbids the browser
+// to load any, and it allows only its own scripts and styles, by their hash.
+//
+//   const PageParts parts{.styles = {resource("page.css")}};
+//   write_file("t.html", html_page("Run 3", html_table(sheet), parts));
 
 struct PageParts {
   std::vector<Resource> styles = {};

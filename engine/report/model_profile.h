@@ -1,13 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a model's time goes: from texts to scores, by the parts of the model, compared with the
-// machine's ceiling.
-//
-//   ModelProfile profile({.model = "minilm", .flop_per_second = ceilings.flop_per_second});
-//   profile.add(round);                     // some passes over the same pairs
-//   print(write_profile(profile, TableFormat::text));
-//   parts_of(table, row);                   // the same of a sweep's cell
+// A model's time: by the parts of the model, and as the latency of re-ranking.
 
 #include <cstdint>
 #include <string>
@@ -15,11 +9,20 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ranking/latency.h"
 #include "engine/report/figure.h"
 #include "engine/report/row.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::report {
+
+// Where a model's time goes: from texts to scores, by the parts of the model, compared with the
+// machine's ceiling.
+//
+//   ModelProfile profile({.model = "minilm", .flop_per_second = ceilings.flop_per_second});
+//   profile.add(round);                     // some passes over the same pairs
+//   print(write_profile(profile, TableFormat::text));
+//   parts_of(table, row);                   // the same of a sweep's cell
 
 /// A pass over the pairs.
 struct ProfiledRound {
@@ -77,5 +80,27 @@ class ModelProfile {
 /// One bar: the stacked times of the parts for a pair.
 [[nodiscard]] Figure profile_figure(const ModelProfile& profile);
 [[nodiscard]] std::string write_profile(const ModelProfile& profile, TableFormat format);
+
+// A model's measured latency as a table and as an answer.
+//
+//   print(write_latency({.model = "minilm", .limit = limit, .rows = measured, .largest = *largest},
+//                       TableFormat::text));
+
+struct ModelLatency {
+  std::string model, pairs, implementation, dtype;
+  std::string device;  // "2 threads", "cuda"
+  std::int64_t queries = 0;
+  double tokens = 0;  // mean per pair
+  LatencyLimit limit;
+  std::string most_in_words;  // why limit.most has its value: "all that pairs.tsv has"
+  std::vector<TopKLatency> rows{};
+  LargestTopK largest{};
+  std::vector<std::string> notes{};  // about the measurement
+};
+
+/// "Up to 43 documents per query are re-ranked within 200 ms (p95 of 60 queries: 196 ms; 45 took
+/// 204 ms)"
+[[nodiscard]] std::string answer_in_words(const ModelLatency& latency);
+[[nodiscard]] std::string write_latency(const ModelLatency& latency, TableFormat format);
 
 }  // namespace attnscope::report

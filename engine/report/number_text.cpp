@@ -157,7 +157,7 @@ statistics::Ratio relative_interval(const statistics::Summary& time) {
 std::string time_in_words(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts{};
-  if (gmtime_r(&seconds, &parts) == nullptr) return "at no known time";
+  if (gmtime_r(&seconds, &parts) == nullptr) return "unknown time";
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", std::int64_t{parts.tm_year} + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/paper_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +10,9 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
+#include "engine/report/number_text.h"
 #include "engine/report/published.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
 
 namespace attnscope::report {
@@ -42,6 +40,33 @@ std::string words_of_row(const std::string& text) {
     }
   }
   return words;
+}
+
+using Lines = std::vector<std::vector<std::string>>;
+
+/// "Passages, 174 tokens, float16": the heading, then the values of the varying axes.
+std::string with_values(std::string heading, const HeatPoint& point,
+                        const std::vector<bool>& varying) {
+  const std::string values = words_of(point, varying, true);
+  return values.empty() ? heading : heading + ", " + values;
+}
+
+std::vector<const Row*> rows_with(const Table& table, bool (*is_listed)(const Row&)) {
+  std::vector<const Row*> rows = all_rows(table.rows);
+  std::erase_if(rows, [&](const Row* row) { return !is_listed(*row); });
+  return rows;
+}
+
+/// Writes the lines above their sources: this run, and the paper with its remark.
+std::string write_with_sources(Sheet sheet, const Lines& lines, const Table& table,
+                               std::string_view paper, std::string_view remark,
+                               TableFormat format) {
+  const std::string ours = provenance_line(table), theirs = source_of(paper);
+  sheet.frame = SheetFrame::captioned;
+  sheet.below.push_back(fmt::format("Ours: {}.", ours));
+  sheet.below.push_back(fmt::format("The paper's, {}{}.", theirs, remark));
+  return write_grid(std::move(sheet), lines, fmt::format("{}; the paper's: {}", ours, theirs),
+                    format);
 }
 
 // Table 3.
@@ -72,8 +97,8 @@ class Task {
   }
 
   /// In the paper's order, the paper's rows first; other rows in the run's order.
-  [[nodiscard]] std::vector<std::vector<std::string>> lines(const std::string& heading) const {
-    std::vector<std::vector<std::string>> lines;
+  [[nodiscard]] Lines lines(const std::string& heading) const {
+    Lines lines;
     for (const PublishedCost& cost : costs_) {
       for (const Row* row : rows_)
         if (is_of(cost, *row)) lines.push_back(line(heading, *row, &cost));
@@ -132,31 +157,23 @@ class Task {
   const Row* baseline_ = nullptr;
 };
 
-std::string heading_of(const HeatPoint& point, const std::string& task, std::vector<bool> varying) {
-  varying[length_axis] = false;
-  const std::string more = words_of(point, varying, true);
-  return fmt::format("{}s, {} tokens{}{}", task == "passage" ? "Passage" : "Document",
-                     point.sequence_tokens, more.empty() ? "" : ", ", more);
-}
-
 Result<std::string> side_by_side_table3(const Table& table, TableFormat format) {
   const std::vector<PublishedCost> costs = published_costs();
-  std::vector<Row> models;
-  for (const Row& row : table.rows)
-    if (row.cell.point.operation == Operation::model) models.push_back(row);
-  const std::vector<bool> varying = varying_axes(models);
-  std::vector<std::vector<std::string>> lines;
-  for (auto row = models.begin(); row != models.end();) {
-    // The rows of a heat are contiguous.
-    const HeatPoint& point = row->cell.point;
-    std::vector<const Row*> rows;
-    for (; row != models.end() && row->cell.point == point; ++row) rows.push_back(&*row);
+  const std::vector<const Row*> models =
+      rows_with(table, [](const Row& row) { return row.cell.point.operation == Operation::model; });
+  std::vector<bool> varying = varying_axes(models);
+  varying[length_axis] = false;
+  Lines lines;
+  for (auto& rows : grouped(models, [](const Row& row) { return point_key(row.cell.point); })) {
+    const HeatPoint& point = rows.front()->cell.point;
     const auto of_this_length =
         std::ranges::find(costs, point.sequence_tokens, &PublishedCost::sequence_tokens);
     if (of_this_length == costs.end()) continue;
+    const std::string heading =
+        fmt::format("{}s, {} tokens", of_this_length->task == "passage" ? "Passage" : "Document",
+                    point.sequence_tokens);
     const Task task(table, std::move(rows), costs);
-    for (auto& line : task.lines(heading_of(point, of_this_length->task, varying)))
-      lines.push_back(std::move(line));
+    std::ranges::move(task.lines(with_values(heading, point, varying)), std::back_inserter(lines));
   }
   if (lines.empty()) {
     return fail(
@@ -165,11 +182,8 @@ Result<std::string> side_by_side_table3(const Table& table, TableFormat format) 
         "run paper-table3 measures them",
         table.run.number);
   }
-  const std::string ours = provenance_line(table);
-  const std::string theirs = source_of("ecir24-table3");
-  return write_grid(
-      {.frame = SheetFrame::captioned,
-       .above = {"Whole models in the form of ECIR 2024, Table 3; per document"},
+  return write_with_sources(
+      {.above = {"Whole models in the form of ECIR 2024, Table 3; per document"},
        .columns = {{"model", "Model", false},
                    {"window", "w"},
                    {"implementation", "Attention", false},
@@ -183,12 +197,10 @@ Result<std::string> side_by_side_table3(const Table& table, TableFormat format) 
                    {"paper_memory_mb_per_document", "MB"},
                    {"paper_relative_memory_percent", "%"}},
        .block_column = SheetColumn{"task", "Task", false},
-       .below = {fmt::format("Percentages are against the line of the task without any{}; ° no "
-                             "difference shown.",
-                             table.baseline ? fmt::format(" ({})", *table.baseline) : ""),
-                 fmt::format("Ours: {}.", ours),
-                 fmt::format("The paper's, {}, batches of up to 100.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+       .below = {fmt::format("Percentages are relative to the task's line without a "
+                             "percentage{}; ° no difference shown.",
+                             table.baseline ? fmt::format(" ({})", *table.baseline) : "")}},
+      lines, table, "ecir24-table3", ", batches of up to 100", format);
 }
 
 // Table 6.
@@ -265,11 +277,10 @@ const Row* encoding_of(const Table& table, const Row& row) {
 }
 
 /// The paper's order first; one context occurs twice there.
-std::vector<std::vector<std::string>> lines_of(const Table& table,
-                                               const std::vector<const Row*>& rows,
-                                               const std::string& heading) {
+Lines lines_of(const Table& table, const std::vector<const Row*>& rows,
+               const std::string& heading) {
   constexpr double candidates_there = 1000;
-  std::vector<std::vector<std::string>> lines;
+  Lines lines;
   std::set<const Row*> written;
   for (const PublishedQuery& paper : published_queries()) {
     for (const Row* row : rows) {
@@ -286,20 +297,17 @@ std::vector<std::vector<std::string>> lines_of(const Table& table,
 }
 
 Result<std::string> side_by_side_table6(const Table& table, TableFormat format) {
-  std::vector<Row> online;
-  std::ranges::copy_if(table.rows, std::back_inserter(online),
-                       [](const Row& row) { return row.cell.point.stage == Stage::online; });
+  const std::vector<const Row*> online =
+      rows_with(table, [](const Row& row) { return row.cell.point.stage == Stage::online; });
   std::vector<bool> varying = varying_axes(online);
   varying[candidates_axis] = false;
-  std::vector<std::vector<std::string>> lines;
-  for (auto row = online.begin(); row != online.end();) {
-    const HeatPoint& point = row->cell.point;
-    std::vector<const Row*> rows;
-    for (; row != online.end() && row->cell.point == point; ++row) rows.push_back(&*row);
-    const std::string more = words_of(point, varying, true);
-    const std::string heading = fmt::format("{:.0f} candidates{}{}", candidates_of(*rows.front()),
-                                            more.empty() ? "" : ", ", more);
-    std::ranges::move(lines_of(table, rows, heading), std::back_inserter(lines));
+  Lines lines;
+  for (const auto& rows :
+       grouped(online, [](const Row& row) { return point_key(row.cell.point); })) {
+    const std::string heading = fmt::format("{:.0f} candidates", candidates_of(*rows.front()));
+    std::ranges::move(
+        lines_of(table, rows, with_values(heading, rows.front()->cell.point, varying)),
+        std::back_inserter(lines));
   }
   if (lines.empty()) {
     return fail(
@@ -307,10 +315,8 @@ Result<std::string> side_by_side_table6(const Table& table, TableFormat format) 
         "run paper-mixencoder measures them",
         table.run.number);
   }
-  const std::string ours = provenance_line(table), theirs = source_of("mixencoder-table6");
-  return write_grid(
-      {.frame = SheetFrame::captioned,
-       .above = {"Re-rankers in the form of MixEncoder, Table 6; a query at a time"},
+  return write_with_sources(
+      {.above = {"Re-rankers in the form of MixEncoder, Table 6; a query at a time"},
        .columns = {{"model", "Model", false},
                    {"implementation", "Attention", false},
                    {"time_ms", "ms"},
@@ -322,12 +328,12 @@ Result<std::string> side_by_side_table6(const Table& table, TableFormat format) 
                    {"paper_cache_gb", "GB"}},
        .block_column = SheetColumn{"candidates", "Candidates", false},
        .below = {fmt::format(
-                     "Speed-ups are per candidate over {}; ° which was measured with fewer. "
-                     "Offline is a document's encoding, before any query. The paper has "
-                     "1,000 candidates alone, and its GB are what 100 queries with as many keep.",
-                     table.baseline.value_or("Cross-BERT")),
-                 fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+           "Speed-ups are per candidate over {}; ° which was measured with fewer "
+           "candidates. Offline is the encoding of a document, before any query. The "
+           "paper has only 1,000 candidates, and its GB are those of 100 queries with "
+           "1,000 candidates each.",
+           table.baseline.value_or("Cross-BERT"))}},
+      lines, table, "mixencoder-table6", "", format);
 }
 
 // TKL's Table 1.
@@ -371,12 +377,16 @@ std::vector<std::string> rate_line(const std::string& heading, const Row& row, T
   return texts;
 }
 
-/// Whether the row is meaningful: a stage that scores previously encoded documents needs a model
-/// that keeps them.
-bool keeps_what_it_needs(const Row& row) {
-  if (row.cell.point.stage != Stage::online) return true;
+/// Whether a whole model scores documents in the row. A stage that scores previously encoded
+/// documents is only meaningful for a model that keeps them.
+bool scores_documents(const Row& row) {
+  const HeatPoint& point = row.cell.point;
+  if (point.operation != Operation::model || point.stage == Stage::offline ||
+      point.stage == Stage::load || is_of_training(point.stage))
+    return false;
   const std::string& model = row.cell.cell.contender.model;
-  return family_of_row(model.substr(0, model.find('+'))).keeps() != Kept::nothing;
+  return point.stage != Stage::online ||
+         family_of_row(model.substr(0, model.find('+'))).keeps() != Kept::nothing;
 }
 
 /// The paper's rows in its order, then the others.
@@ -393,21 +403,9 @@ std::vector<const Row*> in_papers_order(const std::vector<const Row*>& rows) {
   return ordered;
 }
 
-Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
-  std::vector<std::vector<const Row*>> settings;
-  std::vector<const Row*> scoring;
-  for (const Row& row : table.rows) {
-    const HeatPoint& point = row.cell.point;
-    if (point.operation != Operation::model || point.stage == Stage::offline ||
-        point.stage == Stage::load || is_of_training(point.stage) || !keeps_what_it_needs(row))
-      continue;
-    scoring.push_back(&row);
-    const auto same = std::ranges::find_if(settings, [&](const std::vector<const Row*>& rows) {
-      return of_any_size(rows.front()->cell.point) == of_any_size(point);
-    });
-    (same == settings.end() ? settings.emplace_back() : *same).push_back(&row);
-  }
-  if (settings.empty()) {
+Result<std::string> side_by_side_tkl_table1(const Table& table, TableFormat format) {
+  const std::vector<const Row*> scoring = rows_with(table, scores_documents);
+  if (scoring.empty()) {
     return fail(
         "--published: run {} has no whole models that score documents, as Table 1 has; attnscope "
         "run "
@@ -417,24 +415,22 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
   std::vector<bool> varying = varying_axes(scoring);
   for (const std::size_t axis : axes_of_size) varying[axis] = false;
   varying[stage_axis] = false;
-  std::vector<std::vector<std::string>> lines;
-  for (const std::vector<const Row*>& rows : settings) {
+  Lines lines;
+  for (const auto& rows :
+       grouped(scoring, [](const Row& row) { return point_key(of_any_size(row.cell.point)); })) {
     const HeatPoint& point = rows.front()->cell.point;
-    const std::string more = words_of(point, varying, true);
-    const std::string heading = fmt::format(
-        "Documents {}{}{}",
-        point.stage == Stage::online ? "encoded before the query" : "encoded with the query",
-        more.empty() ? "" : ", ", more);
+    const std::string heading =
+        with_values(point.stage == Stage::online ? "Documents encoded before the query"
+                                                 : "Documents encoded with the query",
+                    point, varying);
     for (const Row* row : in_papers_order(rows)) lines.push_back(rate_line(heading, *row, format));
   }
   const bool are_drawn = std::ranges::any_of(
       scoring, [](const Row* row) { return row->cell.point.document_lengths.is_drawn(); });
   const bool any_marks =
       std::ranges::any_of(scoring, [](const Row* row) { return !marks_of(*row).empty(); });
-  const std::string ours = provenance_line(table), theirs = source_of("tkl-table1");
-  return write_grid(
-      {.frame = SheetFrame::captioned,
-       .above = {"Re-rankers in the form of TKL, Table 1; documents scored in a millisecond"},
+  return write_with_sources(
+      {.above = {"Re-rankers in the form of TKL, Table 1; documents scored in a millisecond"},
        .columns = {{"model", "Model", false},
                    {"most_words", "words"},
                    {"document_lengths", "Lengths", false},
@@ -448,13 +444,12 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
                    {"paper_dev_ndcg10", "Dev nDCG@10"}},
        .block_column = SheetColumn{"setting", "Setting", false},
        .below = {fmt::format(
-                     "Words are those of the longest document{}; from and to are the 95 % "
-                     "interval of the median{}. The paper encodes documents with the query, "
-                     "and its times have the host's part in them.",
-                     are_drawn ? ", where lengths are drawn what they are cut at" : "",
-                     any_marks ? "; ! disturbed, ~ drifting" : ""),
-                 fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
-      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+           "Words are those of the longest document{}; from and to are the 95 % "
+           "interval of the median{}. The paper encodes documents with the query, "
+           "and its times include the host's work.",
+           are_drawn ? " (drawn lengths are cut there)" : "",
+           any_marks ? "; ! disturbed, ~ drifting" : "")}},
+      lines, table, "tkl-table1", "", format);
 }
 
 struct Alongside {
@@ -464,7 +459,7 @@ struct Alongside {
 constexpr std::array<Alongside, 3> tables_alongside{{
     {"ecir24-table3", side_by_side_table3},
     {"mixencoder-table6", side_by_side_table6},
-    {"tkl-table1", beside_tkl_table1},
+    {"tkl-table1", side_by_side_tkl_table1},
 }};
 
 }  // namespace
@@ -475,7 +470,7 @@ Result<std::string> write_paper_table(const Table& table, std::string_view publi
   if (found != tables_alongside.end()) return found->write(table, format);
   std::array<std::string_view, tables_alongside.size()> ids;
   std::ranges::transform(tables_alongside, ids.begin(), &Alongside::id);
-  return fail("--published: there is no published table '{}' to set models beside; {}",
+  return fail("--published: there is no published table '{}' to compare models with; {}",
               in_a_sentence(published), suggest(in_a_sentence(published), ids));
 }
 

@@ -13,10 +13,9 @@
 #include <span>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/number_text.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
 
@@ -46,15 +45,11 @@ const Words& names_of(Quantity quantity) {
 
 constexpr std::string_view contender_key = "contender";
 
-/// "sparse/segment" for all windows of a contender.
-std::string contender_value(const Row& row, bool without_window) {
+/// For a contender "sparse/segment/4", or "sparse/segment" for all its windows.
+std::string value_of(const Row& row, std::string_view key, bool without_window) {
+  if (key != contender_key) return filter_words(row, key).front();
   const Contender& contender = row.cell.cell.contender;
   return without_window ? contender.id_without_window() : contender.id();
-}
-
-std::string value_of(const Row& row, std::string_view key, bool without_window) {
-  if (key == contender_key) return contender_value(row, without_window);
-  return filter_words(row, key).front();
 }
 
 PivotHead head_of(const Table& table, const Row& row, std::string_view key, bool without_window) {
@@ -68,17 +63,7 @@ PivotHead head_of(const Table& table, const Row& row, std::string_view key, bool
     head.is_baseline = table.baseline && contender.id() == *table.baseline;
     return head;
   }
-  if (key == window_key) {
-    head.words = contender.window ? "w = " + head.value : "no window";
-    return head;
-  }
-  for (const AxisValue& axis : axes_of(row.cell.point)) {
-    if (axis.key == key) head.words = words_of(axis);
-  }
-  if (!head.words.empty()) return head;
-  const bool number =
-      !head.value.empty() && head.value.find_first_not_of("0123456789") == std::string::npos;
-  head.words = number ? fmt::format("{} {}", key, head.value) : head.value;
+  head.words = value_in_words(row, key);
   return head;
 }
 
@@ -127,10 +112,6 @@ std::string contender_remainder(const Row& row, const PivotChoice& choice) {
   return words;
 }
 
-std::string ratio_in_words(const statistics::Ratio& ratio) {
-  return difference_in_words(ratio) + (ratio.paired ? "" : " (unpaired)");
-}
-
 std::string time_text(const PivotCell& cell) {
   return format_time(*cell.value) + (cell.marks.empty() ? "" : " " + cell.marks);
 }
@@ -174,7 +155,8 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
       return memory_cell(row, baseline);
     case Quantity::ratio: {
       if (!row.ratio) return {};
-      PivotCell cell = bare_cell(row.ratio->ratio, ratio_in_words(*row.ratio));
+      PivotCell cell = bare_cell(row.ratio->ratio, difference_in_words(*row.ratio) +
+                                                       (row.ratio->paired ? "" : " (unpaired)"));
       cell.ratio = row.ratio;
       return cell;
     }
@@ -600,18 +582,13 @@ struct SharedUnit {
   double size;  // in ns, bytes or the quantity's own unit
 };
 
-double least_of(const PivotLine& line) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const PivotCell& cell : line.cells) least = std::min(least, cell.value.value_or(least));
-  return least;
-}
-
 /// The smallest time, which determines the common unit.
 double least_time(const Pivot& pivot) {
   double least = std::numeric_limits<double>::infinity();
   for (const PivotBlock& block : pivot.blocks) {
     for (const PivotLine& line : block.lines) {
-      if (line.quantity == Quantity::time) least = std::min(least, least_of(line));
+      if (line.quantity != Quantity::time) continue;
+      for (const PivotCell& cell : line.cells) least = std::min(least, cell.value.value_or(least));
     }
   }
   return least;
@@ -635,20 +612,20 @@ SharedUnit unit_of(const Pivot& pivot, const PivotLine& line) {
 }
 
 SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const SharedUnit& unit) {
-  SheetCell one;
+  SheetCell result;
   if (!cell.value) {
-    one = cell.text;
+    result = cell.text;
   } else if (quantity == Quantity::error) {
-    one = fmt::format("{:.1e}", *cell.value);
+    result = fmt::format("{:.1e}", *cell.value);
   } else if (quantity == Quantity::ratio) {
-    one = cell.is_baseline ? "1" : cell.text;
+    result = cell.is_baseline ? "1" : cell.text;
   } else {
-    one = three_digits(*cell.value / unit.size);
-    one.difference = cell.difference;
-    one.marks = cell.marks;
+    result = three_digits(*cell.value / unit.size);
+    result.difference = cell.difference;
+    result.marks = cell.marks;
   }
-  one.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
-  return one;
+  result.is_baseline = cell.value && cell.is_baseline && quantity != Quantity::error;
+  return result;
 }
 
 std::string caption_of(const Table& table, const Pivot& pivot) {

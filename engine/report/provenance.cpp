@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "engine/report/number_text.h"
 #include "engine/worker/protocol.h"
 
@@ -149,10 +149,10 @@ std::string provenance_line(const RunInfo& run, std::string_view disturbed) {
 
 std::vector<std::string> damage_in_words(const RunInfo& run) {
   std::vector<std::string> found;
-  if (run.damaged) found.emplace_back("what this run started with is damaged");
+  if (run.damaged) found.emplace_back("the record of this run's start is damaged");
   if (run.damaged_state) {
     found.emplace_back(
-        "its status, name, tag, note, dates or numbers of heats and restarts are not as they were "
+        "its status, name, tag, note, dates or numbers of heats and restarts differ from what was "
         "stored");
   }
   if (run.damaged_ceilings > 0) {
@@ -161,21 +161,21 @@ std::vector<std::string> damage_in_words(const RunInfo& run) {
                     counted(static_cast<std::size_t>(run.damaged_ceilings), "measurement")));
   }
   if (run.damaged_heats > 0) {
-    found.push_back(fmt::format("{} that it had are missing, or were added to it",
+    found.push_back(fmt::format("missing or added: {}",
                                 counted(static_cast<std::size_t>(run.damaged_heats), "heat")));
   }
   if (run.damaged_restarts > 0) {
     found.push_back(
-        fmt::format("damaged and left out: {} of it",
+        fmt::format("damaged and left out: {}",
                     counted(static_cast<std::size_t>(run.damaged_restarts), "restart")));
   }
   if (missing_heats(run) > 0) {
     found.push_back(
-        fmt::format("missing of it: {} of the {} that it was done with", missing_heats(run),
+        fmt::format("missing: {} of the {} that it was finished with", missing_heats(run),
                     counted(static_cast<std::size_t>(run.start.heats_planned), "heat")));
   }
   if (run.missing_cells > 0) {
-    found.push_back(fmt::format("{} that it had are missing, or were added to it",
+    found.push_back(fmt::format("missing or added: {}",
                                 counted(static_cast<std::size_t>(run.missing_cells), "cell")));
   }
   return found;
@@ -203,7 +203,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* machines_key = "machines";
-constexpr std::string_view unknown_machine = "not known";
+constexpr std::string_view unknown_machine = "unknown";
 
 std::string first_text(const json& start, std::initializer_list<const char*> pointers) {
   for (const char* pointer : pointers) {
@@ -338,11 +338,12 @@ bool are_unlike(const std::vector<Machine>& machines) {
 std::vector<std::string> cautions_of_machines(const RunInfo& run) {
   const std::vector<Machine> machines = machines_in(run);
   if (machines.size() < 2) return {};
-  std::vector<std::string> found{fmt::format(
-      "measured on {}; the ratios of a heat are of one machine, and times of different heats may "
-      "be of different ones{}",
-      run.start.device,
-      are_unlike(machines) ? "; the machines are not of one kind, and no limits are told" : "")};
+  std::vector<std::string> found{
+      fmt::format("measured on {}; each heat's ratios are from one machine, but times of different "
+                  "heats may be "
+                  "from different machines{}",
+                  run.start.device,
+                  are_unlike(machines) ? "; the machines differ, so no limits are given" : "")};
   const json list =
       provenance_at(parse_json(run.start.provenance), fmt::format("/{}", machines_key));
   RunInfo first = run, other = run;
@@ -356,8 +357,8 @@ std::vector<std::string> cautions_of_machines(const RunInfo& run) {
   for (std::size_t i = 1; i < machines.size(); ++i) {
     other.start.provenance = without_host(list.at(i).value("start", json()));
     for (const std::string& difference : differences(first, other)) {
-      found.push_back(fmt::format("{} is not as {} (A: the latter, B: the former): {}",
-                                  machines[i].name, machines.front().name, difference));
+      found.push_back(fmt::format("{} (B) differs from {} (A): {}", machines[i].name,
+                                  machines.front().name, difference));
     }
   }
   return found;

@@ -11,7 +11,7 @@
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/resources.h"
+#include "engine/report/html_page.h"
 
 namespace attnscope::report {
 namespace {
@@ -159,8 +159,8 @@ PublishedTable mixencoder_table() {
           .machine = "a server with four NVIDIA Tesla A100 40 GB",
           .note =
               "Embeddings are computed beforehand; text processing and transfer to the GPU are "
-              "left out. The cache is said to be of 1,000 candidates; it has the size of a hundred "
-              "times as many.",
+              "left out. The paper gives the cache for 1,000 candidates; its size is that of "
+              "100,000.",
           .columns = {{"model", "Model", false},
                       {"context_embeddings", "Context embeddings"},
                       {"time_ms", "Time per query (ms)"},
@@ -217,7 +217,7 @@ Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_v
     }
     if (!seen_header) {
       if (!std::ranges::equal(fields, keys)) {
-        return fail("line {} of the reference file does not name the columns it should have",
+        return fail("line {} of the reference file does not name the expected columns",
                     line_number);
       }
       seen_header = true;

@@ -5,7 +5,7 @@
 // has them. The files are in resources/reference.
 //
 //   for (const PublishedTable& table : published_tables()) show(table.title, table.citation);
-//   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) say(loss->ndcg10);
+//   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) print(loss->ndcg10);
 
 #include <cstdint>
 #include <optional>
@@ -119,5 +119,25 @@ struct PublishedNdcg {
 /// An error names the line if the file lacks the expected columns.
 [[nodiscard]] Result<std::vector<std::vector<std::string>>> parse_reference(
     std::string_view csv, std::span<const std::string_view> keys);
+
+/// A run of whole models in the form of a paper's table, with the paper's numbers next to ours,
+/// which come from another machine: no ratio between the two is formed.
+///
+///   fmt::print("{}", *write_paper_table(table, "ecir24-table3", TableFormat::text));
+///
+/// `published` is the table's id (published.h):
+///
+/// - ecir24-table3: time and memory per document in its units, each relative to the task's
+///   baseline: the table's own, else the first measured contender, in the run's order, that is the
+///   paper's baseline (passages: full, documents: longformer, w = 64).
+/// - mixencoder-table6: a query's time (stage online) for each number of candidates, the bytes kept
+///   of these, a document's time offline, and the speed-up per candidate over the table's baseline,
+///   else over Cross-BERT.
+/// - tkl-table1: documents per millisecond with their interval, for documents that are encoded with
+///   the query (stage whole) and before it (online), with the paper's rate and nDCG@10.
+///
+/// An error names the available tables, or the sweep that measures what the run lacks.
+[[nodiscard]] Result<std::string> write_paper_table(const Table& table, std::string_view published,
+                                                    TableFormat format);
 
 }  // namespace attnscope::report

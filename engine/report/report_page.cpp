@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/crossovers.h"
 #include "engine/report/html_page.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/sheet.h"
 #include "engine/report/slice.h"
@@ -38,7 +38,7 @@ namespace {
 //           {"name": "Sparse", "slot": 3,
 //            "points": [{"x": 512, "y": 2.4, "low": 2.3, "high": 2.5, "cell": "7", "text": "..."}],
 //            "rail": [{"x": 4096, "word": "oom", "reason": "...", "cell": "9"}]}]}]}]}],
-//    "cells": {"7": ["512 tokens", "what else is known of it", ...]}}
+//    "cells": {"7": ["512 tokens", "another fact about the cell", ...]}}
 //
 // "names" of a view are labels at x = 0, 1, ...; a point with a reported change is "changed"; low
 // and high are omitted without an interval.
@@ -435,8 +435,8 @@ class SectionOfRun {
     std::string html = in_paragraph(headline.sentence, "lead") + in_paragraph(headline.of_all) +
                        in_paragraph(headline.against_baseline) + html_paragraphs(answer.notes);
     if (sentences_of(answer) == 0) return html;
-    html += fmt::format("<details{}><summary>All that is said of it: {}</summary>\n",
-                        is_open ? " open" : "", counted(sentences_of(answer), "sentence"));
+    html += fmt::format("<details{}><summary>All details: {}</summary>\n", is_open ? " open" : "",
+                        counted(sentences_of(answer), "sentence"));
     const auto add = [&](std::string_view title, const std::vector<std::string>& lines) {
       if (!lines.empty()) html += heading(title, 1) + list_of(lines);
     };
@@ -467,7 +467,7 @@ class SectionOfRun {
     if (run_.table.rows.empty()) return {};
     const Sheet sheet = sheet_of(run_.table);
     return heading("Numbers") + html_paragraphs(sheet.above) + html_table(sheet) +
-           (sheet.notes.empty() ? "" : heading("What is missing, and what to know", 1)) +
+           (sheet.notes.empty() ? "" : heading("Missing cells and notes", 1)) +
            list_of(sheet.notes);
   }
 
@@ -475,7 +475,7 @@ class SectionOfRun {
     std::string html = heading("Where the numbers come from");
     std::vector<std::string> known = cautions(run_.description);
     if (known.empty()) known.emplace_back(nothing_known_against_it);
-    html += heading("To know before trusting them", 1) + list_of(known);
+    html += heading("Before you trust these numbers", 1) + list_of(known);
     for (const DescribedPart& part : described_parts(run_.description)) {
       if (part.facts.empty()) continue;
       html += heading(part.title.empty() ? "Run" : part.title, 1) + "<dl>\n";
@@ -485,7 +485,7 @@ class SectionOfRun {
       html += "</dl>\n";
     }
     if (!info_.start.sweep_text.empty()) {
-      html += fmt::format("<details><summary>Sweep as it was read</summary>\n{}</details>\n",
+      html += fmt::format("<details><summary>The sweep</summary>\n{}</details>\n",
                           lines_as_they_are(info_.start.sweep_text));
     }
     return html;
@@ -544,9 +544,8 @@ std::string section_of(const RunHistory& history) {
   if (const Sheet changes = changes_sheet(history); !changes.blocks.empty())
     html += "<h3>What changed</h3>\n" + html_table(changes);
   html += in_paragraph(
-      "A change is told where the 95 % interval of two runs' ratio, unpaired and with what may "
-      "have "
-      "moved between them in it, does not hold 1.",
+      "A change is reported where the 95 % interval of two runs' ratio, which is unpaired and "
+      "widened by what may have changed between the runs, excludes 1.",
       "small");
   if (const std::string chart = chart_of(history); !chart.empty()) html += chart_in_page(chart);
   if (!history.cells.empty())
@@ -581,7 +580,7 @@ std::string write_report(std::span<const ReportedRun> runs, std::span<const RunH
       body += fmt::format("<li>{}</li>\n", html_escaped(history_in_words(history)));
     body += "</ul>\n";
   }
-  for (const RunHistory& one : histories) body += section_of(one);
+  for (const RunHistory& history : histories) body += section_of(history);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     body += is_only ? "<section>\n"
                     : fmt::format("<section class=\"run\" id=\"run-{}\">\n<h2>{}</h2>\n", i + 1,
@@ -589,7 +588,7 @@ std::string write_report(std::span<const ReportedRun> runs, std::span<const RunH
     body += SectionOfRun(runs[i], is_only).html() + "</section>\n";
   }
   body +=
-      "</main>\n<footer><p>Written by AttnScope; everything it shows stands in this file.</p>"
+      "</main>\n<footer><p>Written by AttnScope; this file contains everything it shows.</p>"
       "</footer>\n";
   return visible(html_page(
       title + " · AttnScope", body,

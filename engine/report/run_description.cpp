@@ -10,15 +10,19 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/json.h"
 #include "base/sentences.h"
-#include "engine/report/conditions.h"
+#include "base/spawn.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 #include "engine/sweep/run_plan.h"
 
 namespace attnscope::report {
+
 namespace {
 
 using nlohmann::json;
@@ -36,8 +40,8 @@ std::string words(const json& value) {
   }
   if (value.is_object()) {
     std::vector<std::string> parts;
-    for (const auto& [key, one] : value.items()) {
-      parts.push_back(fmt::format("{} {}", key, words(one)));
+    for (const auto& [key, item] : value.items()) {
+      parts.push_back(fmt::format("{} {}", key, words(item)));
     }
     return fmt::format("{}", fmt::join(parts, ", "));
   }
@@ -94,19 +98,20 @@ constexpr std::array<LabelledFact, 10> build_facts{{
 }};
 
 /// For an implementation of another program: the software in its process.
-std::string served_in_words(const json& one) {
+std::string served_in_words(const json& entry) {
   std::string by;
-  for (const auto& [key, value] : one.items()) {
+  for (const auto& [key, value] : entry.items()) {
     if (key != "id" && key != "program" && key != "seconds_a_call")
       by += fmt::format("{}{} {}", by.empty() ? " (" : ", ", key, words(value));
   }
-  const json seconds = provenance_at(one, "/seconds_a_call");
+  const json seconds = provenance_at(entry, "/seconds_a_call");
   return fmt::format(
-      "computed by {}{}{}", words(provenance_at(one, "/program")), by.empty() ? by : by + ")",
-      seconds.is_number() ? fmt::format("; its calls go to another process and back: {:.1f} us of "
-                                        "each, in its times",
-                                        seconds.get<double>() * 1e6)
-                          : "");
+      "computed by {}{}{}", words(provenance_at(entry, "/program")), by.empty() ? by : by + ")",
+      seconds.is_number()
+          ? fmt::format("; the time of each call includes {:.1f} us of communication "
+                        "with that process",
+                        seconds.get<double>() * 1e6)
+          : "");
 }
 
 std::string program_of(const json& provenance, const char* part) {
@@ -205,7 +210,7 @@ void warn_of_build(const json& provenance, std::vector<std::string>& found) {
   const json type = provenance_at(provenance, "/build/build_type");
   if (type.is_string() && type != "Release") {
     found.push_back(
-        fmt::format("the measuring program was built as '{}', not for speed", words(type)));
+        fmt::format("the measuring program was built as '{}', not as 'Release'", words(type)));
   }
   const json ours = provenance_at(provenance, "/driver/commit"),
              theirs = provenance_at(provenance, "/build/commit");
@@ -218,7 +223,7 @@ void warn_of_build(const json& provenance, std::vector<std::string>& found) {
   if (governor.is_string() && governor != "performance") {
     found.push_back(
         fmt::format("the governor was '{}': clocks may change while measuring; "
-                    "'performance' keeps them",
+                    "'performance' keeps them constant",
                     words(governor)));
   }
 }
@@ -245,16 +250,17 @@ void warn_of_cells(const RunInfo& run, const std::vector<Row>& rows, int cores,
   };
   add(damaged, rows.size(), "are damaged: their values do not match their fingerprints");
   add(impossible, rows.size(),
-      fmt::format("are damaged: their values cannot be, though they match their fingerprints ({})",
+      fmt::format("are damaged: their values are impossible, although they match their "
+                  "fingerprints ({})",
                   example));
   add(unsettled, timed,
-      "met their time limit before their interval was as narrow as asked; it tells how wide it is");
+      "reached their time limit before their interval was as narrow as requested");
   if (std::string disturbed = disturbed_cells_in_words(run, all_rows(rows)); !disturbed.empty())
     found.push_back(std::move(disturbed));
-  add(chosen, timed, "rest on those of their samples that waited for no other program");
-  add(throttled, timed, "have samples during which the machine was slowed down for heat or power");
+  add(chosen, timed, "use only those of their samples that did not wait for other programs");
+  add(throttled, timed, "have samples during which the machine was throttled for heat or power");
   add(drifted, timed, "drifted while they were measured");
-  add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
+  add(crowded, timed, fmt::format("ran with more threads than the {} available cores", cores));
 }
 
 /// The parsed provenance; text that is not JSON as a string.
@@ -285,13 +291,13 @@ std::vector<std::string> cautions(const RunDescription& description) {
   std::vector<std::string> found;
   for (std::string& damage : damage_in_words(run)) found.push_back(std::move(damage));
   if (run.heats_done < run.start.heats_planned && missing_heats(run) == 0) {
-    found.push_back(fmt::format("{} of {} heats are there; the run is {}", run.heats_done,
+    found.push_back(fmt::format("{} of {} heats are finished; the run is {}", run.heats_done,
                                 run.start.heats_planned, name_of(run.status)));
   }
   if (run.finished_unix_ms > 0 && run.finished_unix_ms < run.started_unix_ms) {
     found.emplace_back(
-        "by its dates it ended before it began: the clock was set back meanwhile; times of calls "
-        "are taken by another one, which only goes forward");
+        "by its dates it ended before it began: the system clock was set back during the run; this "
+        "does not affect the times of calls");
   }
   warn_of_build(provenance, found);
   const json cores = provenance_at(provenance, "/device/cores");
@@ -305,16 +311,17 @@ std::vector<std::string> cautions(const RunDescription& description) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
     if (!std::isfinite(ratio) || std::abs(ratio - 1) <= moved_ceilings) continue;
     found.push_back(
-        fmt::format("the machine itself changed while measuring: {} of its float32 rate "
-                    "({}) from the start to the end",
+        fmt::format("the machine changed during the run: {} in its float32 rate ({}) from start to "
+                    "end",
                     format_relative(ratio), whose(*moved.first)));
   }
   for (const Restart& restart : description.restarts) {
     RunInfo later = run;
     later.start.provenance = restart.provenance;
     for (const std::string& difference : differences(run, later)) {
-      found.push_back(fmt::format("restarted {} unlike it began (A then, B since): {}",
-                                  time_in_words(restart.restarted_unix_ms), difference));
+      found.push_back(
+          fmt::format("restarted {} under other conditions (A before, B since then): {}",
+                      time_in_words(restart.restarted_unix_ms), difference));
     }
   }
   return found;
@@ -378,11 +385,11 @@ std::string write_description(const RunDescription& description) {
     if (!part.title.empty()) text += fmt::format("\n{}\n", part.title);
     for (const auto& [label, fact] : part.facts) text += line(label, fact);
   }
-  text += "\nTo know before trusting its numbers\n";
+  text += "\nBefore you trust its numbers\n";
   const std::vector<std::string> known = cautions(description);
   if (known.empty()) text += fmt::format("  {}\n", nothing_known_against_it);
   for (const std::string& caution : known) text += wrapped("  - " + one_line(caution), "    ");
-  text += fmt::format("\nSweep as it was read\n{}", run.start.sweep_text);
+  text += fmt::format("\nThe sweep\n{}", run.start.sweep_text);
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -433,6 +440,57 @@ std::string write_description_json(const RunDescription& description) {
                               {"provenance", stored(run.start.provenance)},
                               {"sweep_text", run.start.sweep_text}};
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+/// The key of an axis in `run --only`; empty if it has none.
+std::optional<std::string> key_of_run(std::string_view axis) {
+  if (axis == "batch_max") return "batch";
+  if (axis == "batch_memory_mb") return std::nullopt;
+  return std::string(axis);
+}
+
+/// --only separates its terms with commas.
+bool can_be_stated(const std::string& value) {
+  return !value.empty() && value.find(',') == std::string::npos;
+}
+
+}  // namespace
+
+RepeatCommand repeat_command(const Table& table, const Row& row,
+                             std::optional<std::string> alongside) {
+  RepeatCommand command;
+  std::vector<std::string> terms;
+  const auto add = [&](const std::string& key, const std::string& value, const char* what) {
+    if (can_be_stated(value)) {
+      terms.push_back(fmt::format("{}={}", key, value));
+    } else {
+      command.beyond = fmt::format(
+          "It measures every {} of the run, because --only cannot express this one.", what);
+    }
+  };
+  const std::string contender = row.cell.cell.contender.id();
+  add("contender", contender, "contender");
+  if (alongside && *alongside != contender && command.beyond.empty()) {
+    add("contender", *alongside, "contender");
+  }
+  const std::vector<bool> varying = varying_axes(table.rows);
+  const std::vector<AxisValue> axes = axes_of(row.cell.point);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!varying[i]) continue;
+    if (const auto key = key_of_run(axes[i].key)) {
+      add(*key, axes[i].value, "setting");
+    } else {
+      command.beyond =
+          "It measures every limit of the batch's memory, because --only has no key for it.";
+    }
+  }
+  std::string only;
+  for (const std::string& term : terms) only += (only.empty() ? "" : ",") + term;
+  command.text =
+      command_on(table.run, "run --again", only.empty() ? only : "--only " + shell_word(only));
+  return command;
 }
 
 }  // namespace attnscope::report

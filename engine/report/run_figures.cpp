@@ -11,15 +11,13 @@
 #include <set>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/crossovers.h"
-#include "engine/report/effectiveness_figure.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
 #include "engine/report/published.h"
-#include "engine/report/roofline.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
+#include "engine/report/scatter_figures.h"
 #include "engine/report/slice.h"
 
 namespace attnscope::report {
@@ -86,14 +84,14 @@ Drawn measured_value(const Row& row, YAxis axis) {
     case YAxis::cache:
     case YAxis::space: {
       const auto& kept = row.cell.cell.memory.cache_bytes;
-      if (!kept) return {std::nullopt, "nothing is kept of its documents"};
+      if (!kept) return {std::nullopt, "it keeps no data of its documents"};
       const double mb = static_cast<double>(*kept) / 1e6;
       return value(mb, mb, mb);
     }
     case YAxis::trec_ndcg:
     case YAxis::dev_ndcg: {
       const auto published = published_rate(row);
-      if (!published) return {std::nullopt, "nothing is published of it at this length"};
+      if (!published) return {std::nullopt, "no value is published for it at this length"};
       const double ndcg = axis == YAxis::trec_ndcg ? published->trec_ndcg10 : published->dev_ndcg10;
       return value(ndcg, ndcg, ndcg);
     }
@@ -110,7 +108,7 @@ Drawn draw(const Row& row, YAxis axis) {
   if (!is_measured(row)) return {std::nullopt, outcome_of(row).reason};
   Drawn drawn = measured_value(row, axis);
   if (drawn.point && (!std::isfinite(drawn.point->y) || drawn.point->y < 0)) {
-    return {std::nullopt, "its value is no number"};
+    return {std::nullopt, "its value is not a number"};
   }
   return drawn;
 }
@@ -145,7 +143,8 @@ Status check_stages(const Table& table) {
   std::vector<const Row*> encoding, scoring;
   for (const Row& row : table.rows)
     (row.cell.point.stage == Stage::offline ? encoding : scoring).push_back(&row);
-  if (Status one = check_one_setting(encoding, heat_axes[stage_axis].key); !one) return one;
+  if (Status status = check_one_setting(encoding, heat_axes[stage_axis].key); !status)
+    return status;
   return check_one_setting(scoring, heat_axes[stage_axis].key);
 }
 
@@ -192,6 +191,15 @@ Series& series_of(Figure& figure, std::string name, const std::string& key) {
   return figure.series.emplace_back(Series{.name = std::move(name), .style_key = key});
 }
 
+RailMark rail_mark(const Row& row, double x, std::string reason, std::string label = {}) {
+  return {.x = x,
+          .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
+          .reason = std::move(reason),
+          .damaged = row.cell.damaged,
+          .label = std::move(label),
+          .cell = row.cell.cell_number};
+}
+
 void add(Series& series, const Row& row, YAxis y, double x, const std::string& label = {}) {
   Drawn drawn = draw(row, y);
   if (drawn.point) {
@@ -200,13 +208,7 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
     drawn.point->cell = row.cell.cell_number;
     series.points.push_back(*drawn.point);
   } else {
-    const CellStatus status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status;
-    series.rail.push_back({.x = x,
-                           .status = status,
-                           .reason = std::move(drawn.reason),
-                           .damaged = row.cell.damaged,
-                           .label = label,
-                           .cell = row.cell.cell_number});
+    series.rail.push_back(rail_mark(row, x, std::move(drawn.reason), label));
   }
 }
 
@@ -316,13 +318,9 @@ void add_parts(Figure& figure, const Table& table) {
     }
     if (!parts.empty()) continue;
     const std::string why =
-        is_drawn ? "its documents' lengths are drawn" : "no parts are known of it";
+        is_drawn ? "its documents' lengths are drawn" : "its parts are not known";
     series_of(figure, std::string(whole_part), std::string(whole_part))
-        .rail.push_back({.x = x,
-                         .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
-                         .reason = is_measured(row) ? why : outcome_of(row).reason,
-                         .damaged = row.cell.damaged,
-                         .cell = row.cell.cell_number});
+        .rail.push_back(rail_mark(row, x, is_measured(row) ? why : outcome_of(row).reason));
   }
   figure.x_scale = Scale::linear;
 }
@@ -337,13 +335,14 @@ Figure figure_of_effectiveness(const Table& table) {
       ++without_time;
       continue;
     }
-    TimedEffectiveness& one =
+    TimedEffectiveness& timed =
         contenders.emplace_back(TimedEffectiveness{.name = contender.name,
                                                    .contender = contender.id(),
                                                    .time_ns = ns_per_document(row),
                                                    .cell = row.cell.cell_number});
-    if (row.effectiveness) one.measured = *row.effectiveness;
-    if (!one.measured) one.published = published_ndcg(contender, row.cell.point.sequence_tokens);
+    if (row.effectiveness) timed.measured = *row.effectiveness;
+    if (!timed.measured)
+      timed.published = published_ndcg(contender, row.cell.point.sequence_tokens);
   }
   Figure figure = effectiveness_figure(contenders, "per document");
   figure.without_place = without_time;
@@ -445,11 +444,11 @@ void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y) {
 
 Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   if (y == YAxis::ratio && !table.baseline) {
-    return fail("--y ratio needs something to compare with; name it with --baseline");
+    return fail("--y ratio needs a baseline to compare with; name it with --baseline");
   }
   if (view_of(y).of_models && !table.rows.empty() &&
       table.rows.front().cell.point.operation != Operation::model) {
-    return fail("--y {} is of re-rankers, and run {} has attention alone; use --y time",
+    return fail("--y {} is for re-rankers, but run {} has attention only; use --y time",
                 view_of(y).key, table.run.number);
   }
   const std::span<const std::size_t> own = is_effectiveness(y)
@@ -458,10 +457,10 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   const std::string_view along = y == YAxis::effectiveness ? std::string_view()
                                  : y == YAxis::parts       ? key_along(XAxis::length)
                                                            : key_along(x);
-  if (Status one = y == YAxis::stages ? check_stages(table)
-                                      : check_one_setting(all_rows(table.rows), along, own);
-      !one) {
-    return tl::unexpected(one.error());
+  if (Status status = y == YAxis::stages ? check_stages(table)
+                                         : check_one_setting(all_rows(table.rows), along, own);
+      !status) {
+    return tl::unexpected(status.error());
   }
   if (y == YAxis::effectiveness) {
     Figure figure = figure_of_effectiveness(table);
@@ -479,7 +478,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
                 .provenance = provenance_line(table)};
-  if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
+  if (depends_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
   if (y == YAxis::roofline || y == YAxis::space || is_effectiveness(y)) {
     add_at_own_places(figure, table, x, y);
     if (y == YAxis::roofline) figure.ceilings = ceilings_of(table);
@@ -538,7 +537,7 @@ Status check_key(std::string_view key, XAxis x, const std::vector<YAxis>& ys) {
   }
   const bool along_x = key == key_along(x) || (x == XAxis::length && key == "document_tokens");
   if (along_x) {
-    return fail("--facet: '{}' runs along x already; name another key, or another --x", key);
+    return fail("--facet: '{}' is already on the x axis; name another key, or another --x", key);
   }
   return {};
 }
@@ -551,17 +550,6 @@ std::vector<std::string> values_of(const Table& table, std::string_view key) {
     if (!is_in_all(row, key)) add_once(values, value_of(row, key));
   if (key == window_key) order_values(values);
   return values;
-}
-
-std::string panel_title(const Row& row, std::string_view key) {
-  const std::string value = value_of(row, key);
-  if (key == window_key) return "w = " + value;
-  for (const AxisValue& axis : axes_of(row.cell.point)) {
-    if (axis.key == key) return words_of(axis);
-  }
-  // Values of contender keys are self-explanatory; numbers need their key, as in "batch 16".
-  const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
-  return number ? fmt::format("{} {}", key, value) : value;
 }
 
 /// A contender is one line of the legend; its window is in each panel's title.
@@ -613,7 +601,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
                 .provenance = provenance_line(table)};
-  if (std::ranges::any_of(ys, rests_on_times))
+  if (std::ranges::any_of(ys, depends_on_times))
     facets.warning = disturbed_share(all_rows(table.rows));
   const std::vector<std::string> values = values_of(table, key);
   if (values.size() * ys.size() > most_panels) {
@@ -633,7 +621,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
           y == YAxis::effectiveness && own.size() > legend.size())
         legend = std::move(own);
       if (crossovers) mark_crossovers(*panel, part, x, y);
-      panel->title = first == nullptr ? "" : panel_title(*first, key);
+      panel->title = first == nullptr ? "" : value_in_words(*first, key);
       facets.panels.push_back(std::move(*panel));
     }
   }

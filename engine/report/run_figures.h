@@ -9,7 +9,6 @@
 #include "base/result.h"
 #include "engine/report/figure.h"
 #include "engine/report/row.h"
-#include "engine/report/views.h"
 
 namespace attnscope::report {
 

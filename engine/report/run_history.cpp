@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/report/axes_in_words.h"
 #include "engine/report/compare.h"
-#include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
+#include "engine/report/row_values.h"
 
 namespace attnscope::report {
 namespace {
@@ -150,21 +150,22 @@ std::string cause_in_words(const RunHistory& history, std::size_t from, std::siz
   const HistoryRun &a = history.runs[from], &b = history.runs[to];
   std::string text = fmt::format("A: {}, B: {}", name_of(a), name_of(b));
   if (to > from + 1)
-    text += fmt::format("; of the {} between nothing is shown", counted(to - from - 1, "run"));
+    text +=
+        fmt::format("; no change is shown for the {} in between", counted(to - from - 1, "run"));
   if (a.commit.empty() || b.commit.empty()) {
     text += ". Their commits are not known";
   } else if (a.commit == b.commit && a.commit.ends_with(modified_mark)) {
-    text += ". Both were built from changed sources of one commit, so what brought it has no name";
+    text +=
+        ". Both were built from modified sources of one commit, so no commit identifies the cause";
   } else if (a.commit == b.commit) {
-    text += ". Both are of one commit: what changed lies beside the program";
-  } else if (to == from + 1) {
-    text += fmt::format(". Commit {} brought it, or one behind {}", b.commit, a.commit);
+    text += ". Both were built from the same commit: the cause is outside the program";
   } else {
-    text += fmt::format(". A commit behind {} brought it, {} at the latest", a.commit, b.commit);
+    text += fmt::format(". The cause is a commit after {}, {} at the latest", a.commit, b.commit);
   }
   std::vector<std::string> others = differences(a.run, b.run);
-  std::erase_if(others, [](const std::string& one) { return one.starts_with("commit:"); });
-  if (!others.empty()) text += fmt::format(". Not alike as well: {}", fmt::join(others, "; "));
+  std::erase_if(others,
+                [](const std::string& difference) { return difference.starts_with("commit:"); });
+  if (!others.empty()) text += fmt::format(". Other differences: {}", fmt::join(others, "; "));
   return text + ".";
 }
 
@@ -183,8 +184,8 @@ Result<std::vector<RunHistory>> make_histories(std::span<const StoredTable> tabl
   std::vector<RunHistory> histories;
   for (std::vector<StoredTable>& group : groups) {
     if (group.size() < 2) continue;
-    std::ranges::stable_sort(group, {},
-                             [](const StoredTable& one) { return one.table->run.started_unix_ms; });
+    std::ranges::stable_sort(
+        group, {}, [](const StoredTable& stored) { return stored.table->run.started_unix_ms; });
     Result<RunHistory> history = history_of(group);
     if (!history) return tl::unexpected(history.error());
     histories.push_back(std::move(*history));
@@ -211,10 +212,10 @@ std::string history_in_words(const RunHistory& history) {
       ++(change.ratio.verdict == Verdict::faster ? faster : slower);
   }
   const std::string cells = counted(history.cells.size(), "cell");
-  if (faster + slower == 0) return fmt::format("{}: of {} no change is shown.", runs, cells);
+  if (faster + slower == 0) return fmt::format("{}: no change is shown in {}.", runs, cells);
   const auto changed = static_cast<std::size_t>(std::ranges::count_if(
       history.cells, [](const HistoryCell& cell) { return !cell.changes.empty(); }));
-  return fmt::format("{}: {} of {} changed, to faster {}, to slower {}.", runs, changed, cells,
+  return fmt::format("{}: {} of {} changed, {} to faster and {} to slower.", runs, changed, cells,
                      counted(faster, "time"), counted(slower, "time"));
 }
 

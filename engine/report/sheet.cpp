@@ -610,8 +610,8 @@ std::string latex_escaped(std::string_view text) {
       continue;
     }
     before = text.front();
-    const auto sign =
-        std::ranges::find_if(signs, [&](const auto& one) { return text.starts_with(one.first); });
+    const auto sign = std::ranges::find_if(
+        signs, [&](const auto& entry) { return text.starts_with(entry.first); });
     if (sign != signs.end()) {
       result += sign->second;
       text.remove_prefix(sign->first.size());

@@ -51,14 +51,14 @@ struct SheetColumn {
   std::string key;    // in CSV and JSON
   std::string title;  // with the unit: "Time per document (µs)"
   bool is_number = true;
-  bool is_dispensable = false;  // omitted if a terminal line has no room for it
+  bool is_dispensable = false;  // omitted if a terminal line is too short for it
 };
 
 struct SheetCell {
   SheetCell() = default;
   SheetCell(std::string text) : value(std::move(text)) {}    // NOLINT: a text is a cell
   SheetCell(const char* text) : value(std::string(text)) {}  // NOLINT
-  SheetCell(Value held) : value(std::move(held)) {}          // NOLINT
+  SheetCell(Value number) : value(std::move(number)) {}      // NOLINT
 
   Value value;
   std::string difference = {};  // "-43 %": relative to the baseline, in parentheses after the value

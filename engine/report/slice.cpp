@@ -13,7 +13,6 @@
 #include <tuple>
 
 #include "engine/heat/axes.h"
-#include "engine/report/axes_in_words.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 

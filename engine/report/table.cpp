@@ -14,12 +14,11 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
 #include "engine/report/row_values.h"
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 namespace {
@@ -48,9 +47,8 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
   }
   if (!ids_named(cells, text, true).empty()) {
     return fail(
-        "--baseline: every cell of '{}' in run {} is damaged, so there is nothing to set the "
-        "others "
-        "against; name another contender",
+        "--baseline: every cell of '{}' in run {} is damaged, so the others cannot be "
+        "compared with it; name another contender",
         text, run.number);
   }
   std::vector<std::string> ids;
@@ -411,11 +409,11 @@ constexpr std::array<Kind, 7> kinds{{
     {[](const Row& r) {
        return is_measured(r) && has_narrow_products(r.cell.cell.contender.model);
      },
-     "no limit is told of products in fewer bits, of which no ceilings are measured", ""},
+     "no limit is given for products in fewer bits, whose ceilings are not measured", ""},
     {is_implausible,
-     "?: not taken for true, and never the fastest of an answer: far shorter than the measured "
-     "ceilings allow, or with far more processor time than its threads have",
-     "the time of"},
+     "?: implausible, and never the fastest of an answer: far shorter than the measured ceilings "
+     "allow, or with far more processor time than its threads have",
+     "processor time of"},
     {is_beyond_limit,
      "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
      "times are disturbed",
@@ -494,8 +492,8 @@ std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
   std::vector<SheetCell> cells{is_time ? (in_ms ? "ms" : "µs") : "MB"};
   for (const Contender* contender : contenders) {
     SheetCell& cell = cells.emplace_back();
-    const auto row = std::ranges::find_if(
-        rows, [&](const Row& one) { return one.cell.cell.contender.id() == contender->id(); });
+    const auto row = std::ranges::find(
+        rows, contender->id(), [](const Row& listed) { return listed.cell.cell.contender.id(); });
     if (row == rows.end()) continue;
     if (!is_measured(*row)) {
       if (is_time) cell = outcome_of(*row).status;
@@ -548,10 +546,10 @@ Sheet sheet_for_paper(const Table& table) {
 /// ratio": covers the known intervals; unknown ones are marked in their cells.
 std::string widest_intervals(const std::vector<const Row*>& rows) {
   statistics::Ratio times{.ratio = 1, .low = 1, .high = 1}, ratios = times;
-  const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& one) {
-    if (!is_known(one)) return;
-    widest.low = std::min(widest.low, one.low / one.ratio);
-    widest.high = std::max(widest.high, one.high / one.ratio);
+  const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& ratio) {
+    if (!is_known(ratio)) return;
+    widest.low = std::min(widest.low, ratio.low / ratio.ratio);
+    widest.high = std::max(widest.high, ratio.high / ratio.ratio);
   };
   for (const Row* row : rows) {
     if (!is_measured(*row) || !(row->cell.summary.median_ns > 0)) continue;
@@ -580,11 +578,11 @@ Sheet sheet_of(const Table& table) {
   };
   std::vector<std::size_t> shown;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    const bool tells = any_line([f](const Line& line) {
+    const bool is_informative_field = any_line([f](const Line& line) {
       // A column in which every contender executes exactly the useful work is omitted.
       return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
     });
-    if (!tells) continue;
+    if (!is_informative_field) continue;
     shown.push_back(f);
     sheet.columns.push_back(
         {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});

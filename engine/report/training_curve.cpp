@@ -111,7 +111,7 @@ std::vector<SheetCell> cells_of(const std::vector<TrainedStep>& steps) {
 
 void set_markers(Figure& figure) {
   figure.has_markers = std::ranges::all_of(
-      figure.series, [](const Series& one) { return one.points.size() <= most_markers; });
+      figure.series, [](const Series& series) { return series.points.size() <= most_markers; });
 }
 
 }  // namespace

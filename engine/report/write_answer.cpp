@@ -12,9 +12,9 @@
 
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
-#include "engine/report/conditions.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/number_text.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 namespace {
@@ -77,38 +77,38 @@ Sheet sheet_of_rankings(const Answer& answer) {
 
 constexpr std::string_view missing = "–";
 
-bool is_carried(const Advised& one) {
-  return one.time_ns && (one.is_interpolated || one.counted_as);
+bool is_carried(const Advised& advised) {
+  return advised.time_ns && (advised.is_interpolated || advised.counted_as);
 }
 
-std::string speed_of(const Advised& one) {
-  if (one.is_baseline) return "baseline";
-  if (!one.to_baseline) return std::string(missing);
-  if (!is_known(*one.to_baseline)) return difference_in_words(*one.to_baseline);
-  switch (one.to_baseline->verdict) {
+std::string speed_of(const Advised& advised) {
+  if (advised.is_baseline) return "baseline";
+  if (!advised.to_baseline) return std::string(missing);
+  if (!is_known(*advised.to_baseline)) return difference_in_words(*advised.to_baseline);
+  switch (advised.to_baseline->verdict) {
     case Verdict::faster:
-      return times_in_words(1 / one.to_baseline->ratio) + " as fast";
+      return times_in_words(1 / advised.to_baseline->ratio) + " as fast";
     case Verdict::slower:
-      return times_in_words(one.to_baseline->ratio) + " the time";
+      return times_in_words(advised.to_baseline->ratio) + " the time";
     case Verdict::no_difference_shown:
       break;
   }
-  return std::string(verdict_in_words(*one.to_baseline));
+  return std::string(verdict_in_words(*advised.to_baseline));
 }
 
-std::string remark_on(const Advised& one) {
-  if (one.standing == Standing::within_limits) return "";
-  return fmt::format("{}: {}", name_of(one.standing), one.reason);
+std::string remark_on(const Advised& advised) {
+  if (advised.standing == Standing::within_limits) return "";
+  return fmt::format("{}: {}", name_of(advised.standing), advised.reason);
 }
 
 /// The value with its dagger; published values are marked as such if others were measured.
-std::string effectiveness_of(const Advised& one, bool any_measured) {
-  if (one.measured) {
-    return fmt::format("{:.4f}{}", one.measured->mean,
-                       one.measured->tests && one.measured->is_equivalent() ? "†" : "");
+std::string effectiveness_of(const Advised& advised, bool any_measured) {
+  if (advised.measured) {
+    return fmt::format("{:.4f}{}", advised.measured->mean,
+                       advised.measured->tests && advised.measured->is_equivalent() ? "†" : "");
   }
-  if (!one.published) return std::string(missing);
-  return fmt::format("{:.3f}{}", one.published->ndcg10, any_measured ? " (publ.)" : "");
+  if (!advised.published) return std::string(missing);
+  return fmt::format("{:.3f}{}", advised.published->ndcg10, any_measured ? " (publ.)" : "");
 }
 
 /// A ratio with the ends of its interval and its verdict.
@@ -119,9 +119,9 @@ void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio)
 }
 
 /// The measured or published value, and the test against the baseline.
-void add_effectiveness(std::vector<SheetCell>& cells, const Advised& one) {
-  if (one.measured) {
-    const MeasuredEffectiveness& own = *one.measured;
+void add_effectiveness(std::vector<SheetCell>& cells, const Advised& advised) {
+  if (advised.measured) {
+    const MeasuredEffectiveness& own = *advised.measured;
     cells.insert(cells.end(),
                  {nine_digits(own.mean), Value(std::string("measured")), Value(own.measure)});
     const auto& tests = own.tests;
@@ -133,7 +133,7 @@ void add_effectiveness(std::vector<SheetCell>& cells, const Advised& one) {
                                tests ? Value(tests->equivalent) : Value()});
     return;
   }
-  const auto& published = one.published;
+  const auto& published = advised.published;
   cells.insert(cells.end(),
                {published ? nine_digits(published->ndcg10) : Value(),
                 published ? Value(std::string("published")) : Value(),
@@ -151,13 +151,13 @@ std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
 std::vector<std::string> notes_below(const Advice& advice) {
   std::vector<std::string> notes = advice.notes;
   const auto published = std::ranges::find_if(
-      advice.contenders, [](const Advised& one) { return one.published.has_value(); });
+      advice.contenders, [](const Advised& advised) { return advised.published.has_value(); });
   if (published != advice.contenders.end()) {
     notes.push_back(fmt::format("nDCG@10 over {}: {} ({}).", published->published->task,
                                 published_label, published->published->source));
   }
   const auto measured = std::ranges::find_if(
-      advice.contenders, [](const Advised& one) { return one.measured.has_value(); });
+      advice.contenders, [](const Advised& advised) { return advised.measured.has_value(); });
   if (measured != advice.contenders.end()) {
     const MeasuredEffectiveness& own = *measured->measured;
     notes.push_back(fmt::format("{} {} by {}{}.", own.measure, measured_label, own.qrels,
@@ -174,7 +174,7 @@ std::vector<std::string> notes_below(const Advice& advice) {
 
 Sheet sheet_of_contenders(const Advice& advice) {
   const auto measured = std::ranges::find_if(
-      advice.contenders, [](const Advised& one) { return one.measured.has_value(); });
+      advice.contenders, [](const Advised& advised) { return advised.measured.has_value(); });
   const bool any_measured = measured != advice.contenders.end();
   const std::int64_t count = advice.question.candidates;
   Sheet sheet{.above = {advice.heading},
@@ -357,14 +357,14 @@ json place(double at, XAxis x) {
   return number(x == XAxis::window ? (at - 1) / 2 : at);
 }
 
-json json_of(const CrossoverAnswer& one, XAxis x) {
+json json_of(const CrossoverAnswer& answer, XAxis x) {
   json stretches = json::array(), crossings = json::array();
-  for (const statistics::Stretch& stretch : one.found.stretches) {
+  for (const statistics::Stretch& stretch : answer.found.stretches) {
     stretches.push_back({{"verdict", stretch.too_few ? too_few_samples : name_of(stretch.verdict)},
                          {"first", place(stretch.first, x)},
                          {"last", place(stretch.last, x)}});
   }
-  for (const statistics::Crossing& crossing : one.found.crossings) {
+  for (const statistics::Crossing& crossing : answer.found.crossings) {
     crossings.push_back({{"overtakes", crossing.a_overtakes},
                          {"at", crossing.at ? place(*crossing.at, x) : json()},
                          {"low", place(crossing.low, x)},
@@ -372,9 +372,9 @@ json json_of(const CrossoverAnswer& one, XAxis x) {
                          {"after", place(crossing.after, x)},
                          {"before", place(crossing.before, x)}});
   }
-  return {{"contender", one.contender},
-          {"name", one.name},
-          {"sentence", one.sentence},
+  return {{"contender", answer.contender},
+          {"name", answer.name},
+          {"sentence", answer.sentence},
           {"stretches", stretches},
           {"crossings", crossings}};
 }
@@ -452,16 +452,16 @@ json json_of(const std::vector<statistics::Crossing>& crossings) {
   return list;
 }
 
-json published_json(const Advised& one) {
-  if (!one.published) return nullptr;
-  return {{"ndcg10", one.published->ndcg10}, {"below_full", json_of(one.published_loss)},
-          {"task", one.published->task},     {"source", one.published->source},
-          {"note", one.published->note},     {"label", published_label}};
+json published_json(const Advised& advised) {
+  if (!advised.published) return nullptr;
+  return {{"ndcg10", advised.published->ndcg10}, {"below_full", json_of(advised.published_loss)},
+          {"task", advised.published->task},     {"source", advised.published->source},
+          {"note", advised.published->note},     {"label", published_label}};
 }
 
-json measured_json(const Advised& one) {
-  if (!one.measured) return nullptr;
-  const MeasuredEffectiveness& own = *one.measured;
+json measured_json(const Advised& advised) {
+  if (!advised.measured) return nullptr;
+  const MeasuredEffectiveness& own = *advised.measured;
   json measured = {{"measure", own.measure}, {"mean", own.mean},   {"queries", own.queries},
                    {"run", own.run},         {"qrels", own.qrels}, {"baseline", own.baseline},
                    {"margin", own.margin},   {"alpha", own.alpha}, {"label", measured_label}};
@@ -478,30 +478,30 @@ json measured_json(const Advised& one) {
   return measured;
 }
 
-json json_of(const Advised& one) {
-  return {{"contender", one.contender},
-          {"name", one.name},
-          {"pattern", one.pattern},
-          {"window", one.window ? json(one.window->text()) : json()},
-          {"standing", name_of(one.standing)},
-          {"reason", one.reason},
-          {"ms", milliseconds(one.time_ns)},
-          {"to_baseline", json_of(one.to_baseline)},
-          {"peak_bytes", json_of(one.peak_bytes)},
-          {"bytes_with_tensors", json_of(one.need_bytes)},
-          {"memory_is_predicted", one.memory_is_predicted},
-          {"documents_at_once", json_of(one.at_once)},
-          {"longest_document", json_of(one.longest)},
-          {"times_longer", json_of(one.times_longer)},
-          {"crossings", json_of(one.crossovers.crossings)},
-          {"is_interpolated", one.is_interpolated},
-          {"between", one.lower > 0 ? json({one.lower, one.upper}) : json()},
-          {"is_rough", one.is_rough},
-          {"shorter_count_as", json_of(one.counted_as)},
-          {"measured", measured_json(one)},
-          {"published", published_json(one)},
-          {"sentence", one.sentence},
-          {"remarks", one.remarks}};
+json json_of(const Advised& advised) {
+  return {{"contender", advised.contender},
+          {"name", advised.name},
+          {"pattern", advised.pattern},
+          {"window", advised.window ? json(advised.window->text()) : json()},
+          {"standing", name_of(advised.standing)},
+          {"reason", advised.reason},
+          {"ms", milliseconds(advised.time_ns)},
+          {"to_baseline", json_of(advised.to_baseline)},
+          {"peak_bytes", json_of(advised.peak_bytes)},
+          {"bytes_with_tensors", json_of(advised.need_bytes)},
+          {"memory_is_predicted", advised.memory_is_predicted},
+          {"documents_at_once", json_of(advised.at_once)},
+          {"longest_document", json_of(advised.longest)},
+          {"times_longer", json_of(advised.times_longer)},
+          {"crossings", json_of(advised.crossovers.crossings)},
+          {"is_interpolated", advised.is_interpolated},
+          {"between", advised.lower > 0 ? json({advised.lower, advised.upper}) : json()},
+          {"is_rough", advised.is_rough},
+          {"shorter_count_as", json_of(advised.counted_as)},
+          {"measured", measured_json(advised)},
+          {"published", published_json(advised)},
+          {"sentence", advised.sentence},
+          {"remarks", advised.remarks}};
 }
 
 json json_of(const DocumentLengths& documents) {

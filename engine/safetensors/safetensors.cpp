@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "base/mapped_file.h"
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/safetensors/header.h"

@@ -82,7 +82,7 @@ struct SafetensorsOptions {
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedView> tensors,
                                        const std::map<std::string, std::string>& metadata,
-                                       Readers readers = Readers::owner_alone);
+                                       Readers readers = Readers::owner_only);
 /// Writes floats.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedTensor> tensors,

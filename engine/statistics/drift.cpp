@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "engine/statistics/placements.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::statistics {
 namespace {

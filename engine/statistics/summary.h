@@ -4,23 +4,30 @@
 // Times, their intervals, ratios and verdicts, computed from plain numbers. A time is nested in a
 // round of a placement (buffers allocated anew) of a worker process.
 //
-//   Summary s = summarise({{0, 0, 1.2e6}, {0, 1, 1.3e6}, {1, 0, 1.1e6}});
-//   Ratio r = paired_ratio(ours, theirs);   if (r.verdict == Verdict::faster) ...
+//   HeatBasis basis = basis_of(contenders);   // the observations of each contender of a heat
+//   Summary s = summarise(contenders[0], basis);
+//   Ratio r = paired_ratio(contenders[0], contenders[1], basis);
+//   if (r.verdict == Verdict::faster) ...
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "engine/statistics/heat_basis.h"
+#include "engine/statistics/observation.h"
 
 namespace attnscope::statistics {
+
+/// The basis of each contender's time, determined from all contenders of a heat: the rounds that
+/// count, and the spread of placements. Takes each contender's observations; contenders without any
+/// are ignored.
+[[nodiscard]] HeatBasis basis_of(std::span<const std::vector<Observation>> contenders);
 
 /// Time of one call: the geometric mean over placements of the median over a placement's counted
 /// rounds (the lower quartile where disturbed rounds count), and its 95% interval (interval.h),
 /// limited to the range of counted samples extended by 5%. `samples` and `placements` are the
 /// counted ones: finite times, and in a heat with enough of them only undisturbed ones
-/// (heat_basis.h). With a single sample the interval is the sample itself; with a time that is not
+/// (basis_of). With a single sample the interval is the sample itself; with a time that is not
 /// positive nothing is known, and `samples` is 0.
 struct Summary {
   double median_ns = 0, low_ns = 0, high_ns = 0;
@@ -74,5 +81,26 @@ struct BetweenRuns {
 /// flagged, never dropped. Deviations are relative to the median of the sample's own placement,
 /// because placements really differ. A time that is not finite is an outlier.
 [[nodiscard]] std::vector<bool> outliers(std::span<const Observation> observations);
+
+// Changes of a machine between two of its runs (clock, other tenants, updates), estimated from the
+// cells that both runs have. Placements within a run do not show them, so intervals of ratios
+// between runs must be widened by them.
+//
+//   BetweenRuns between = between_runs(ratios, machine_moved);
+//   Ratio r = unpaired_ratio(now, before, between);
+
+// As a logarithm.
+inline constexpr double least_machine_shift = 0.05;
+inline constexpr double most_machine_shift = 0.15;
+inline constexpr double least_cell_shift = 0.01;
+
+/// `ratios` are those of all shared cells with nothing added; `machine_moved` is the difference of
+/// the machine's own rates in and between the runs, as a logarithm.
+/// shift: the cells' median ratio. A change common to all cells cannot be distinguished from a
+/// change of the machine, up to the known or presumed change of the machine (machine_moved, at
+/// least 5% and at most 15%). spread: the spread of cells around that median (from the median
+/// absolute deviation, so that a few changed cells do not count), beyond what their own intervals
+/// explain; at least 1%.
+[[nodiscard]] BetweenRuns between_runs(std::span<const Ratio> ratios, double machine_moved);
 
 }  // namespace attnscope::statistics

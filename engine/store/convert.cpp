@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "engine/store/database.h"
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
-#include "engine/store/schema.h"
 
 namespace attnscope::store {
 namespace {

@@ -10,10 +10,12 @@
 
 #include "base/open_file.h"
 #include "base/sentences.h"
+#include "engine/heat/axes.h"
+#include "engine/store/location.h"
 #include "engine/store/store.h"
-#include "engine/store/unfinished_file.h"
 
 namespace attnscope::store {
+
 namespace {
 
 int primary_code(const DatabaseError& error) {
@@ -75,13 +77,13 @@ bool is_read_only(const Database& database) {
 
 void stop_when(const Database& database, const std::atomic<bool>* stop) {
   constexpr int instructions = 1000;  // SQLite virtual machine instructions between two checks
-  const auto look = [](void* flag) -> int {
+  const auto is_stopped = [](void* flag) -> int {
     return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
   };
   if (stop == nullptr) {
     sqlite3_progress_handler(database.getHandle(), 0, nullptr, nullptr);
   } else {
-    sqlite3_progress_handler(database.getHandle(), instructions, look,
+    sqlite3_progress_handler(database.getHandle(), instructions, is_stopped,
                              const_cast<std::atomic<bool>*>(stop));
   }
 }
@@ -127,21 +129,21 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   const int code = primary_code(error);
   if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_growing(file)) {
     return fmt::format(
-        "the database {} may not grow as it must (ulimit -f); raise that limit, or use another "
-        "database",
+        "the database {} has reached the file size limit (ulimit -f); raise the limit, or use "
+        "another database",
         name);
   }
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format(
-          "the database {} is locked by another process for too long; try again when that has "
-          "finished writing, or use another database",
+          "the database {} is locked by another process; try again when that process "
+          "has finished writing, or use another database",
           name);
     case SQLITE_FULL:
       return fmt::format(
-          "the disk that holds {} is full; what was stored before is safe: free some space, or use "
-          "a file on another disk, then go on",
+          "the disk of {} is full; results stored earlier are safe: free disk space, or use a file "
+          "on another disk, then continue",
           name);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -162,8 +164,8 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
           "reading or writing the database {} failed ({}); check the disk, or use another database",
           name, what);
     default:
-      return fmt::format("the database {} refused ({}); try again, or use another database", name,
-                         what);
+      return fmt::format(
+          "the database {} reported an error ({}); try again, or use another database", name, what);
   }
 }
 
@@ -173,6 +175,27 @@ Error error_of(const DatabaseError& error, const std::filesystem::path& file) {
   const int code = primary_code(error);
   const bool locked = code == SQLITE_BUSY || code == SQLITE_LOCKED;
   return {sentence_of(error, file), locked ? ErrorKind::locked : ErrorKind::other};
+}
+
+std::string schema() {
+  std::string columns;
+  for (const Axis& axis : heat_axes) {
+    columns += fmt::format("{}  -- {}\n  {} {} NOT NULL", columns.empty() ? "" : ",\n", axis.says,
+                           axis.key, has_texts(axis) ? "TEXT" : "INTEGER");
+  }
+  constexpr std::string_view place = "  :axes";
+  std::string text(schema_text);
+  return text.replace(text.find(place), place.size(), columns);
+}
+
+void create_schema(Database& database) {
+  Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
+  if (first_integer(database, "SELECT count(*) FROM sqlite_master") == 0) {
+    database.exec(schema());
+    database.exec(fmt::format("PRAGMA application_id = {}", application_id));
+    database.exec(fmt::format("PRAGMA user_version = {}", schema_version));
+  }
+  transaction.commit();
 }
 
 }  // namespace attnscope::store

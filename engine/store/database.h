@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQLite through SQLiteCpp: opening databases and converting failures to messages. Failures are
-// thrown within this folder; the Store's functions convert them to one sentence (see error_of).
+// SQLite through SQLiteCpp: opening databases, creating their tables, and converting failures to
+// messages. Failures are thrown within this folder; the Store's functions convert them to one
+// sentence (see error_of).
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
@@ -68,5 +69,14 @@ void stop_when(const Database& database, const std::atomic<bool>* stop);
 [[nodiscard]] bool is_of_reading(const DatabaseError& error);
 /// The error of the file and how to fix it, as one sentence.
 [[nodiscard]] Error error_of(const DatabaseError& error, const std::filesystem::path& file);
+
+/// The text of schema.sql; `:axes` is a placeholder for the columns of the axes.
+extern const char* const schema_text;
+
+/// The schema with a column for every axis of engine/heat/axes.h.
+[[nodiscard]] std::string schema();
+
+/// Creates the schema in an empty database, unless another process has just done so.
+void create_schema(Database& database);
 
 }  // namespace attnscope::store

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/store/location.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -16,13 +18,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/gzip.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
+#include "base/written_file.h"
 #include "engine/store/store.h"
-#include "engine/store/vfs_file.h"
 
 namespace attnscope {
 
@@ -139,7 +142,7 @@ std::optional<std::size_t> read_start(const std::filesystem::path& file, std::sp
 tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version) {
   if (version > schema_version) {
     return fail(
-        "{} was written by a newer AttnScope (database version {}; this one knows {}); use that "
+        "{} was written by a newer AttnScope (database version {}; this one reads {}); use that "
         "AttnScope, or use another database",
         file.string(), version, schema_version);
   }
@@ -185,13 +188,12 @@ Result<FileHeader> read_header(std::span<const char> header, const std::filesyst
   if (header.empty()) return FileHeader{.empty = true};
   const std::string_view start(header.data(), header.size());
   if (header.size() < header_bytes || !start.starts_with(database_mark)) {
-    return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
+    return fail("{} is not an AttnScope database and was not changed; name another file", name);
   }
   if (big_endian(header, application_id_at) != application_id) {
     return fail(
-        "{} is a database of another program (application id {}, AttnScope's is {}) and was left "
-        "as "
-        "it is; name another file",
+        "{} is a database of another program (application id {}, AttnScope's is {}) and was not "
+        "changed; name another file",
         name, big_endian(header, application_id_at), application_id);
   }
   const int version = big_endian(header, user_version_at);
@@ -218,6 +220,87 @@ bool is_on_network(const std::filesystem::path& file) {
 
 bool is_exported(const std::filesystem::path& file) {
   return without_gzip_ending(file).extension() == ".attn";
+}
+
+// SQLite's file systems expect parameters after the terminator of the name.
+VfsFile::VfsFile(sqlite3_vfs& system, const std::string& path, int access)
+    : name_(sqlite3_create_filename(path.c_str(), "", "", 0, nullptr)),
+      room_((static_cast<std::size_t>(system.szOsFile) + sizeof(std::max_align_t) - 1) /
+            sizeof(std::max_align_t)),
+      file_(reinterpret_cast<sqlite3_file*>(room_.data())),
+      is_open_(system.xOpen(&system, name_.get(), file_, access | SQLITE_OPEN_MAIN_DB, nullptr) ==
+               SQLITE_OK) {}
+
+VfsFile::~VfsFile() {
+  if (file_->pMethods != nullptr) file_->pMethods->xClose(file_);
+}
+
+sqlite3_int64 VfsFile::size() {
+  sqlite3_int64 size = -1;
+  return file_->pMethods->xFileSize(file_, &size) == SQLITE_OK ? size : -1;
+}
+
+bool VfsFile::read(char* bytes, std::size_t count, sqlite3_int64 at) {
+  return count == 0 ||
+         file_->pMethods->xRead(file_, bytes, static_cast<int>(count), at) == SQLITE_OK;
+}
+
+bool VfsFile::write(const char* bytes, std::size_t count, sqlite3_int64 at) {
+  return file_->pMethods->xWrite(file_, bytes, static_cast<int>(count), at) == SQLITE_OK;
+}
+
+namespace {
+
+Status sync_folder_of(const std::filesystem::path& file) {
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return {};  // a writable folder may be unreadable; the file is safe
+  ::fsync(descriptor);
+  ::close(descriptor);
+  return {};
+}
+
+}  // namespace
+
+tl::unexpected<Error> refuse_existing(const std::filesystem::path& file) {
+  return fail("{} already exists and is not overwritten; remove it or name another file",
+              file.string());
+}
+
+// On network file systems both kinds of locks are the same, and SQLite would wait for this one.
+UnfinishedFile::UnfinishedFile(std::filesystem::path name) : name_(std::move(name)) {
+  PartFile part = begin_part(name_, is_on_network(name_) ? PartLock::none : PartLock::held);
+  path_ = std::move(part.name);
+  number_ = part.number;
+}
+
+UnfinishedFile::~UnfinishedFile() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+  std::filesystem::path journal = path_;
+  journal += "-journal";
+  std::filesystem::remove(journal, ignored);
+  release_lock();
+}
+
+// Called as soon as the file has its name: closing it later would drop SQLite's locks on it.
+void UnfinishedFile::release_lock() {
+  if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+Status UnfinishedFile::publish() {
+  const bool named =
+      ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0;
+  if (!named && errno == EEXIST) return refuse_existing(name_);
+  // Some file systems do not support the flag; a hard link does not replace a file either.
+  if (!named && ::link(path_.c_str(), name_.c_str()) != 0) {
+    if (errno == EEXIST) return refuse_existing(name_);
+    return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),
+                system_reason(errno));
+  }
+  if (!named) ::unlink(path_.c_str());
+  release_lock();
+  return sync_folder_of(name_);
 }
 
 }  // namespace store

@@ -1,12 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Path and format of a database, checked without SQLite, which would already write to the file.
+// A database's file: its path and format, checked without SQLite, which would already write to it;
+// access through SQLite's own file system; and a file that gets its name only when it is complete.
+
+#include <sqlite3.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -47,5 +53,54 @@ struct FileHeader {
 
 /// Whether the name is that of an exported file: .attn or .attn.gz.
 [[nodiscard]] bool is_exported(const std::filesystem::path& file);
+
+/// A file opened through one of SQLite's own file systems, closed at the end of its scope.
+class VfsFile {
+ public:
+  /// `access`: SQLITE_OPEN_READONLY, or SQLITE_OPEN_READWRITE with SQLITE_OPEN_CREATE.
+  VfsFile(sqlite3_vfs& system, const std::string& path, int access);
+  VfsFile(const VfsFile&) = delete;
+  VfsFile& operator=(const VfsFile&) = delete;
+  ~VfsFile();
+
+  [[nodiscard]] bool is_open() const { return is_open_; }
+  /// Size in bytes; -1 if it cannot be determined.
+  [[nodiscard]] sqlite3_int64 size();
+  [[nodiscard]] bool read(char* bytes, std::size_t count, sqlite3_int64 at);
+  [[nodiscard]] bool write(const char* bytes, std::size_t count, sqlite3_int64 at);
+
+ private:
+  struct FreeName {
+    void operator()(const char* name) const { sqlite3_free_filename(name); }
+  };
+  std::unique_ptr<const char, FreeName> name_;
+  std::vector<std::max_align_t> room_;
+  sqlite3_file* file_;
+  bool is_open_;
+};
+
+/// A file that receives its name only when it is complete. Until then it has a temporary name in
+/// the same folder, is empty at first and accessible only to its owner. An unpublished file is
+/// removed; if its process was killed, the next command that creates the file removes it.
+class UnfinishedFile {
+ public:
+  /// Failures to create it are ignored here: the code that writes the file meets and reports them.
+  explicit UnfinishedFile(std::filesystem::path name);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  /// The path to write to.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Renames the file to its name; never overwrites another file.
+  [[nodiscard]] Status publish();
+
+ private:
+  void release_lock();
+  std::filesystem::path name_, path_;
+  int number_ = -1;  // the descriptor that holds its lock
+};
+
+[[nodiscard]] tl::unexpected<Error> refuse_existing(const std::filesystem::path& file);
 
 }  // namespace attnscope::store

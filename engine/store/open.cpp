@@ -4,16 +4,18 @@
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "base/sentences.h"
 #include "engine/store/convert.h"
+#include "engine/store/database.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/packed_database.h"
-#include "engine/store/schema.h"
 #include "engine/store/store.h"
 
 namespace attnscope {
+
 namespace store {
 namespace {
 
@@ -23,12 +25,12 @@ Status prepare_folder(const std::filesystem::path& file) {
   std::error_code failed;
   if (std::filesystem::is_directory(folder, failed)) return {};
   if (file != default_database()) {
-    return fail("the folder {} of the database does not exist; make it, or name another file",
+    return fail("the folder {} of the database does not exist; create it, or name another file",
                 folder.string());
   }
   std::filesystem::create_directories(folder, failed);
   if (failed) {
-    return fail("the folder {} for the database cannot be made ({}); use a database elsewhere",
+    return fail("the folder {} for the database cannot be created ({}); use a database elsewhere",
                 folder.string(), failed.message());
   }
   return {};
@@ -64,8 +66,7 @@ bool has_code(const Database& database) {
          0;
 }
 
-/// The version as SQLite sees it, after a change that its writer did not finish was rolled back; 0:
-/// the creation of the file was.
+/// The version after unfinished changes were rolled back; 0 if the file's creation was unfinished.
 Result<int> version_of(const Database& database, const std::filesystem::path& file) {
   if (has_code(database)) {
     return fail(
@@ -82,7 +83,7 @@ Result<int> version_of(const Database& database, const std::filesystem::path& fi
 }
 
 OpenedDatabase open_for_reading(const std::filesystem::path& file, bool is_older) {
-  // Beside a file of the version before SQLite would make a log, which it had when it was in use.
+  // SQLite would create a log next to a file of the previous version, which uses one.
   std::error_code none;
   const bool is_at_rest =
       is_older && !has_journal(file) && !std::filesystem::exists(file.string() + "-wal", none);
@@ -114,7 +115,7 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   if (!exists && (mode != Mode::read_write || !writing)) {
     return fail(
         "there is no file {}; {}", file.string(),
-        is_exported(file) ? "check its name" : "attnscope run makes it, or use another database");
+        is_exported(file) ? "check its name" : "attnscope run creates it, or use another database");
   }
   FileHeader header{.empty = true};
   if (exists) {
@@ -141,8 +142,8 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     }
     if (std::error_code none; std::filesystem::hard_link_count(file, none) > 1 && !none) {
       return fail(
-          "{} has a second name (a hard link), and who writes it by that damages it; remove one of "
-          "them, or write a copy made by cp",
+          "{} has a second name (a hard link), and writing it under both names damages it; remove "
+          "one of them, or write to a copy made with cp",
           file.string());
     }
     if (const Status ready = prepare_folder(file); !ready) return tl::unexpected(ready.error());
@@ -169,6 +170,102 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     return Store(std::make_unique<Implementation>(Implementation{
         file, uri_of(file, "mode=ro"), std::move(database), true, std::move(warning)}));
   });
+}
+
+// The full check: SQLite's own, which does not verify values, then every fingerprint.
+
+namespace {
+
+using store::Database;
+
+/// Number of damaged or missing cells, heats, restarts and ceilings of one run, plus the run
+/// itself.
+Result<std::int64_t> damage_of(const Store& store, const RunInfo& run) {
+  const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
+  if (!cells) return tl::unexpected(cells.error());
+  std::int64_t damaged = run.damaged_ceilings + run.missing_cells + run.damaged_heats +
+                         run.damaged_restarts + (run.damaged ? 1 : 0) +
+                         (run.damaged_state ? 1 : 0) + missing_heats(run);
+  for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
+  return damaged;
+}
+
+/// "run 3", "runs 3, 4 and 7", "runs 3, 4, 5 and 12 more".
+std::string runs_in_words(const std::vector<std::int64_t>& numbers) {
+  constexpr std::size_t most = 6;
+  std::string text = numbers.size() == 1 ? "run " : "runs ";
+  for (std::size_t i = 0; i < numbers.size() && i < most; ++i) {
+    const bool last = i + 1 == numbers.size();
+    text += fmt::format("{}{}", i == 0 ? "" : last ? " and " : ", ", numbers[i]);
+  }
+  if (numbers.size() > most) text += fmt::format(" and {} more", numbers.size() - most);
+  return text;
+}
+
+/// How to save the undamaged runs.
+std::string rescue_command(const std::vector<std::int64_t>& sound,
+                           const std::filesystem::path& file) {
+  const std::string database = database_option(file);
+  if (sound.empty()) {
+    return fmt::format("attnscope export RUN{} -o FILE.attn saves what can still be read",
+                       database);
+  }
+  constexpr std::size_t most = 12;
+  std::string runs;
+  for (std::size_t i = 0; i < sound.size() && i < most; ++i) runs += fmt::format("{} ", sound[i]);
+  if (sound.size() > most) runs = "RUN... ";
+  return fmt::format(
+      "attnscope export {}-o FILE.attn{} saves {}, and attnscope import FILE.attn --db NEW.db "
+      "imports the file into a new database",
+      runs, database, sound.size() > most ? "the others" : runs_in_words(sound));
+}
+
+}  // namespace
+
+Status Store::check_integrity(const std::atomic<bool>* stop,
+                              std::vector<RunId>* damaged_runs) const {
+  const Implementation& own = *implementation_;
+  const std::string name = own.file.string();
+  const auto stopped = [&] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
+  struct Handler {
+    const Database& database;
+    ~Handler() { store::stop_when(database, nullptr); }
+  } const handler{own.database};
+  store::stop_when(own.database, stop);
+
+  const Status checked = store::guarded(own.file, [&]() -> Status {
+    std::string of_the_file = store::first_text(own.database, "PRAGMA integrity_check(1)");
+    if (of_the_file == store::sound_words) of_the_file.clear();
+    if (of_the_file.empty() &&
+        store::Statement(own.database, "PRAGMA foreign_key_check").executeStep()) {
+      of_the_file = "rows without their run or heat";
+    }
+    const Result<std::vector<RunInfo>> all = run_list(RunsOf::both);
+    if (!all) return tl::unexpected(all.error());
+    std::vector<std::int64_t> damaged, sound;
+    for (auto listed = all->rbegin(); listed != all->rend(); ++listed) {
+      if (stopped()) break;
+      const Result<RunInfo> run = find_run(listed->id.uuid);
+      const Result<std::int64_t> damage = run ? damage_of(*this, *run) : Result<std::int64_t>(1);
+      const bool is_sound = damage && *damage == 0;
+      (is_sound ? sound : damaged).push_back(listed->number);
+      if (!is_sound && !stopped() && damaged_runs != nullptr) damaged_runs->push_back(listed->id);
+    }
+    if (!damaged.empty()) {
+      return fail("{} in the database {} {} damaged, and damaged data is marked; {}",
+                  runs_in_words(damaged), name, damaged.size() == 1 ? "is" : "are",
+                  rescue_command(sound, own.file));
+    }
+    if (!of_the_file.empty()) {
+      constexpr std::size_t longest = 200;
+      return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
+                  rescue_command(sound, own.file));
+    }
+    return {};
+  });
+  if (stopped())
+    return fail("the check of {} was stopped before it finished; start it again", name);
+  return checked;
 }
 
 }  // namespace attnscope

@@ -100,7 +100,7 @@ void summarise_heats(std::vector<StoredCell>& cells) {
 
 /// Validates the values: a fingerprint only proves that they are unchanged, and anyone can compute
 /// one.
-void look_at_values(StoredCell& stored) {
+void validate_values(StoredCell& stored) {
   if (stored.damaged) return;
   stored.impossible = why_impossible(stored.point, stored.cell);
   if (stored.impossible.empty() && stored.cell.status == CellStatus::ok)
@@ -189,8 +189,9 @@ const std::string& title_of(const RunInfo& run) {
 std::string damage_in_words(const StoredCell& cell) {
   return cell.impossible.empty()
              ? "its stored values do not match their fingerprint"
-             : fmt::format("its stored values cannot be, though they match their fingerprint: {}",
-                           cell.impossible);
+             : fmt::format(
+                   "its stored values are impossible although they match their fingerprint: {}",
+                   cell.impossible);
 }
 
 std::string_view name_of(RunStatus status) {
@@ -206,14 +207,13 @@ Result<std::int64_t> number_of(const Database& database, const RunId& run) {
     query.bind(1, run.uuid);
     if (query.executeStep()) return query.getColumn(0).getInt64();
   }
-  return fail("there is no run {} in the database any more; attnscope list runs shows which are",
-              run.uuid);
+  return fail("run {} is no longer in the database; attnscope list runs shows its runs", run.uuid);
 }
 
 std::string new_uuid() {
   std::array<unsigned char, 16> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("the system gives no random numbers");
+    throw std::runtime_error("the system provides no random numbers");
   }
   // RFC 4122, section 4.4: version 4, variant 10.
   bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0F) | 0x40);
@@ -350,11 +350,12 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       if (!trash) return tl::unexpected(trash.error());
       if (!trash->empty()) {
         return fail(
-            "every run of {} is in the trash; attnscope trash --restore RUN{} puts one back: {}",
+            "every run of {} is in the trash; attnscope trash --restore RUN{} restores one: {}",
             implementation_->file.string(), database_option(implementation_->file),
             list_of(*trash));
       }
-      return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
+      return fail("{} contains no runs yet; attnscope run creates one",
+                  implementation_->file.string());
     }
     if (matches.size() > 1) {
       return fail("{} runs are called '{}'; give a run's number or the start of its UUID: {}",
@@ -406,7 +407,7 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
         stored.outliers.push_back(outlier);
       }
       stored.damaged = read.damaged() || print != found.value();
-      look_at_values(stored);
+      validate_values(stored);
     }
     if (with_samples) summarise_heats(result);
     return result;

@@ -225,10 +225,10 @@ class Store {
   [[nodiscard]] bool is_at_its_place() const;
   /// Copies everything that this store sees to a new database, even if its own file has no name any
   /// more, and continues there. The file at the old path is then no longer affected by this store.
-  [[nodiscard]] Status go_on_in(const std::filesystem::path& file);
+  [[nodiscard]] Status continue_in(const std::filesystem::path& file);
   /// Runs SQLite's own check and verifies every fingerprint; slow on large files. The error names
-  /// the damaged runs and how to proceed. Ends early, with an error that says so, once `stop` is
-  /// true. `damaged`, if given, receives the damaged runs.
+  /// the damaged runs and how to save the others. Ends early, with an error that says so, once
+  /// `stop` is true. `damaged`, if given, receives the damaged runs.
   [[nodiscard]] Status check_integrity(const std::atomic<bool>* stop = nullptr,
                                        std::vector<RunId>* damaged = nullptr) const;
 

@@ -12,12 +12,11 @@
 #include "base/gzip.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
+#include "engine/store/database.h"
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/packed_database.h"
-#include "engine/store/schema.h"
-#include "engine/store/unfinished_file.h"
 
 namespace attnscope {
 namespace {
@@ -191,13 +190,13 @@ Status check_export_target(const std::filesystem::path& file) {
   }
   if (belongs_to_database(file)) {
     return fail(
-        "{} has a name that SQLite gives to what it keeps beside a database; name another "
-        "file",
+        "{} has a name that SQLite uses for its own files next to a database; name another file",
         file.string());
   }
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {
-    return fail("the folder {} does not exist; make it, or name a file elsewhere", folder.string());
+    return fail("the folder {} does not exist; create it, or name a file elsewhere",
+                folder.string());
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     return fail("{} cannot be written ({}); name a file elsewhere", file.string(),
@@ -260,7 +259,7 @@ bool Store::is_at_its_place() const {
   return implementation_->is_at_its_place();
 }
 
-Status Store::go_on_in(const std::filesystem::path& file) {
+Status Store::continue_in(const std::filesystem::path& file) {
   Implementation& own = *implementation_;
   if (Status free = check_export_target(file); !free) return free;
   store::UnfinishedFile part(file);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The modifying functions of Store: each is one transaction.
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
 
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
+#include "engine/store/store.h"
 
 namespace attnscope {
+
+// The modifying functions of Store: each is one transaction.
+
 namespace {
 
 using store::Database;
@@ -54,7 +61,7 @@ Status not_being_measured(const RunInfo& run, std::string_view what) {
   const bool alive = run.status == RunStatus::running &&
                      is_alive(run.start.process_id, run.start.process_start_ticks);
   if (!alive) return {};
-  return fail("run {} is being measured by process {} and cannot be {}; cancel that first",
+  return fail("run {} is being measured by process {} and cannot be {}; cancel the run first",
               run.number, run.start.process_id, what);
 }
 
@@ -238,6 +245,141 @@ Status Store::remove_run(const RunId& run) {
     store::execute(erase, number);
     return {};
   });
+}
+
+// The user's texts for runs, and the trash.
+
+namespace {
+
+void set_trashed(store::Database& database, const RunInfo& run, std::int64_t since_unix_ms) {
+  store::change_state(database, run.number, [&] {
+    Statement update(database, "UPDATE runs SET trashed_unix_ms = ? WHERE number = ?");
+    store::execute(update, since_unix_ms, run.number);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> tag_words(std::string_view tag) {
+  constexpr std::string_view between = " ,\t\n\r";
+  std::vector<std::string> words;
+  while (!tag.empty()) {
+    const auto end = std::min(tag.find_first_of(between), tag.size());
+    std::string word(tag.substr(0, end));
+    tag.remove_prefix(std::min(end + 1, tag.size()));
+    if (!word.empty() && std::ranges::find(words, word) == words.end())
+      words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::string tag_of(const std::vector<std::string>& words) {
+  std::string tag;
+  for (const std::string& word : words) tag += tag.empty() ? word : " " + word;
+  return tag;
+}
+
+Status Store::describe_run(const RunId& run, const RunWords& words) {
+  Implementation& own = *implementation_;
+  return own.change([&]() -> Status {
+    const Result<std::int64_t> number = store::number_of(own.database, run);
+    if (!number) return tl::unexpected(number.error());
+    Statement update(
+        own.database,
+        "UPDATE runs SET name = coalesce(?, name), tag = coalesce(?, tag), note = coalesce(?, "
+        "note) WHERE number = ?");
+    store::change_state(own.database, *number, [&] {
+      Writer write(update);
+      write(words.name);
+      write(words.tag);
+      write(words.note);
+      write(*number);
+      store::execute(update);
+    });
+    return {};
+  });
+}
+
+Status Store::put_in_trash(const std::vector<RunId>& runs) {
+  Implementation& own = *implementation_;
+  return own.change([&]() -> Status {
+    const std::int64_t now = store::now_unix_ms();
+    for (const RunId& run : runs) {
+      const Result<RunInfo> info = find_run(run.uuid);
+      if (!info) return tl::unexpected(info.error());
+      if (Status free = store::not_being_measured(*info, "put in the trash"); !free) return free;
+      if (is_in_trash(*info)) continue;
+      set_trashed(own.database, *info, now);
+    }
+    return {};
+  });
+}
+
+Status Store::take_from_trash(const std::vector<RunId>& runs) {
+  Implementation& own = *implementation_;
+  return own.change([&]() -> Status {
+    for (const RunId& run : runs) {
+      const Result<RunInfo> info = find_run(run.uuid);
+      if (!info) return tl::unexpected(info.error());
+      set_trashed(own.database, *info, 0);
+    }
+    return {};
+  });
+}
+
+Result<int> Store::empty_trash() {
+  Implementation& own = *implementation_;
+  int removed = 0;
+  const Status done = own.change([&]() -> Status {
+    removed =
+        static_cast<int>(store::first_integer(own.database,
+                                              "SELECT count(*) FROM runs WHERE trashed_unix_ms <> "
+                                              "0"));
+    own.database.exec("DELETE FROM runs WHERE trashed_unix_ms <> 0");
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  return removed;
+}
+
+// Checks whether the process that wrote a run is still alive: its number may now belong to another
+// process.
+
+namespace {
+
+/// Start time (field 22 of /proc/PID/stat, clock ticks since boot) of a process that is not a
+/// zombie.
+std::optional<std::uint64_t> start_ticks(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::stringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
+  // Field 2 is the program's name in parentheses and may itself contain blanks and parentheses.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
+  const char state = text[name_end + 2];
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  std::size_t at = name_end + 2;
+  for (int field = 3; field < 22; ++field) {
+    at = text.find(' ', at);
+    if (at == std::string::npos) return std::nullopt;
+    ++at;
+  }
+  std::uint64_t ticks = 0;
+  const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), ticks);
+  return parsed.ec == std::errc() ? std::optional(ticks) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_alive(std::int64_t process_id, std::uint64_t process_start_ticks) {
+  if (process_id <= 0) return false;
+  const std::optional<std::uint64_t> ticks = start_ticks(std::to_string(process_id));
+  return ticks && *ticks == process_start_ticks;
+}
+
+std::uint64_t own_process_start_ticks() {
+  return start_ticks("self").value_or(0);
 }
 
 }  // namespace attnscope

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_kills.h"
+#include "base/spawn.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"

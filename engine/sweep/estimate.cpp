@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "base/memory_kills.h"
+#include "base/spawn.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/heat_measurement.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/shell_word.h"
+#include "base/spawn.h"
 
 namespace attnscope {
 namespace {
@@ -83,7 +83,7 @@ void PendingResults::leave_place() {
       "the database {} was moved, deleted or replaced while it was written", database.string());
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
-    if (!store_.go_on_in(file)) continue;
+    if (!store_.continue_in(file)) continue;
     moved_ =
         fmt::format("{}; all that it held, and this run, is in {}: attnscope list runs --db {}",
                     what, file.string(), shell_word(file.string()));

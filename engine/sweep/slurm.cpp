@@ -13,7 +13,7 @@
 #include <span>
 
 #include "base/sentences.h"
-#include "base/shell_word.h"
+#include "base/spawn.h"
 
 namespace attnscope {
 namespace {

@@ -8,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/control_characters.h"
 #include "base/line_file.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
-#include "engine/text/field_names.h"
 
 namespace attnscope {
 namespace {
@@ -40,7 +38,7 @@ std::string_view columns_in_words(PairParts parts) {
     case PairParts::both:
       return "a pair is QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT";
     case PairParts::named_document:
-      return "a query beside a document of a cache is QID, DOCID, QUERY";
+      return "a query for a document in a cache is QID, DOCID, QUERY";
     case PairParts::query:
       return "a query is QID, QUERY";
     case PairParts::document:
@@ -63,7 +61,7 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
     return form.parts == parts && form.count == count;
   });
   if (known == known_columns.end()) {
-    return fail("has {} columns; {} with tabs between, or has a first line that names its columns",
+    return fail("has {} columns; {}, separated by tabs, unless the first line names the columns",
                 count, columns_in_words(parts));
   }
   const auto field = [&](int at) {
@@ -72,8 +70,8 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
   // ir_datasets exports the same number of other columns.
   if (known->url >= 0 && columns.count == 0 && !field(known->url).starts_with("http")) {
     return fail(
-        "has 4 columns and no address as its second, so it is not DOCID, URL, TITLE, BODY; let a "
-        "first line name the columns");
+        "has 4 columns, but the second is not a URL, so it is not DOCID, URL, TITLE, BODY; add a "
+        "first line that names the columns");
   }
   columns.count = count;
   return TextPair{.query = std::string(field(known->query)),
@@ -87,10 +85,8 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
 /// An id that breaks lines or columns could not be found again.
 Status check_id(std::string_view id, std::string_view whose) {
   if (!has_control_character(id)) return {};
-  return fail(
-      "has {} id with a tab, a line end or another control character ('{}'); name it "
-      "otherwise",
-      whose, in_a_sentence(id));
+  return fail("has {} id with a tab, a line end or another control character ('{}'); rename it",
+              whose, in_a_sentence(id));
 }
 
 bool has_query(PairParts parts) {
@@ -171,7 +167,7 @@ Result<TextPair> parse_object(const json& object, PairParts parts) {
 
 Status check_pair(const TextPair& pair, PairParts parts) {
   if (needs_document_id(parts) && pair.document_id.empty())
-    return fail("has no document's id, by which it is found again");
+    return fail("has no document id, which identifies the document");
   if (Status plain = check_id(pair.query_id, "a query"); !plain) return plain;
   return check_id(pair.document_id, "a document");
 }
@@ -181,7 +177,7 @@ Status check_pair(const TextPair& pair, PairParts parts) {
 Result<TextPair> parse_pair(std::string_view line, PairFormat format, TextColumns& columns,
                             PairParts parts) {
   if (const auto byte = first_byte_that_is_no_utf8(line)) {
-    return fail("is no UTF-8 from its byte {} on; convert the file", *byte + 1);
+    return fail("is not UTF-8 from byte {} on; convert the file", *byte + 1);
   }
   const auto of_object = [&]() -> Result<TextPair> {
     const Result<json> object = parse_text_object(line, format, columns);
@@ -202,11 +198,11 @@ Status check_columns(TextFile& file, PairParts parts, bool needs_id) {
     if (!pair) return tl::unexpected(pair.error());
     if (Status is_one = check_pair(*pair, parts); !is_one) return tl::unexpected(is_one.error());
     if (needs_id && parts == PairParts::query && pair->query_id.empty())
-      return fail("has no query's id");
+      return fail("has no query id");
     if (parts == PairParts::both && pair->query_id.empty() != pair->document_id.empty()) {
       for (const auto& [name, value] : object.items()) {
         if (is_known_name(name) || name.empty()) continue;
-        return fail("has no {}'s id, unless it is '{}', which is no known name",
+        return fail("has no {} id, unless it is '{}', which is not a known column name",
                     pair->query_id.empty() ? "query" : "document", in_a_sentence(name));
       }
     }
@@ -242,7 +238,7 @@ Result<std::optional<TextPair>> PairReader::next() {
     const auto line = source.file.next();
     if (!line) return tl::unexpected(line.error());
     if (!*line && !source.has_any) {
-      return fail("{}: has no {}s; every line is one", source.file.name(),
+      return fail("{}: has no {}s; each line must be one", source.file.name(),
                   line_in_words(source.parts));
     }
     if (!*line) return std::optional<TextPair>();
@@ -251,7 +247,7 @@ Result<std::optional<TextPair>> PairReader::next() {
       continue;
     }
     if (source.empty_line != 0) {
-      return fail("{}: is empty; every line is a {}", place(source.empty_line),
+      return fail("{}: is empty; each line must be a {}", place(source.empty_line),
                   line_in_words(source.parts));
     }
     Result<TextPair> pair =

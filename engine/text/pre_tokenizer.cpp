@@ -257,11 +257,11 @@ constexpr std::array<std::string_view, 12> pre_tokenizer_types{
     "UnicodeScripts", "FixedLength", "CharDelimiterSplit", "Sequence"};
 
 /// A text of one character.
-std::string read_character(const JsonField& object) {
-  std::string text = object.text();
+std::string read_character(const JsonField& field) {
+  std::string text = field.text();
   std::size_t end = 0;
   if (!text.empty()) static_cast<void>(next_character(text, end));
-  if (end == 0 || end != text.size()) object.must_be("one character");
+  if (end == 0 || end != text.size()) field.must_be("one character");
   return text;
 }
 
@@ -403,11 +403,11 @@ void PreTokenizer::add_metaspace(const JsonField& object) {
   const auto scheme = object.member("prepend_scheme");
   const auto prepend =
       scheme ? static_cast<Prepend>(scheme->one_of(schemes, "scheme")) : Prepend::always;
-  const auto prefix = object.member("add_prefix_space");
-  if (prefix && !prefix->is_null() && !prefix->truth() && prepend != Prepend::never)
+  const auto prefix = object.present("add_prefix_space");
+  if (prefix && !prefix->truth() && prepend != Prepend::never)
     prefix->wrong("is false without a 'prepend_scheme' of \"never\"");
-  const auto splits = object.member("split");
-  const bool split = !splits || splits->is_null() || splits->truth();
+  const auto splits = object.present("split");
+  const bool split = !splits || splits->truth();
   add_step([=](TextWords& words) {
     TextWords marked{.text = {}, .spans = {}, .starts = words.starts};
     marked.text.reserve(words.text.size() + (mark.size() + 1) * words.spans.size());

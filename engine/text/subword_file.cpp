@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fingerprint.h"
 #include "base/json.h"
-#include "base/running_sum.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
 
@@ -21,29 +21,23 @@ namespace {
 
 using nlohmann::json;
 
-/// A value that may be missing or null.
-std::optional<JsonField> stated_in(const JsonField& of, std::string_view key) {
-  const auto field = of.member(key);
-  return field && !field->is_null() ? field : std::nullopt;
-}
-
-std::int32_t read_id(const JsonField& object) {
-  return object.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
+std::int32_t read_id(const JsonField& field) {
+  return field.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
 }
 
 /// Reads an object of pieces and ids, or Unigram's list of pieces and scores.
-Vocabulary read_pieces(const JsonField& object) {
+Vocabulary read_pieces(const JsonField& vocab) {
   Vocabulary vocabulary;
-  if (!object.is_list()) {
-    for (const JsonField& field : object.members())
+  if (!vocab.is_list()) {
+    for (const JsonField& field : vocab.members())
       vocabulary.add(std::string(field.key()), read_id(field));
     return vocabulary;
   }
   std::int32_t id = 0;
-  for (const JsonField& field : object.elements()) {
+  for (const JsonField& field : vocab.elements()) {
     const std::vector<JsonField> piece = field.elements();
     if (piece.size() != 2) field.must_be("a piece and its score");
-    if (id == Vocabulary::most_pieces) object.wrong("has too many pieces for a cross-encoder");
+    if (id == Vocabulary::most_pieces) vocab.wrong("has too many pieces for a cross-encoder");
     vocabulary.add(piece[0].text(), id++);
   }
   return vocabulary;
@@ -91,7 +85,7 @@ std::string_view model_type(const JsonField& object) {
   if (object["vocab"].is_list()) return "Unigram";
   if (has("merges")) return "BPE";
   if (!has("unk_token"))
-    object.wrong("has no 'type', and no 'merges' or 'unk_token' that would tell it");
+    object.wrong("has no 'type', and neither 'merges' nor 'unk_token' to infer it from");
   return has("continuing_subword_prefix") && has("max_input_chars_per_word") ? "WordPiece"
                                                                              : "WordLevel";
 }
@@ -134,19 +128,20 @@ AddedToken read_added_token(const JsonField& object) {
 
 /// Ids as in `tokenizers`, ignoring the ids in the file: an existing piece keeps its id, others get
 /// consecutive ids from `next` on, in order. If several tokens have one id, the last one is used.
-std::vector<AddedToken> read_added_tokens(const JsonField& object, std::int64_t next,
+std::vector<AddedToken> read_added_tokens(const JsonField& list, std::int64_t next,
                                           SubwordParts& parts) {
   std::vector<AddedToken> tokens;
   std::unordered_map<std::int32_t, std::size_t> places;  // by id
-  for (const JsonField& field : object.elements()) {
+  for (const JsonField& field : list.elements()) {
     AddedToken token = read_added_token(field);
     if (token.text.empty()) continue;
     const std::int32_t known = parts.vocabulary.id(token.text);
-    if (known < 0 && next >= Vocabulary::most_pieces) field.wrong("comes after too many pieces");
+    if (known < 0 && next >= Vocabulary::most_pieces)
+      field.wrong("exceeds the largest number of pieces");
     token.id = known < 0 ? static_cast<std::int32_t>(next++) : known;
     if (known < 0) parts.vocabulary.add(token.text, token.id);
     if (token.normalized) static_cast<void>(field.take(parts.normalizer.apply(token.found_by)));
-    if (token.found_by.empty()) field.wrong("is a token of which the normalizer leaves nothing");
+    if (token.found_by.empty()) field.wrong("is a token that the normalizer removes completely");
     const auto [place, fresh] = places.emplace(token.id, tokens.size());
     if (fresh) tokens.emplace_back();
     tokens[place->second] = std::move(token);
@@ -154,9 +149,10 @@ std::vector<AddedToken> read_added_tokens(const JsonField& object, std::int64_t 
   std::set<std::pair<bool, std::string_view>> seen;
   for (const AddedToken& token : tokens) {
     if (!seen.emplace(token.normalized, token.found_by).second) {
-      object.wrong(fmt::format(
-          "has several tokens that are '{}' when normalized, and `tokenizers` draws one; leave one",
-          in_a_sentence(token.found_by)));
+      list.wrong(
+          fmt::format("has several tokens that are '{}' when normalized, of which `tokenizers` "
+                      "uses an arbitrary one; keep only one",
+                      in_a_sentence(token.found_by)));
     }
     if (parts.shown.empty()) continue;
     parts.shown.resize(static_cast<std::size_t>(parts.vocabulary.size()));
@@ -215,7 +211,7 @@ PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& obj
   const auto texts =
       std::ranges::count_if(placed, [](const Placed& part) { return part.what != What::special; });
   if (texts != 2 || query != 1 || document < 3 || document + 2 != placed.size())
-    object.wrong("is no '[CLS] query [SEP] document [SEP]', and only such pairs are read here");
+    object.wrong("is not '[CLS] query [SEP] document [SEP]', the only supported form of a pair");
   PairTemplate pair{.cls = placed.front().id,
                     .between = {},
                     .after = placed.back().id,
@@ -224,15 +220,16 @@ PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& obj
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const std::int64_t type = i < document ? 0 : placed.back().type;
     if (gives_types && (placed[i].type != type || type < 0 || type > 1))
-      object.wrong("has other token types than 0 of the query and 0 or 1 of the document");
+      object.wrong("has other token types than 0 for the query and 0 or 1 for the document");
     if (i > query && i < document) pair.between.push_back(placed[i].id);
   }
   return pair;
 }
 
-std::int32_t read_special(const JsonField& object, const Vocabulary& vocabulary) {
-  const std::int32_t id = read_id(object);
-  if (vocabulary.piece(id).empty()) object.wrong(fmt::format("is {}, which no piece has", id));
+std::int32_t read_special(const JsonField& field, const Vocabulary& vocabulary) {
+  const std::int32_t id = read_id(field);
+  if (vocabulary.piece(id).empty())
+    field.wrong(fmt::format("is {}, which is not the id of a piece", id));
   return id;
 }
 
@@ -291,14 +288,15 @@ std::optional<PairTemplate> read_post_processor(const JsonField& object,
   std::optional<PairTemplate> pair;
   for (const JsonField& field : object["processors"].elements()) {
     auto read = read_post_processor(field, vocabulary, gives_types);
-    if (read && pair) field.wrong("puts pairs together, and another did so before");
+    if (read && pair)
+      field.wrong("is the second processor that assembles pairs; only one is supported");
     if (read) pair = std::move(read);
   }
   return pair;
 }
 
 bool is_type(const JsonField& object, std::string_view part, std::string_view type) {
-  const auto field = stated_in(object, part);
+  const auto field = object.present(part);
   return field && field->text_or("type", "") == type;
 }
 
@@ -381,63 +379,62 @@ void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
 }
 
 /// Fields that affect no token, but that `tokenizers` validates.
-void check_others(const JsonField& object) {
-  object.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
-               "post_processor", "decoder", "model"});
+void check_others(const JsonField& root) {
+  root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+             "post_processor", "decoder", "model"});
   constexpr std::array<std::string_view, 1> versions{"1.0"};
-  if (const auto version = object.member("version"))
+  if (const auto version = root.member("version"))
     static_cast<void>(version->one_of(versions, "version"));
   constexpr std::array<std::string_view, 10> decoders{
       "BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC",
       "Sequence",   "Replace",   "Fuse",      "Strip",     "ByteFallback"};
-  const auto decoder = stated_in(object, "decoder");
+  const auto decoder = root.present("decoder");
   const auto type = decoder ? decoder->member("type") : std::nullopt;
   if (type) static_cast<void>(type->one_of(decoders, "decoder"));
 }
 
-SubwordParts read_parts(const JsonField& object, const TokenizerChoices& choices) {
+SubwordParts read_parts(const JsonField& root, const TokenizerChoices& choices) {
   SubwordParts parts;
-  check_others(object);
-  const auto normalizer = stated_in(object, "normalizer");
+  check_others(root);
+  const auto normalizer = root.present("normalizer");
   if (choices.lower_case) {
     parts.normalizer = lower_case_first(normalizer ? normalizer->value() : json());
   } else if (normalizer) {
     parts.normalizer = Normalizer::read(*normalizer);
   }
-  if (const auto cut = stated_in(object, "pre_tokenizer"))
+  if (const auto cut = root.present("pre_tokenizer"))
     parts.pre_tokenizer = PreTokenizer::read(*cut);
-  read_model(object["model"], parts);
+  read_model(root["model"], parts);
   parts.model_pieces = parts.vocabulary.size();
   std::vector<AddedToken> added;
-  if (const auto tokens = stated_in(object, "added_tokens")) {
+  if (const auto tokens = root.present("added_tokens")) {
     const Vocabulary& known = parts.vocabulary;
-    const bool listed = object["model"]["vocab"].is_list();
+    const bool listed = root["model"]["vocab"].is_list();
     added = read_added_tokens(*tokens, listed ? known.size() : known.count(), parts);
   }
   overlay(choices.added, parts, added);
-  add_markers(choices.markers, object, parts, added);
+  add_markers(choices.markers, root, parts, added);
   std::optional<PairTemplate> pair;
-  if (const auto post = stated_in(object, "post_processor"))
+  if (const auto post = root.present("post_processor"))
     pair = read_post_processor(*post, parts.vocabulary, choices.gives_types);
-  if (!pair && choices.usual_template) pair = bert_pair(object, parts.vocabulary);
+  if (!pair && choices.usual_template) pair = bert_pair(root, parts.vocabulary);
   if (!pair) {
-    object.wrong(
-        "has no post_processor, so that pairs have no [CLS] and no [SEP]; add a template of pairs, "
-        "as the tokenizer that the checkpoint was trained with has it");
+    root.wrong(
+        "has no post_processor, so pairs have no [CLS] and no [SEP]; add the pair template of the "
+        "tokenizer that the checkpoint was trained with");
   }
   parts.pair = std::move(*pair);
   if (!choices.gives_types) parts.pair.document_type = 0;
   parts.gives_types = choices.gives_types;
   RunningSum sum;
   add_pieces(sum, parts.vocabulary);
-  const bool bert = is_type(object, "normalizer", "BertNormalizer") &&
-                    is_type(object, "pre_tokenizer", "BertPreTokenizer");
+  const bool bert = is_type(root, "normalizer", "BertNormalizer") &&
+                    is_type(root, "pre_tokenizer", "BertPreTokenizer");
   if (bert) {
     add_rules(sum, read_text_rules(*normalizer, "handle_chinese_chars", "lowercase"));
   } else {
     for (const char* part : {"normalizer", "pre_tokenizer", "post_processor"})
-      if (const auto field = stated_in(object, part))
-        sum.add(std::string_view(field->value().dump()));
+      if (const auto field = root.present(part)) sum.add(std::string_view(field->value().dump()));
   }
   parts.model->add_to(sum);
   add_tokens(sum, added);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/text/added_tokens.h"
 #include "engine/text/normalizer.h"
 #include "engine/text/pre_tokenizer.h"
 #include "engine/text/subword_model.h"

@@ -2,6 +2,8 @@
 #include "engine/text/text_collection.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,12 +14,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/gzip.h"
 #include "base/sentences.h"
+#include "base/spawn.h"
 #include "base/written_file.h"
 
 namespace attnscope {
@@ -33,6 +38,18 @@ struct TextCollection::Header {
 };
 
 namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t longest_beir_path = 400;
+
+/// The file, or its gzip-compressed form.
+std::optional<fs::path> plain_or_packed(const fs::path& file) {
+  std::error_code unknown;
+  if (fs::exists(file, unknown)) return file;
+  const fs::path packed = file.string() + ".gz";
+  if (fs::exists(packed, unknown)) return packed;
+  return std::nullopt;
+}
 
 constexpr std::string_view mark = "attnscope ids 3\n";
 
@@ -63,25 +80,52 @@ std::filesystem::path cache_folder() {
   return error ? std::filesystem::path() : base;
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 const std::string& id_in(const TextPair& text, PairParts parts) {
   return parts == PairParts::query ? text.query_id : text.document_id;
 }
 
 }  // namespace
+
+Result<BeirFolder> BeirFolder::open(const fs::path& folder) {
+  const std::string name = in_a_sentence(folder.string(), longest_beir_path);
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown)) {
+    return fail(
+        "--beir {}: is not a folder; name a folder with corpus.jsonl, queries.jsonl and qrels/",
+        name);
+  }
+  const auto corpus = plain_or_packed(folder / "corpus.jsonl");
+  const auto queries = plain_or_packed(folder / "queries.jsonl");
+  if (!corpus || !queries) {
+    return fail("--beir {0}: has no {1}.jsonl or {1}.jsonl.gz; is it a data set in BEIR's layout?",
+                name, !corpus ? "corpus" : "queries");
+  }
+  note_read(*corpus);
+  note_read(*queries);
+  return BeirFolder{.folder = folder, .corpus = *corpus, .queries = *queries};
+}
+
+Result<fs::path> BeirFolder::qrels(const std::string& split) const {
+  const fs::path inside = folder / "qrels";
+  const bool is_name = !split.empty() && split.find('/') == std::string::npos;
+  if (is_name) {
+    if (auto found = plain_or_packed(inside / (split + ".tsv"))) {
+      note_read(*found);
+      return std::move(*found);
+    }
+  }
+  std::vector<std::string> splits;
+  std::error_code unknown;
+  for (const auto& entry : fs::directory_iterator(inside, unknown)) {
+    const fs::path plain = without_gzip_ending(entry.path());
+    if (plain.extension() == ".tsv") splits.push_back(in_a_sentence(plain.stem().string()));
+  }
+  std::ranges::sort(splits);
+  return fail("--beir {}: has no judgements qrels/{}.tsv; {}",
+              in_a_sentence(folder.string(), longest_beir_path), in_a_sentence(split),
+              splits.empty() ? std::string("its folder qrels is missing or empty")
+                             : fmt::format("--split is one of: {}", fmt::join(splits, ", ")));
+}
 
 TextCollection::TextCollection(TextFile file, PairParts parts)
     : file_(std::move(file)), parts_(parts) {}
@@ -109,7 +153,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   struct stat info {};
   if (file == "-" || (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))) {
     return fail(
-        "{}: is no regular file, and texts are looked up in it out of order; write it to one",
+        "{}: is not a regular file, which random access to its texts needs; write it to one",
         in_a_sentence(file.string()));
   }
   Result<TextFile> opened = TextFile::open_to_seek(file, on_progress);
@@ -178,11 +222,11 @@ std::uint64_t TextCollection::fingerprint_of_entries() const {
 }
 
 bool TextCollection::map_kept(const std::filesystem::path& index, const Header& header) {
-  const Descriptor file(::open(index.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file;
   Header kept;
   struct stat info {};
-  if (file.number() < 0 || ::fstat(file.number(), &info) != 0 ||
-      ::pread(file.number(), &kept, sizeof(kept), 0) != static_cast<ssize_t>(sizeof(kept))) {
+  if (!file.take(::open(index.c_str(), O_RDONLY | O_CLOEXEC)) || ::fstat(file.get(), &info) != 0 ||
+      ::pread(file.get(), &kept, sizeof(kept), 0) != static_cast<ssize_t>(sizeof(kept))) {
     return false;
   }
   const std::int64_t count = std::exchange(kept.count, 0);
@@ -192,7 +236,7 @@ bool TextCollection::map_kept(const std::filesystem::path& index, const Header& 
                           count * static_cast<std::int64_t>(sizeof(Entry))) {
     return false;
   }
-  if (!map(file.number(), sizeof(Header), static_cast<std::size_t>(count), false)) return false;
+  if (!map(file.get(), sizeof(Header), static_cast<std::size_t>(count), false)) return false;
   was_kept_ = fingerprint_of_entries() == fingerprint;
   if (!was_kept_) ::munmap(std::exchange(mapping_, nullptr), mapped_bytes_);
   return was_kept_;
@@ -202,20 +246,21 @@ Status TextCollection::build(const std::filesystem::path& folder,
                              const std::function<bool(double)>& on_progress) {
   constexpr std::size_t entries_at_a_time = 1U << 16U;
   std::error_code none;
-  const Descriptor index(
-      nameless_file(folder.empty() ? std::filesystem::temp_directory_path(none) : folder));
+  Descriptor index;
   const auto not_made = [&] {
-    return fail("{}: where its texts begin could not be noted ({}); make room in {}", name(),
+    return fail("{}: its index could not be written ({}); free disk space in {}", name(),
                 system_reason(errno),
                 folder.empty() ? "the folder for temporary files" : folder.string());
   };
-  if (index.number() < 0) return not_made();
+  if (!index.take(
+          unnamed_file(folder.empty() ? std::filesystem::temp_directory_path(none) : folder)))
+    return not_made();
   std::vector<Entry> entries;
   std::size_t count = 0;
   std::int64_t empty_line = 0;
   const auto write_out = [&] {
     count += entries.size();
-    const bool written = write_all(index.number(), std::as_bytes(std::span(entries)));
+    const bool written = write_all(index.get(), std::as_bytes(std::span(entries)));
     entries.clear();
     return written;
   };
@@ -233,7 +278,7 @@ Status TextCollection::build(const std::filesystem::path& folder,
     const std::string& id = id_in(*text, parts_);
     if (id.empty()) return fail("{}: has no id", file_.place((*line)->number));
     if (empty_line > 0) {
-      return fail("{}: is empty, with others behind it", file_.place(empty_line));
+      return fail("{}: is empty, but other lines follow", file_.place(empty_line));
     }
     entries.push_back({hash_of(id), (*line)->begin});
     if (entries.size() < entries_at_a_time) continue;
@@ -242,7 +287,7 @@ Status TextCollection::build(const std::filesystem::path& folder,
   }
   if (!write_out()) return not_made();
   if (count == 0) return fail("{}: has no texts", name());
-  if (!map(index.number(), 0, count, true)) return not_made();
+  if (!map(index.get(), 0, count, true)) return not_made();
   const std::span<Entry> mapped(static_cast<Entry*>(mapping_), count);
   std::ranges::sort(mapped, [](const Entry& a, const Entry& b) {
     return a.hash != b.hash ? a.hash < b.hash : a.begin < b.begin;
@@ -270,7 +315,7 @@ Status TextCollection::check_ids() {
   const auto first_line = line_of(first), second_line = line_of(second);
   if (!first_line) return tl::unexpected(first_line.error());
   if (!second_line) return tl::unexpected(second_line.error());
-  return fail("{}: the id '{}' stands in {} {} already{}; give each text an id of its own",
+  return fail("{}: the id '{}' is already used in {} {}{}; give each text its own id",
               file_.place(*second_line), in_a_sentence(repeated_id),
               file_.is_array() ? "element" : "line", *first_line,
               repeated > 1 ? fmt::format(" ({} such lines in all)", repeated) : "");
@@ -289,7 +334,7 @@ Result<TextPair> TextCollection::text_at(std::int64_t begin) {
   if (Status sought = file_.seek(begin); !sought) return tl::unexpected(sought.error());
   const auto line = file_.next();
   if (!line) return tl::unexpected(line.error());
-  if (!*line) return fail("{}: is shorter than it was; begin again", name());
+  if (!*line) return fail("{}: became shorter while it was read; restart", name());
   Result<TextPair> text = parse_pair((*line)->text, file_.format(), file_.columns(), parts_);
   if (!text) return fail("{}: from byte {} on: {}", name(), begin, text.error().message);
   return text;

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
-#include "engine/text/field_names.h"
 
 namespace attnscope {
 namespace {
@@ -62,7 +61,7 @@ std::string name_in(std::string_view field) {
 
 tl::unexpected<Error> quoted(std::string_view field) {
   return fail(
-      "has a field in quotes, {}, as CSV has it, and TSV is read without quoting; write it without "
+      "has a field in quotes, {}, as in CSV, but TSV has no quoting; write it without quotes "
       "(pandas: to_json(orient='records', lines=True) into a .jsonl file), or, if the quotes are "
       "part of the text, set the format tsv-names or tsv-texts ({})",
       in_a_sentence(field, 40), format_option);
@@ -91,7 +90,7 @@ Result<std::vector<std::string>> names_of(std::string_view line) {
   std::vector<std::string> sorted = names;
   std::ranges::sort(sorted);
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return fail("names two columns '{}'; name one of them otherwise", in_a_sentence(*twice));
+    return fail("names two columns '{}'; rename one of them", in_a_sentence(*twice));
   return names;
 }
 
@@ -116,7 +115,7 @@ Result<PairFormat> parse_pair_format(std::string_view text) {
   if (text == "tsv-names") return PairFormat::tsv_names;
   if (text == "tsv-texts") return PairFormat::tsv_texts;
   if (text == "jsonl" || text == "json") return PairFormat::jsonl;
-  return fail("'{}' is no format of pairs; known: tsv, tsv-names, tsv-texts, jsonl, json",
+  return fail("'{}' is not a format of pairs; known: tsv, tsv-names, tsv-texts, jsonl, json",
               in_a_sentence(text));
 }
 
@@ -179,8 +178,8 @@ Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
   if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
   if (!are_names && (known < 2 || clear == 0)) {
     return fail(
-        "may name columns or be a text: '{}' is no known name of a column; name the columns as "
-        "docs/scoring.md has them, or set the format tsv-names or tsv-texts ({})",
+        "may name columns or be a text: '{}' is not a known column name; use the names in "
+        "docs/scoring.md, or set the format tsv-names or tsv-texts ({})",
         in_a_sentence(unknown), format_option);
   }
   if (const auto in_quotes = std::ranges::find_if(*fields, is_quoted); in_quotes != fields->end())
@@ -201,8 +200,7 @@ Result<json> parse_text_object(std::string_view line, PairFormat format,
     }
     if (!object.is_object()) return fail("is not a JSON object but a {}", object.type_name());
     if (const auto key = key_with_two_values(line, object)) {
-      return fail("has '{}' twice, with different values; leave out the one that is not meant",
-                  in_a_sentence(*key));
+      return fail("has '{}' twice, with different values; remove one of them", in_a_sentence(*key));
     }
     return object;
   }
@@ -241,8 +239,7 @@ Result<std::optional<std::string>> text_in(const json& object,
       continue;
     }
     if (text && *text != value) {
-      return fail("has '{}' and '{}', which differ; leave out the one that is not meant", first,
-                  name);
+      return fail("has '{}' and '{}', which differ; remove one of them", first, name);
     }
     if (!text) first = name;
     text = std::move(value);
@@ -262,7 +259,7 @@ Result<std::string> document_text_in(const json& object) {
        {std::pair("title", before.data()), std::pair("headings", before.data() + 1)}) {
     const auto found = object.find(name);
     if (found == object.end() || found->is_null()) continue;
-    if (!found->is_string()) return fail("has a '{}' that is no text", name);
+    if (!found->is_string()) return fail("has a '{}' that is not a text", name);
     *part = found->get<std::string>();
     has_some = true;
   }
@@ -286,7 +283,8 @@ Result<TextFile> TextFile::begin(const std::filesystem::path& file, Result<LineF
   if (!is_given && format == PairFormat::tsv && first->find('\t') == first->npos) {
     if (const auto seen = format_of(*first, opened.name()); seen && *seen == PairFormat::jsonl) {
       return fail(
-          "{} is JSON, and the file's name is one of TSV; let it end in .jsonl or .json, or set "
+          "{} is JSON, but the file's name indicates TSV; rename it to end in .jsonl or .json, or "
+          "set "
           "the format jsonl ({})",
           opened.place(1), format_option);
     }
@@ -324,7 +322,7 @@ Status TextFile::check_columns(const std::function<Result<std::string>(const jso
   const auto record = record_of(object);
   if (!record) {
     return fail(
-        "{} names columns and {}; name them as docs/scoring.md has them, or, if it is a text, set "
+        "{} names columns but {}; use the names in docs/scoring.md, or, if it is a text, set "
         "the format tsv-texts ({})",
         place(1), record.error().message, format_option);
   }
@@ -337,15 +335,14 @@ Status TextFile::check_columns(const std::function<Result<std::string>(const jso
       unread += fmt::format("{}'{}'", unread.empty() ? "" : ", ", in_a_sentence(name));
   }
   if (!unread.empty()) {
-    unread_ =
-        fmt::format("{}: of the columns that it names these are not read: {}", name(), unread);
+    unread_ = fmt::format("{}: these columns are ignored: {}", name(), unread);
   }
   return {};
 }
 
 std::string TextFile::notes() const {
   std::string notes = unread_;
-  if (const std::string doubt = lines_.doubt_of_end(); !doubt.empty())
+  if (const std::string doubt = lines_.missing_line_end(); !doubt.empty())
     notes += (notes.empty() ? "" : "; ") + doubt;
   return notes;
 }

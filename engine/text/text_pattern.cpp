@@ -33,7 +33,7 @@ namespace {
 // `tokenizers` has the first limit as well, and aborts there; it has no other limit. A step is a
 // position to which the match backtracks.
 constexpr unsigned long most_steps_of_match = 10'000'000, most_steps_of_search = 100'000'000;
-constexpr unsigned most_places_to_go_back_to = 8'000'000;  // some 40 bytes each
+constexpr unsigned most_backtrack_positions = 8'000'000;  // some 40 bytes each
 
 const OnigUChar* bytes_of(std::string_view text) {
   return reinterpret_cast<const OnigUChar*>(text.data());
@@ -200,7 +200,7 @@ struct Search {
   Search() {
     onig_set_retry_limit_in_match_of_match_param(limits, most_steps_of_match);
     onig_set_retry_limit_in_search_of_match_param(limits, most_steps_of_search);
-    onig_set_match_stack_limit_size_of_match_param(limits, most_places_to_go_back_to);
+    onig_set_match_stack_limit_size_of_match_param(limits, most_backtrack_positions);
   }
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
@@ -225,8 +225,8 @@ Result<std::vector<TextSpan>> matches_of(regex_t* compiled, std::string_view exp
     if (done < 0) {
       constexpr std::size_t longest = 200;
       return fail(
-          "the tokenizer's regular expression '{}' does not get through the text ({}); shorten the "
-          "text",
+          "the tokenizer's regular expression '{}' exceeds its limits on the text ({}); shorten "
+          "the text",
           in_a_sentence(expression, longest), sentence_of(done));
     }
     const TextSpan span{static_cast<std::size_t>(search.region->beg[0]),
@@ -261,7 +261,7 @@ TextPattern TextPattern::read(const JsonField& object) {
                             ONIG_OPTION_NONE, encoding(), ONIG_SYNTAX_DEFAULT, &info);
   if (done != ONIG_NORMAL) {
     regex.wrong(
-        fmt::format("is a regular expression that is not read here: {}", sentence_of(done, &info)));
+        fmt::format("is a regular expression that is not supported: {}", sentence_of(done, &info)));
   }
   pattern.regex_ = std::move(made);
   return pattern;

@@ -163,11 +163,6 @@ std::string without_fast(std::string name) {
   return name;
 }
 
-std::optional<JsonField> given(const JsonField& of, std::string_view key) {
-  const auto field = of.member(key);
-  return field && !field->is_null() ? field : std::nullopt;
-}
-
 /// The value of a result; its error already names its file.
 template <typename T>
 T passed(Result<T> result) {
@@ -269,11 +264,11 @@ class FolderReader {
     const auto* usual = std::ranges::find(classes_of_models, model_type, &OfModelType::model_type);
     is_foreign_ = usual == classes_of_models.end();
     std::string wanted;
-    if (const auto field = given(config, "tokenizer_class")) {
+    if (const auto field = config.present("tokenizer_class")) {
       wanted = without_fast(field->text());
       chosen_by_ = "tokenizer_class of tokenizer_config.json";
       // Lightning IR's classes name the class that they are based on.
-      const auto backbone = given(config, "backbone_tokenizer_class");
+      const auto backbone = config.present("backbone_tokenizer_class");
       if (backbone && (wanted == "CrossEncoderTokenizer" || wanted == "BiEncoderTokenizer")) {
         wanted = without_fast(backbone->text());
         chosen_by_ = "backbone_tokenizer_class of tokenizer_config.json";
@@ -292,8 +287,8 @@ class FolderReader {
     }
     if (std::ranges::find(other_classes, wanted) != other_classes.end()) {
       const std::string reason = fmt::format(
-          "is '{}', whose tokens are not computed here; tokenizers of the classes of BERT, RoBERTa "
-          "and XLM-RoBERTa are, and 'PreTrainedTokenizerFast', which reads tokenizer.json as it is",
+          "is '{}', which is not supported; use a tokenizer class of BERT, RoBERTa or XLM-RoBERTa, "
+          "or 'PreTrainedTokenizerFast', which uses tokenizer.json unchanged",
           in_a_sentence(wanted));
       config["tokenizer_class"].wrong(reason);
     }
@@ -305,7 +300,7 @@ class FolderReader {
   void check_fields(const JsonField& config) const {
     for (const TokenizerField& field : tokenizer_fields()) {
       if (field.kind != FieldEffect::refused) continue;
-      const auto found = given(config, field.name);
+      const auto found = config.present(field.name);
       if (found && !(found->value().is_array() && found->value().empty()) &&
           !(found->value().is_boolean() && !found->truth())) {
         found->wrong(fmt::format("is not read: {}", field.effect));
@@ -322,7 +317,7 @@ class FolderReader {
     choices.split_special = config.truth_or("split_special_tokens", false);
     choices.gives_types = chosen.gives_types;
     bool gives_mask = true;
-    const auto names = given(config, "model_input_names");
+    const auto names = config.present("model_input_names");
     if (names) {
       choices.gives_types = gives_mask = false;
       for (const JsonField& input : names->elements()) {
@@ -387,8 +382,8 @@ class FolderReader {
       return;
     }
     throw JsonProblem{{fmt::format(
-        "{}: its 'model' is not the {} that {} builds of it ({}); if it is to be read as it is, "
-        "write \"tokenizer_class\": \"PreTrainedTokenizerFast\" to tokenizer_config.json",
+        "{}: its 'model' is not the {} that {} builds from it ({}); to use it unchanged, set "
+        "\"tokenizer_class\": \"PreTrainedTokenizerFast\" in tokenizer_config.json",
         name(source_),
         is_unigram     ? "Unigram"
         : needs_merges ? "BPE"
@@ -397,18 +392,18 @@ class FolderReader {
   }
 
   void read_limits(const JsonField& config, SubwordParts& parts) const {
-    auto limit = given(config, "model_max_length");
-    if (!limit) limit = given(config, "max_len");
+    auto limit = config.present("model_max_length");
+    if (!limit) limit = config.present("max_len");
     // An unlimited length is stored as 1e30.
     constexpr double no_limit = 1e9;
     if (limit && limit->number() < no_limit) parts.max_tokens = limit->whole(1);
     constexpr std::array<std::string_view, 2> sides{"right", "left"};
     if (extras_.max_tokens > 0) parts.max_tokens = extras_.max_tokens;
     std::string_view direction = direction_;
-    if (const auto side = given(config, "truncation_side"))
+    if (const auto side = config.present("truncation_side"))
       direction = sides[side->one_of(sides, "side")];
     parts.truncates_left = direction == "left";
-    if (const auto side = given(config, "padding_side")) {
+    if (const auto side = config.present("padding_side")) {
       if (sides[side->one_of(sides, "side")] == "left")
         parts.pads_left_by = fmt::format("{}: 'padding_side'", name("tokenizer_config.json"));
     } else if (pads_left_) {
@@ -419,14 +414,14 @@ class FolderReader {
     if (!parts.pads_left_by.empty()) {
       throw JsonProblem{{fmt::format(
           "{} is left, and pairs are padded ('processing_kwargs' of sentence_bert_config.json), "
-          "which is not computed here; remove one of them",
+          "which is not supported; remove one of them",
           parts.pads_left_by)}};
     }
     if (!parts.gives_mask) {
       config["model_input_names"].wrong(
           "has no 'attention_mask', and pairs are padded ('processing_kwargs' of "
-          "sentence_bert_config.json), so that padding is attended to, which is not computed "
-          "here; add it");
+          "sentence_bert_config.json), so padding would be attended to, which is not supported; "
+          "add it");
     }
   }
 
@@ -434,14 +429,14 @@ class FolderReader {
 
   FolderTokens read_tokens(const JsonField& config) {
     FolderTokens tokens;
-    if (const auto decoder = given(config, "added_tokens_decoder")) {
+    if (const auto decoder = config.present("added_tokens_decoder")) {
       tokens.has_decoder = true;
       std::map<std::int64_t, AddedToken> by_id;
       for (const JsonField& field : decoder->members()) {
         const std::string key(field.key());
         if (key.empty() || key.size() > 9 ||
             key.find_first_not_of("0123456789") != std::string::npos) {
-          field.wrong("has a key that is no token id");
+          field.wrong("has a key that is not a token id");
         }
         if (!field.is_object()) field.must_be("an object {...}");
         AddedToken token = token_of(field, false);
@@ -451,7 +446,7 @@ class FolderReader {
       for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
     }
     read_named(config, tokens);
-    const auto stated = given(config, "extra_special_tokens");
+    const auto stated = config.present("extra_special_tokens");
     if (tokens.additional && (!stated || stated->value().empty())) {
       tokens.extra_list = std::exchange(tokens.additional, std::nullopt);
     }
@@ -557,24 +552,23 @@ class FolderReader {
 
   SubwordParts generic_parts(FolderTokens& tokens, TokenizerChoices choices) {
     if (!has("tokenizer.json") && is_foreign_) {
-      throw JsonProblem{{fmt::format(
-          "there is none of tokenizer.json, vocab.txt and vocab.json with a config.json that names "
-          "its model in '{}'; copy the one that the checkpoint came with there",
-          in_a_sentence(folder_.string(), 400))}};
+      throw JsonProblem{
+          {fmt::format("there is no tokenizer.json in '{}', and no vocab.txt or vocab.json with a "
+                       "config.json that names its model; copy the checkpoint's files there",
+                       in_a_sentence(folder_.string(), 400))}};
     }
     if (!has("tokenizer.json")) {
       throw JsonProblem{
           {fmt::format("there is no tokenizer.json in '{}', which the tokenizer's class needs "
-                       "({}); copy the one "
-                       "that the checkpoint came with there",
+                       "({}); copy it from the checkpoint",
                        in_a_sentence(folder_.string(), 400), chosen_by_)}};
     }
     const std::string_view text = text_of("tokenizer.json");
     const auto read = [&](const JsonField& root) {
       take_sides(root.value());
-      if (const auto padding = given(root, "padding")) name_padding(*padding, tokens);
+      if (const auto padding = root.present("padding")) name_padding(*padding, tokens);
       std::vector<AddedToken> listed;
-      const auto list = given(root, "added_tokens");
+      const auto list = root.present("added_tokens");
       if (list) {
         for (const JsonField& token : list->elements()) {
           listed.push_back(token_of(token, false));
@@ -606,7 +600,7 @@ class FolderReader {
 
   /// The padding token of tokenizer.json is the pad_token, if no file names one.
   void name_padding(const JsonField& padding, FolderTokens& tokens) const {
-    const auto token = given(padding, "pad_token");
+    const auto token = padding.present("pad_token");
     if (!token || config_.contains("pad_token") ||
         (!tokens.has_decoder && special_map_.contains("pad_token"))) {
       return;
@@ -636,11 +630,11 @@ class FolderReader {
                {{"vocab", passed(value_of(text_of(source_), name(source_), ""))},
                 {"merges", merges_json(text_of("merges.txt"))}}}};
     }
-    throw JsonProblem{{fmt::format(
-        "there is none of tokenizer.json and {} in '{}', which the tokenizer's class needs ({}); "
-        "copy the one that the checkpoint came with there",
-        kind == Kind::bert ? "vocab.txt" : "vocab.json with merges.txt",
-        in_a_sentence(folder_.string(), 400), chosen_by_)}};
+    throw JsonProblem{
+        {fmt::format("there is none of tokenizer.json and {} in '{}', which the tokenizer's class "
+                     "needs ({}); copy it from the checkpoint",
+                     kind == Kind::bert ? "vocab.txt" : "vocab.json with merges.txt",
+                     in_a_sentence(folder_.string(), 400), chosen_by_)}};
   }
 
   /// The merges of merges.txt without its first line, "#version: 0.2".
@@ -711,7 +705,7 @@ class FolderReader {
     if (kind == Kind::bert) {
       const bool lower = config.truth_or("do_lower_case", true);
       json strip;  // null: as `lowercase`
-      if (const auto field = given(config, "strip_accents")) strip = field->truth();
+      if (const auto field = config.present("strip_accents")) strip = field->truth();
       built["normalizer"] = {
           {"type", "BertNormalizer"},
           {"clean_text", true},

@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/sentences.h"
 #include "engine/text/characters.h"
-#include "engine/text/field_names.h"
 
 namespace attnscope {
 namespace {
@@ -30,7 +29,7 @@ Result<double> number_in(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) {
-    return fail("has '{}' where a teacher's number stands", in_a_sentence(text));
+    return fail("has '{}' instead of a teacher's number", in_a_sentence(text));
   }
   return number;
 }
@@ -50,11 +49,10 @@ Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& fo
   const std::vector<std::string_view>& columns = *split;
   const std::size_t least = form.with_margin ? 4 : 3;
   if (columns.size() < least || (!form.many_negatives && columns.size() > 5)) {
-    return fail("has {} columns; a line is {} with tabs between", columns.size(),
+    return fail("has {} columns; a line is {}, separated by tabs", columns.size(),
                 form.many_negatives ? "QUERY, POSITIVE and one NEGATIVE or more"
-                : form.with_margin
-                    ? "QUERY, POSITIVE, NEGATIVE and MARGIN, or both scores in its place"
-                    : "QUERY, POSITIVE, NEGATIVE");
+                : form.with_margin  ? "QUERY, POSITIVE, NEGATIVE and MARGIN, or both scores instead"
+                                    : "QUERY, POSITIVE, NEGATIVE");
   }
   TrainingLine line{.query = std::string(columns[0]), .documents = {}};
   const std::size_t documents = form.many_negatives ? columns.size() - 1 : 2;
@@ -72,7 +70,7 @@ Result<std::string> document_in(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer()) return value.dump();
   if (value.is_object()) return document_text_in(value);
-  return fail("is no text");
+  return fail("is not a text");
 }
 
 using field_names::Names;
@@ -84,8 +82,7 @@ Result<const json*> only_one_of(const json& object, Names names, std::string_vie
     const auto found = object.find(field);
     if (found == object.end()) continue;
     if (value != nullptr && *value != *found) {
-      return fail("has '{}' and '{}', which differ; leave out the one that is not meant", name,
-                  field);
+      return fail("has '{}' and '{}', which differ; remove one of them", name, field);
     }
     value = &*found;
     name = field;
@@ -121,7 +118,7 @@ Status take_documents(const json& object, const TrainingForm& form, TrainingLine
   if (!positive) return tl::unexpected(positive.error());
   if (positive->empty()) return fail("has no text 'positive'");
   if (positive->size() > 1) {
-    return fail("has {} positives, and a line is a query with one; write a line for each",
+    return fail("has {} positives, but a line must have one; write a line for each",
                 positive->size());
   }
   auto others = documents_in(object, field_names::negatives);
@@ -144,7 +141,7 @@ Result<std::optional<double>> stated_margin(const json& object) {
   if (is_finite(*margin)) return margin->get<double>();
   // From TSV with named columns.
   if (margin->is_string()) return number_in(margin->get_ref<const std::string&>());
-  return fail("has a 'margin' that is no number");
+  return fail("has a 'margin' that is not a number");
 }
 
 /// The difference of both scores; nothing if the field is missing or invalid.
@@ -222,9 +219,9 @@ class Draw {
 Result<TrainingLine> parse_training_line(std::string_view line, PairFormat format,
                                          const TrainingForm& form, const TextColumns& columns) {
   if (const auto byte = first_byte_that_is_no_utf8(line)) {
-    return fail("is no UTF-8 from its byte {} on; convert the file", *byte + 1);
+    return fail("is not UTF-8 from byte {} on; convert the file", *byte + 1);
   }
-  if (line.empty()) return fail("is empty; every line is a query and its documents");
+  if (line.empty()) return fail("is empty; each line must be a query and its documents");
   const auto of_object = [&]() -> Result<TrainingLine> {
     const Result<json> object = parse_text_object(line, format, columns);
     if (!object) return tl::unexpected(object.error());
@@ -249,7 +246,7 @@ Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const
   if (file == "-" ||
       (std::filesystem::exists(file, unknown) && !std::filesystem::is_regular_file(file, unknown) &&
        !std::filesystem::is_directory(file, unknown))) {
-    return fail("{}: is read more than once and in another order; give a regular file",
+    return fail("{}: is read several times in random order; give a regular file",
                 file == "-" ? "standard input" : in_a_sentence(file.string()));
   }
   auto texts = TextFile::open_to_seek(file, on_progress);
@@ -271,11 +268,12 @@ Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const
     opened.begins_.push_back((*line)->begin);
     if (on_progress && (*line)->number % lines_at_once == 0 &&
         !on_progress(opened.file_.progress().value_or(0))) {
-      return fail("{}: was not read to its end", opened.file_.name());
+      return fail("{}: was not read completely, because it was cancelled", opened.file_.name());
     }
   }
   if (opened.begins_.empty()) {
-    return fail("{}: has no line, and each is a query and its documents", opened.file_.name());
+    return fail("{}: has no lines; each line must be a query and its documents",
+                opened.file_.name());
   }
   if (opened.begins_.size() >= std::numeric_limits<std::uint32_t>::max())
     return fail("{}: has more than 2^32 lines; split it", opened.file_.name());
@@ -284,7 +282,7 @@ Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const
 
 Result<TrainingLine> TrainingFile::line(std::int64_t index) {
   const auto changed = [&] {
-    return fail("{}: was changed while it was read; begin again", place(index + 1));
+    return fail("{}: was changed while it was read; restart", place(index + 1));
   };
   if (Status found = file_.seek(begins_[static_cast<std::size_t>(index)]); !found)
     return tl::unexpected(found.error());

@@ -10,7 +10,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "base/text_file.h"
 #include "engine/text/characters.h"
@@ -103,12 +103,12 @@ void append_parts(const icu::UnicodeString& word, std::vector<std::string>& word
 /// What is wrong with a line of a list; empty if it is a word.
 std::string_view no_word(std::string_view line) {
   constexpr std::string_view outside(" \t\r\v\f");
-  if (line.empty()) return "is empty, and each line is a word";
+  if (line.empty()) return "is empty, but each line must be a word";
   if (line.find('\0') != std::string_view::npos) return "has a NUL, which no word has";
-  if (first_byte_that_is_no_utf8(line)) return "is no UTF-8";
+  if (first_byte_that_is_no_utf8(line)) return "is not UTF-8";
   if (outside.find(line.front()) != std::string_view::npos ||
       outside.find(line.back()) != std::string_view::npos) {
-    return "has a blank beside its word, so no text has it";
+    return "has white space around its word, so no text contains it";
   }
   return {};
 }
@@ -188,11 +188,11 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
     if (word.ends_with('\r')) word.remove_suffix(1);
     ++line;
     if (line == 1 && word != unknown_in_list) {
-      return fail("{}, line 1: is '{}', and the first word of a list is '{}'", source,
+      return fail("{}, line 1: is '{}', but the first line of a list must be '{}'", source,
                   in_a_sentence(word), unknown_in_list);
     }
     if (const std::string_view wrong = no_word(word); !wrong.empty()) {
-      return fail("{}, line {}: {}; copy the file anew", source, line, wrong);
+      return fail("{}, line {}: {}; copy the file again", source, line, wrong);
     }
     if (line > 1 && !some_in_lower_case) {
       const Case own = case_of(word);
@@ -200,7 +200,8 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
       if (own == Case::upper && in_upper_case == 0) in_upper_case = line;
     }
     if (line == Vocabulary::most_pieces) {
-      return fail("{}: more than {} lines, so no list of words", source, Vocabulary::most_pieces);
+      return fail("{}: has more than {} lines, too many for a list of words", source,
+                  Vocabulary::most_pieces);
     }
     if (parts->words.id(word) >= 0) {
       return fail("{}, line {}: the word '{}' is given twice, first in line {}", source, line,
@@ -208,11 +209,11 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
     }
     parts->words.add(std::string(word), line);
   }
-  if (line == 0) return fail("{}: has no words; copy the file anew", source);
+  if (line == 0) return fail("{}: has no words; copy the file again", source);
   if (in_upper_case > 0 && !some_in_lower_case) {
     return fail(
-        "{}, line {}: is '{}', and no word of the list is in lower case, as words of texts are "
-        "looked up; take the list that the checkpoint was trained with",
+        "{}, line {}: is '{}', but texts are lower-cased and no word of the list is in lower case; "
+        "use the list that the checkpoint was trained with",
         source, in_upper_case, in_a_sentence(parts->words.piece(in_upper_case)));
   }
   return WordList(std::move(parts));

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -133,7 +134,9 @@ struct Layer {
   NormWeights attention_norm, output_norm;
 };
 
-class BertGraph final : public TrainedCrossEncoder {
+/// Shared with the graphs of its scores: a recomputed layer needs it in the backward pass, which
+/// may run after the model is destroyed.
+class BertGraph : public std::enable_shared_from_this<BertGraph> {
  public:
   BertGraph(const ModelWeights& weights, ModelVariant variant, Attend attend, KeptLayers kept)
       : config_(weights.config()),
@@ -157,10 +160,10 @@ class BertGraph final : public TrainedCrossEncoder {
     for (std::int64_t l = 0; l < config_.shape.layers; ++l) layers_.push_back(layer_named(l));
   }
 
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  const ModelConfig& config() const override { return config_; }
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
 
-  Result<at::Tensor> scores(const PairBatch& batch) const override {
+  [[nodiscard]] Result<at::Tensor> scores(const PairBatch& batch) const {
     use_torch_threads(variant_.threads);
     PairBatch texts = batch;
     texts.is_one_text = variant_.options.contains(pair_is_one_text);
@@ -173,8 +176,10 @@ class BertGraph final : public TrainedCrossEncoder {
     at::Tensor states = embedded;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       const bool is_short = cls_only_ && l + 1 == layers_.size();
-      const LayerFunction layer = [this, l, plan, is_short](const at::Tensor& x) {
-        return is_short ? last_layer(layers_[l], *plan, x) : encode(layers_[l], *plan, x);
+      const LayerFunction layer = [self = shared_from_this(), l, plan,
+                                   is_short](const at::Tensor& x) {
+        return is_short ? self->last_layer(self->layers_[l], *plan, x)
+                        : self->encode(self->layers_[l], *plan, x);
       };
       states = kept_ == KeptLayers::whole ? layer(states) : RecomputedLayer::apply(states, layer);
     }
@@ -330,6 +335,17 @@ class BertGraph final : public TrainedCrossEncoder {
   std::vector<Layer> layers_;
 };
 
+class TrainedBert final : public TrainedCrossEncoder {
+ public:
+  explicit TrainedBert(std::shared_ptr<const BertGraph> graph) : graph_(std::move(graph)) {}
+  const std::vector<Parameter>& parameters() const override { return graph_->parameters(); }
+  const ModelConfig& config() const override { return graph_->config(); }
+  Result<at::Tensor> scores(const PairBatch& batch) const override { return graph_->scores(batch); }
+
+ private:
+  std::shared_ptr<const BertGraph> graph_;
+};
+
 }  // namespace
 
 std::vector<std::string_view> trained_implementations() {
@@ -375,7 +391,8 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
   if (!attend) return tl::unexpected(attend.error());
   if (Status takes = supports_attention(variant, config.shape, implementation); !takes)
     return tl::unexpected(takes.error());
-  return std::make_unique<BertGraph>(weights, variant, *attend, kept);
+  return std::make_unique<TrainedBert>(
+      std::make_shared<const BertGraph>(weights, variant, *attend, kept));
 }
 
 std::shared_ptr<const ModelWeights> with_head(const std::shared_ptr<const ModelWeights>& weights,

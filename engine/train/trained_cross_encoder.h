@@ -51,9 +51,9 @@ class TrainedCrossEncoder {
   TrainedCrossEncoder& operator=(const TrainedCrossEncoder&) = delete;
   virtual ~TrainedCrossEncoder() = default;
 
-  /// [items], float32, with the autograd graph. With the variant's option cls-only-last-layer, the
-  /// last layer computes only what [CLS] needs: the same scores and gradients in less time. Errors:
-  /// those of pack_batch and compile_plan.
+  /// [items], float32, with the autograd graph, which may be used after the model is destroyed.
+  /// With the variant's option cls-only-last-layer, the last layer computes only what [CLS] needs:
+  /// the same scores and gradients in less time. Errors: those of pack_batch and compile_plan.
   [[nodiscard]] virtual Result<at::Tensor> scores(const PairBatch& batch) const = 0;
   [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
   [[nodiscard]] virtual const ModelConfig& config() const = 0;

@@ -182,7 +182,7 @@ Status Trainer::save(const std::filesystem::path& file,
   std::map<std::string, std::string> metadata = texts;
   metadata[steps_key] = fmt::format("{}", steps_done());
   return write(file, StateTensors(model_->parameters(), optimizer_, kept_).all, metadata,
-               Readers::owner_alone, /*with_checksum=*/true);
+               Readers::owner_only, /*with_checksum=*/true);
 }
 
 Status Trainer::resume(const std::filesystem::path& file) {

@@ -20,7 +20,6 @@
 
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
-#include "base/shell_word.h"
 #include "base/spawn.h"
 #include "engine/worker/protocol.h"
 #include "engine/worker/waiting_policy.h"
@@ -75,14 +74,14 @@ class HoldBrokenPipeSignal {
 };
 
 // Sets a wait policy for the threads of the started process, unless the user chose one.
-int spawn_worker(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
+int start_worker(ChildProcess& process, const std::string& command,
+                 const std::array<int, 3>& standard) {
   std::vector<std::string> settings;
   if (!has_waiting_policy()) settings.push_back(fmt::format("{}={}", spin_count_name, spin_count));
-  return spawn({.arguments = command_arguments(command),
-                .descriptors = {{standard[0], 0}, {standard[1], 1}, {standard[2], 2}},
-                .environment = std::move(settings),
-                .own_group = true},
-               pid);
+  return process.start({.arguments = command_arguments(command),
+                        .descriptors = {{standard[0], 0}, {standard[1], 1}, {standard[2], 2}},
+                        .environment = std::move(settings),
+                        .own_group = true});
 }
 
 std::string why_not_started(const std::string& command, int error) {
@@ -175,18 +174,17 @@ class WorkerProcess::Child {
   /// The last line of its error output, for messages.
   [[nodiscard]] const std::string& last_error_line() const { return last_error_line_; }
   /// Its wait status after its end; never blocks.
-  [[nodiscard]] std::optional<int> end();
+  [[nodiscard]] std::optional<int> end() { return process_.status(); }
   /// Waits for the end, at most `patience`, while reading its output.
   std::optional<int> wait_for_end(milliseconds patience);
   void kill();
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
 
  private:
   void read_output();
   void read_errors();
 
-  pid_t pid_ = -1;
-  std::optional<int> wait_status_;
+  ChildProcess process_;
   Descriptor input_, output_, errors_;
   std::string output_text_;
   std::size_t taken_ = 0;     // bytes already returned as lines
@@ -199,10 +197,9 @@ Status WorkerProcess::Child::start(const std::string& command) {
   Descriptor in, out, err;  // the child's ends
   if (!make_pipe(in, input_) || !make_pipe(output_, out) || !make_pipe(errors_, err))
     return fail("no pipe to the measuring process could be made: {}", system_reason(errno));
-  if (const int error = spawn_worker(command, {in.get(), out.get(), err.get()}, pid_); error != 0) {
-    pid_ = -1;
+  if (const int error = start_worker(process_, command, {in.get(), out.get(), err.get()});
+      error != 0)
     return fail("{}", why_not_started(command, error));
-  }
   for (const Descriptor* descriptor : {&input_, &output_, &errors_}) never_block(*descriptor);
   return {};
 }
@@ -295,33 +292,21 @@ std::optional<std::string> WorkerProcess::Child::take_line() {
   return line;
 }
 
-std::optional<int> WorkerProcess::Child::end() {
-  if (wait_status_ || pid_ <= 0) return wait_status_;
-  int status = 0;
-  const pid_t ended = waitpid(pid_, &status, WNOHANG);
-  if (ended == pid_) wait_status_ = status;
-  if (ended < 0 && errno == ECHILD) wait_status_ = 0;
-  return wait_status_;
-}
-
 std::optional<int> WorkerProcess::Child::wait_for_end(milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
-  while (!end() && Clock::now() < deadline) {
+  const auto read_all = [this] {
     read_output();
-    pollfd errors{errors_.get(), POLLIN, 0};
-    poll(&errors, 1, static_cast<int>(std::min(left_until(deadline), milliseconds(5)).count()));
     read_errors();
-  }
-  read_output();
-  read_errors();
-  return wait_status_;
+  };
+  const std::optional<int> status = process_.wait(patience, read_all);
+  read_all();
+  return status;
 }
 
 void WorkerProcess::Child::kill() {
-  if (pid_ <= 0 || end()) return;
-  ::kill(-pid_, SIGKILL);
-  // Only a process stuck in the kernel survives this; it is then left to the system.
-  wait_for_end(std::chrono::seconds(5));
+  if (!process_.is_running()) return;
+  process_.kill();
+  read_output();
+  read_errors();
 }
 
 WorkerProcess::WorkerProcess(std::unique_ptr<Child> child) : child_(std::move(child)) {}

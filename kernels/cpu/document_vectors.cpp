@@ -47,16 +47,19 @@ Status check_sizes(const VectorRows& rows, std::span<const float> queries, std::
                    std::size_t results, std::size_t expected, int threads,
                    std::span<const float> workspace) {
   if (rows.width < 1 || query_count < 1) {
-    return fail("vectors of {} numbers and {} queries give no products", rows.width, query_count);
+    return fail(
+        "vectors of {} numbers and {} queries have no products; at least 1 of each is needed",
+        rows.width, query_count);
   }
   if (static_cast<std::int64_t>(queries.size()) != query_count * rows.width) {
     return fail("{} queries of {} numbers are {} floats, not {}", query_count, rows.width,
                 query_count * rows.width, queries.size());
   }
-  if (results != expected) return fail("there is room for {} products, not {}", results, expected);
+  if (results != expected)
+    return fail("the output has {} floats, and {} are needed", results, expected);
   if (rows.data == nullptr && rows.rows > 0) return fail("rows without data have no products");
   if (rows.format == VectorFormat::int8 && rows.scales == nullptr && rows.rows > 0) {
-    return fail("rows of int8 need a scale each");
+    return fail("rows of int8 need one scale each");
   }
   if (threads < 1) return fail("products need at least 1 thread, not {}", threads);
   const std::int64_t needed = vector_workspace_floats(rows.width, query_count, threads);
@@ -107,7 +110,7 @@ Status row_products(const VectorRows& rows, std::span<const std::int64_t> number
   if (!sizes) return sizes;
   for (const std::int64_t number : numbers) {
     if (number < 0 || number >= rows.rows) {
-      return fail("row {} was asked for, and there are {}", number, rows.rows);
+      return fail("row {} does not exist; there are {} rows", number, rows.rows);
     }
   }
   const Result<const KernelTable*> kernels = selected_kernels();
@@ -141,7 +144,7 @@ Status largest_products(const VectorRows& rows, std::span<const TokenRange> docu
   if (!sizes) return sizes;
   for (const TokenRange& document : documents) {
     if (document.begin < 0 || document.end < document.begin || document.end > rows.rows) {
-      return fail("rows {} to {} were asked for, and there are {}", document.begin, document.end,
+      return fail("rows {} to {} do not exist; there are {} rows", document.begin, document.end,
                   rows.rows);
     }
   }

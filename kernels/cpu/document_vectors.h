@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/vector_format.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
 

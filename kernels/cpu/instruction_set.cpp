@@ -37,8 +37,9 @@ bool has_avx512_bf16() {
 
 /// Linux grants the tile registers to processes that request them.
 bool may_use_tiles() {
-  constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool may = syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
+  constexpr long request_permission = 0x1023,
+                 tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool may = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
   return may;
 }
 
@@ -104,23 +105,24 @@ std::vector<InstructionSet> available_sets() {
   return sets;
 }
 
-Result<InstructionSet> choose_set(std::string_view wanted,
+Result<InstructionSet> choose_set(std::string_view requested,
                                   std::span<const InstructionSet> available) {
-  if (wanted.empty()) return available.back();
+  if (requested.empty()) return available.back();
   for (const InstructionSet set : all_sets) {
-    if (name_of(set) != wanted) continue;
+    if (name_of(set) != requested) continue;
     if (std::ranges::find(available, set) != available.end()) return set;
-    return fail("ATTNSCOPE_ISA asks for '{}', which this processor lacks; it has {}", wanted,
-                names_of(available));
+    return fail(
+        "ATTNSCOPE_ISA requests '{}', which this processor does not support; it supports {}",
+        requested, names_of(available));
   }
-  return fail("ATTNSCOPE_ISA is '{}', which is no instruction set; use one of {}", wanted,
+  return fail("ATTNSCOPE_ISA is '{}', which is not an instruction set; use one of {}", requested,
               names_of(available));
 }
 
 Result<InstructionSet> selected_set() {
   if (const int set = chosen.load(); set >= 0) return static_cast<InstructionSet>(set);
-  const char* wanted = std::getenv("ATTNSCOPE_ISA");
-  return choose_set(wanted == nullptr ? "" : wanted, available_sets());
+  const char* requested = std::getenv("ATTNSCOPE_ISA");
+  return choose_set(requested == nullptr ? "" : requested, available_sets());
 }
 
 Status select(std::optional<InstructionSet> set) {
@@ -129,8 +131,8 @@ Status select(std::optional<InstructionSet> set) {
     return {};
   }
   if (!is_available(*set)) {
-    return fail("This processor lacks the instruction set '{}'; it has {}", name_of(*set),
-                names_of(available_sets()));
+    return fail("This processor does not support the instruction set '{}'; it supports {}",
+                name_of(*set), names_of(available_sets()));
   }
   chosen = static_cast<int>(*set);
   return {};

@@ -18,8 +18,8 @@
 
 namespace attnscope::cpu {
 
-/// avx512_vnni and amx affect only linear layers with narrow products; all else is that of the
-/// preceding set.
+/// avx512_vnni and amx affect only linear layers with narrow products; everything else uses the
+/// kernels of the preceding set.
 enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_vnni, avx512_bf16, amx };
 
 /// "baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "amx".
@@ -32,9 +32,9 @@ enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_vnni, 
 /// Returns an error if ATTNSCOPE_ISA is unknown or not supported by this processor.
 [[nodiscard]] Result<InstructionSet> selected_set();
 
-/// The set named `wanted` (empty: the widest) out of `available`: the meaning of ATTNSCOPE_ISA on a
-/// processor with these sets. Returns an error if it is unknown or not among them.
-[[nodiscard]] Result<InstructionSet> choose_set(std::string_view wanted,
+/// The set named `requested` (empty: the widest) out of `available`: the meaning of ATTNSCOPE_ISA
+/// on a processor with these sets. Returns an error if it is unknown or not among them.
+[[nodiscard]] Result<InstructionSet> choose_set(std::string_view requested,
                                                 std::span<const InstructionSet> available);
 
 /// Selects `set` for all threads, or with nullopt the default. Must not be called while a kernel

@@ -31,14 +31,14 @@ Status check_pooling(const PoolingCall& call, int threads, std::span<const float
   }
   for (const std::int64_t number : call.numbers) {
     if (number < 0 || number >= call.token_rows) {
-      return fail("row {} was asked for, and there are {}", number, call.token_rows);
+      return fail("row {} does not exist; there are {} rows", number, call.token_rows);
     }
   }
   const std::int64_t tokens =
       call.numbers.empty() ? call.token_rows : static_cast<std::int64_t>(call.numbers.size());
   for (const TokenRange& document : call.documents) {
     if (document.begin < 0 || document.end < document.begin || document.end > tokens) {
-      return fail("tokens {} to {} were asked for, and there are {}", document.begin, document.end,
+      return fail("tokens {} to {} do not exist; there are {} tokens", document.begin, document.end,
                   tokens);
     }
   }
@@ -112,12 +112,13 @@ Status check_region_gradients(const PoolingCall& call, const RegionGradients& gr
   return check("gradients of alphas", gradients.alpha.size(), pooling_kernels);
 }
 
-Status check_apart(const PoolingCall& call) {
+Status check_disjoint(const PoolingCall& call) {
   for (std::size_t d = 1; d < call.documents.size(); ++d) {
     if (call.documents[d].begin < call.documents[d - 1].end) {
       return fail(
-          "gradients need documents in ascending order and apart, and tokens {} and {} "
-          "follow each other",
+          "gradients need disjoint documents in ascending order, and a document that ends at token "
+          "{} "
+          "precedes one that begins at token {}",
           call.documents[d - 1].end, call.documents[d].begin);
     }
   }
@@ -332,9 +333,9 @@ std::int64_t backward_scratch_floats_of(const PoolingCall& call) {
 }
 
 /// The workspace of a backward call.
-class BackwardRoom {
+class BackwardWorkspace {
  public:
-  BackwardRoom(const PoolingCall& call, const KernelTable& kernels, std::span<float> workspace)
+  BackwardWorkspace(const PoolingCall& call, const KernelTable& kernels, std::span<float> workspace)
       : call_(call),
         tokens_(prepared(call, kernels, workspace)),
         query_(workspace.data() + query_floats(call)),
@@ -415,7 +416,8 @@ class BackwardRoom {
 /// Calls `work(cursor, piece of its document, slot, scratch)` for all pieces, in order within a
 /// slot.
 template <typename Work>
-void deal_slots(const PoolingCall& call, const BackwardRoom& of, int threads, const Work& work) {
+void deal_slots(const PoolingCall& call, const BackwardWorkspace& of, int threads,
+                const Work& work) {
   std::int64_t pieces = 0;
   for (const TokenRange& document : call.documents) pieces += backward_pieces(document.size());
   const std::int64_t slots = slots_of(call);
@@ -436,26 +438,26 @@ void deal_slots(const PoolingCall& call, const BackwardRoom& of, int threads, co
 }
 
 /// The regions that contain a token of a piece, and their gradients; returns false if all are 0.
-bool take_regions(const RegionCall& call, const TokenRange& document, std::int64_t piece,
-                  const float* grad_scores, float* room, PoolingBackwardPiece& some) {
+bool find_regions(const RegionCall& call, const TokenRange& document, std::int64_t piece,
+                  const float* grad_scores, float* buffer, PoolingBackwardPiece& some) {
   constexpr std::int64_t pairs = pooling_backward_tokens / region_step;
   constexpr std::int64_t halo = pooling_halo_tokens / region_step;
   const std::int64_t own = piece * pairs, first = std::max<std::int64_t>(own - halo, 0);
   const std::int64_t end = std::min(own + pairs, regions_of(document.size()));
-  float* const own_gradients = room + most_regions;
-  std::fill_n(room, 2 * most_regions, 0.0F);
+  float* const own_gradients = buffer + most_regions;
+  std::fill_n(buffer, 2 * most_regions, 0.0F);
   bool any = false;
   for (std::int64_t r = first; r < end; ++r) {
     if (grad_scores[r] == 0 || tokens_in_region(document.size(), r) == 0) continue;
     any = true;
-    room[r - first] = grad_scores[r];
+    buffer[r - first] = grad_scores[r];
     if (r >= own) own_gradients[r - first] = grad_scores[r];
   }
   if (!any) return false;
   some.regions =
       regions_between(call, some.of, document, first, std::max(end - first, std::int64_t{1}));
   some.pairs_before = own - first;
-  some.gradients = room;
+  some.gradients = buffer;
   some.own_gradients = own_gradients;
   return true;
 }
@@ -527,11 +529,12 @@ Status region_shares(const RegionCall& call, std::int64_t document, std::int64_t
   if (Status s = check_size("shares", shares.size(), pooling.query_rows * pooling_kernels); !s)
     return s;
   if (document < 0 || document >= static_cast<std::int64_t>(pooling.documents.size())) {
-    return fail("document {} was asked for, and there are {}", document, pooling.documents.size());
+    return fail("document {} does not exist; there are {} documents", document,
+                pooling.documents.size());
   }
   const TokenRange of = pooling.documents[static_cast<std::size_t>(document)];
   if (region < 0 || region >= regions_of(of.size())) {
-    return fail("region {} was asked for, and there are {}", region, regions_of(of.size()));
+    return fail("region {} does not exist; there are {} regions", region, regions_of(of.size()));
   }
   const std::int64_t count = tokens_in_region(of.size(), region);
   const TokenRange tokens{of.begin + region * region_step, of.begin + region * region_step + count};
@@ -563,12 +566,12 @@ Status pooled_sums_backward(const PoolingCall& call, std::span<const float> grad
                             std::span<float> workspace) {
   if (Status s = check_pooling(call, threads, workspace, pooling_backward_workspace_floats); !s)
     return s;
-  if (Status s = check_apart(call); !s) return s;
+  if (Status s = check_disjoint(call); !s) return s;
   if (Status s = check_size("gradients of sums", grad_sums.size(), sums_of_call(call)); !s)
     return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  const BackwardRoom of(call, **kernels, workspace);
+  const BackwardWorkspace of(call, **kernels, workspace);
   const std::int64_t size = call.query_rows * pooling_kernels;
   deal_slots(call, of, threads,
              [&](const PieceCursor& at, std::int64_t piece, float* slot, float* mine) {
@@ -588,18 +591,18 @@ Status region_scores_backward(const RegionCall& call, std::span<const float> gra
   if (Status s = check_pooling(pooling, threads, workspace, pooling_backward_workspace_floats); !s)
     return s;
   if (Status s = check_regions(call); !s) return s;
-  if (Status s = check_apart(pooling); !s) return s;
+  if (Status s = check_disjoint(pooling); !s) return s;
   if (Status s = check_size("gradients of scores", grad_scores.size(), regions_of_call(pooling));
       !s)
     return s;
   if (Status s = check_region_gradients(pooling, gradients); !s) return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  const BackwardRoom of(pooling, **kernels, workspace);
+  const BackwardWorkspace of(pooling, **kernels, workspace);
   deal_slots(pooling, of, threads,
              [&](const PieceCursor& at, std::int64_t piece, float* slot, float* mine) {
                PoolingBackwardPiece some = of.piece(at, piece, gradients.rows, slot);
-               if (!take_regions(call, pooling.documents[at.document], piece,
+               if (!find_regions(call, pooling.documents[at.document], piece,
                                  grad_scores.data() + at.regions_before, mine, some)) {
                  no_gradients(some);
                  return;

@@ -10,9 +10,7 @@
 #include <cstdint>
 
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/products.h"
 #include "kernels/plan/tensor.h"
-#include "kernels/plan/vector_format.h"
 
 namespace attnscope::cpu {
 
@@ -48,8 +46,8 @@ struct RowChunk {
 /// A chunk of the fused kernel, at most chunk_rows(head_dim) rows if keys are processed in blocks.
 struct SegmentChunk {
   RowChunk rows;
-  // tile_keys(head_dim) if no tile of rows has more keys and takes them all at once; 0: keys are
-  // processed in blocks.
+  // tile_keys(head_dim) if no tile of rows has more keys and processes them all at once; 0: keys
+  // are processed in blocks.
   std::int64_t tile_keys;
   // For rows split over key chunks: the positions [first_key, last_key) in the concatenated keys of
   // the segments, and the location of the partial result: head_dim + 2 floats per row, which are
@@ -267,8 +265,8 @@ inline constexpr std::int64_t smallest_key_block = 32;
 inline constexpr std::int64_t largest_row_chunk = 128;
 inline constexpr std::int64_t smallest_row_chunk = 32;
 
-/// If a tile of rows takes its keys at once, the chunk may be longer: its packed keys slide through
-/// a room that holds 1.5 times the keys of a tile.
+/// If a tile of rows processes its keys at once, the chunk may be longer: its packed keys slide
+/// through a buffer for 1.5 times the keys of a tile.
 inline constexpr std::int64_t largest_sliding_chunk = 256;
 /// Runs of keys that one visit supports.
 inline constexpr std::int64_t most_key_spans = 16;
@@ -291,7 +289,7 @@ inline constexpr std::int64_t linear_pitch = linear_depth + 16;
 
 /// Narrow weights are stored in groups of 4 bytes per output, [panel][group][output], with enough
 /// groups to fill whole tiles of the matrix unit; pieces have whole tiles of rows, and the bytes of
-/// a row take the memory of as many floats.
+/// a row have the memory of as many floats.
 inline constexpr std::int64_t narrow_groups_unit = 16;
 inline constexpr std::int64_t narrow_rows_unit = 16;
 inline constexpr std::int64_t narrow_rows = 96;
@@ -323,8 +321,8 @@ inline constexpr std::int64_t widest_vector = 16;
                                    : (rows > largest_row_chunk ? largest_row_chunk : rows);
 }
 
-/// Keys that a tile of rows takes at once: the number that a window of 64 on both sides and a query
-/// need up to head dimension 64, fewer if they would exceed the second-level cache.
+/// Keys that a tile of rows processes at once: the number that a window of 64 on both sides and a
+/// query need up to head dimension 64, fewer if they would exceed the second-level cache.
 [[nodiscard]] constexpr std::int64_t tile_keys(std::int64_t head_dim) {
   const std::int64_t keys = 11264 / head_dim / widest_vector * widest_vector;
   return keys < 64 ? 64 : (keys > 304 ? 304 : keys);
@@ -360,8 +358,8 @@ inline constexpr std::int64_t widest_vector = 16;
   return rows < 8 ? 8 : (rows > 256 ? 256 : rows);
 }
 
-/// Keys whose scores a tile of the backward pass holds at once, and keys outside the strip that it
-/// holds packed.
+/// Keys whose scores a tile of the backward pass stores at once, and keys outside the strip that
+/// are packed for it.
 inline constexpr std::int64_t backward_keys = 256;
 inline constexpr std::int64_t backward_arena_keys = 512;
 

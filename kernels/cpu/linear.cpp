@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/selected_kernels.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -60,16 +60,10 @@ Status check_packed(Products products, std::int64_t out, std::int64_t in, std::s
   return fail("packed weights of {} x {} are {} bytes, not {}", out, in, wanted, bytes);
 }
 
-std::uint16_t rounded_to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if (std::isnan(x)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-}
-
 /// Writes an output's weights into groups, `linear_panel` groups apart.
 void pack_bfloat16(std::span<const float> row, std::uint16_t* to) {
   for (std::size_t c = 0; c < row.size(); ++c)
-    to[c / 2 * (2 * linear_panel) + c % 2] = rounded_to_bfloat16(row[c]);
+    to[c / 2 * (2 * linear_panel) + c % 2] = bfloat16_from_float(row[c]);
 }
 
 /// If not all weights are finite, the scale and all results are NaN.
@@ -94,18 +88,18 @@ void pack_int8(std::span<const float> row, std::int8_t* to, float& scale, std::i
 
 Status check_linear(const LinearCall& call, int threads, std::span<const float> workspace) {
   if (call.rows < 0 || call.in < 1 || call.out < 1) {
-    return fail("a linear layer takes no {} rows of {} numbers to {}", call.rows, call.in,
+    return fail("a linear layer cannot map {} rows of {} numbers to {} outputs", call.rows, call.in,
                 call.out);
   }
   if (Status packed = check_packed(call.products, call.out, call.in, call.weights.size()); !packed)
     return packed;
   if (!call.bias.empty() && static_cast<std::int64_t>(call.bias.size()) != call.out) {
-    return fail("a bias of {} outputs has as many floats, not {}", call.out, call.bias.size());
+    return fail("a bias of {} outputs needs as many floats, not {}", call.out, call.bias.size());
   }
   for (const auto& part : {call.norm.weight, call.norm.bias}) {
     const bool none = call.norm.weight.empty() && part.empty();
     if (!none && static_cast<std::int64_t>(part.size()) != call.out) {
-      return fail("the norm of {} outputs has as many weights and biases, not {}", call.out,
+      return fail("the norm of {} outputs needs as many weights and biases, not {}", call.out,
                   part.size());
     }
   }
@@ -204,7 +198,7 @@ std::int64_t packed_linear_bytes(Products products, std::int64_t out, std::int64
 Status pack_linear(std::span<const float> weights, Products products, std::int64_t out,
                    std::int64_t in, std::span<std::byte> packed) {
   if (out < 1 || in < 1 || static_cast<std::int64_t>(weights.size()) != out * in) {
-    return fail("{} floats are no weights of {} x {}", weights.size(), out, in);
+    return fail("{} floats are not weights of {} x {}", weights.size(), out, in);
   }
   if (Status sizes = check_packed(products, out, in, packed.size()); !sizes) return sizes;
   std::ranges::fill(packed, std::byte{0});

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "kernels/plan/products.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
 

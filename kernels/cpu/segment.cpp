@@ -338,7 +338,7 @@ Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
   if (Status s = check_operands("Segment attention", head_dim); !s) return s;
   for (const Segment& segment : plan.segments) {
     if (segment.kind == SegmentKind::block && segment.window < 1) {
-      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
+      return fail("The plan has blocks of {} tokens; a block has at least 1", segment.window);
     }
     if (segment.kind == SegmentKind::band && segment.window < 0) {
       return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
@@ -365,8 +365,8 @@ Status segment_forward(const AttentionPlan& plan, const ConstTensor& q, const Co
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   void* memory = workspace.data();
-  std::size_t room = workspace.size();
-  std::align(alignment, 1, memory, room);
+  std::size_t space = workspace.size();
+  std::align(alignment, 1, memory, space);
   auto* scratch = static_cast<float*>(memory);
   const Call call{
       plan, q, k, v, o, lse, scale, **kernels, scratch + threads * thread_floats(q.head_dim)};

@@ -13,7 +13,6 @@
 
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
@@ -39,7 +38,7 @@ namespace attnscope::cpu {
 [[nodiscard]] std::int64_t segment_backward_workspace_bytes(const AttentionPlan& plan,
                                                             std::int64_t head_dim, int threads);
 
-/// The gradients of segment_forward (kernels/plan/gradients.h), five products in one pass over the
+/// The gradients of segment_forward (kernels/plan/tensor.h), five products in one pass over the
 /// plan's pairs. Uses at most `threads` OpenMP threads; the result does not depend on their number.
 [[nodiscard]] Status segment_backward(const AttentionPlan& plan, const GradientTensors& tensors,
                                       float scale, int threads, std::span<std::byte> workspace);

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/backward_cut.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/selected_kernels.h"
+#include "kernels/cpu/work_units.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -209,7 +209,7 @@ Status check_gradients(const AttentionPlan& plan, const GradientTensors& tensors
   const std::int64_t rows = plan.tokens * plan.heads;
   if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
     return fail(
-        "lse has {} floats, the plan {} rows (tokens * heads); give those that "
+        "lse has {} floats, the plan {} rows (tokens * heads); pass those that "
         "segment_forward wrote",
         tensors.lse.size(), rows);
   }
@@ -229,8 +229,8 @@ std::int64_t segment_backward_workspace_bytes(const AttentionPlan& plan, std::in
   if (head_dim < 1 || head_dim > largest_head_dim || threads < 1) return 0;
   std::vector<std::byte> tables(static_cast<std::size_t>(backward_cut_bytes(plan) + alignment));
   void* memory = tables.data();
-  std::size_t room = tables.size();
-  std::align(alignment, 1, memory, room);
+  std::size_t space = tables.size();
+  std::align(alignment, 1, memory, space);
   const BackwardCut cut = cut_for_backward(plan, head_dim, memory);
   return backward_cut_bytes(plan) +
          (threads * thread_floats(cut, head_dim) + cut.partial_floats) * float_bytes + alignment;
@@ -242,8 +242,8 @@ Status segment_backward(const AttentionPlan& plan, const GradientTensors& tensor
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   void* memory = workspace.data();
-  std::size_t room = workspace.size();
-  std::align(alignment, 1, memory, room);
+  std::size_t space = workspace.size();
+  std::align(alignment, 1, memory, space);
   const std::int64_t head_dim = tensors.q.head_dim;
   Call call{.plan = plan,
             .tensors = tensors,

@@ -45,8 +45,8 @@ Result<const LinearKernels*> selected_linear_kernels() {
 
 Status check_operands(std::string_view operation, std::int64_t head_dim) {
   if (head_dim < 1 || head_dim > largest_head_dim) {
-    return fail("{} on the CPU takes head dimensions 1 to {}, not {}", operation, largest_head_dim,
-                head_dim);
+    return fail("{} on the CPU supports head dimensions 1 to {}, not {}", operation,
+                largest_head_dim, head_dim);
   }
   const Result<InstructionSet> set = selected_set();
   if (!set) return tl::unexpected(set.error());
@@ -63,7 +63,7 @@ Status check_attention_call(std::string_view operation, const AttentionPlan& pla
   if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
   const std::int64_t rows = plan.tokens * plan.heads;
   if (!lse.empty() && static_cast<std::int64_t>(lse.size()) != rows) {
-    return fail("lse has {} floats, the plan {} rows (tokens * heads); give as many, or none",
+    return fail("lse has {} floats, the plan {} rows (tokens * heads); pass as many, or none",
                 lse.size(), rows);
   }
   return {};

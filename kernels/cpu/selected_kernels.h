@@ -1,15 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first step of every operation in this folder: gets the selected set's inner loops and checks
-// the arguments.
+// The first step of every operation in this folder: selects the inner loops and checks the
+// arguments.
 
 #include <span>
 
 #include "base/result.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cpu {
@@ -26,14 +25,14 @@ template <typename Byte>
 [[nodiscard]] Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
                                   std::int64_t head_dim, DType dtype, std::int64_t tokens) {
   if (tensor.dtype != dtype) {
-    return fail("{} is of another type than the call's other tensors; give all of one type", name);
+    return fail("{} has another dtype than the call's other tensors; use one dtype", name);
   }
   if (tensor.head_dim != head_dim) {
-    return fail("{} has head dimension {}, the call {}; give tensors of one head dimension", name,
+    return fail("{} has head dimension {}, and the call {}; use one head dimension", name,
                 tensor.head_dim, head_dim);
   }
   if (tensor.data == nullptr && tokens > 0) {
-    return fail("{} has no data for its {} tokens; hand in its memory", name, tokens);
+    return fail("{} has no data for its {} tokens; pass its memory", name, tokens);
   }
   return {};
 }

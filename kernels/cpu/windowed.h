@@ -4,7 +4,7 @@
 // The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on the CPU, and the
 // three-step attention built from them: scores per segment, one joint softmax, values per segment.
 // Nothing is allocated inside: callers query the size and pass the memory. All tensors of a call
-// have one dtype, float32, float16 or bfloat16; bands and scores hold sums and are always float32.
+// have one dtype, float32, float16 or bfloat16; bands and scores are sums, always in float32.
 //
 //   BandProblem problem{sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4};
 //   std::vector<float> band(band_elements(problem));
@@ -20,7 +20,6 @@
 
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 
@@ -71,7 +70,7 @@ using attnscope::windowed_score_elements;
 [[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan,
                                                       std::int64_t head_dim);
 
-/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: gradients of
+/// The gradients of windowed_forward (kernels/plan/tensor.h) in separate passes: gradients of
 /// the weights, of the scores, and the three products. `weights` is the workspace as written by
 /// windowed_forward; tensors.o and tensors.lse are not read. The result does not depend on the
 /// number of threads.

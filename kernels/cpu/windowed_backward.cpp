@@ -71,7 +71,7 @@ class KeyIndex {
     for (std::int64_t p = unit.first_part; p < unit.last_part; ++p) {
       KeyPart part = this->part(p);
       const std::int64_t pairs = pairs_of(part);
-      if (take_rows(unit, before, part)) visit(part);
+      if (restrict_rows(unit, before, part)) visit(part);
       before += pairs;
     }
   }
@@ -101,7 +101,7 @@ class KeyIndex {
   [[nodiscard]] Chunk chunk(std::int64_t i) const { return read<Chunk>(chunk_memory_, i); }
   [[nodiscard]] KeyPart part(std::int64_t i) const { return read<KeyPart>(part_memory_, i); }
   static std::int64_t pairs_of(const KeyPart& part);
-  static bool take_rows(const KeyUnit& unit, std::int64_t before, KeyPart& part);
+  static bool restrict_rows(const KeyUnit& unit, std::int64_t before, KeyPart& part);
   template <typename Visit>
   static void for_each_run(const AttentionPlan& plan, std::int64_t chunk_tokens,
                            const Visit& visit);
@@ -295,7 +295,7 @@ KeyUnit KeyIndex::unit(std::int64_t number) const {
 
 /// Restricts `part`, before which its chunk has `before` pairs, to the rows of the unit's portion.
 /// Only whole segments are divided; others belong to the portion in which they begin.
-bool KeyIndex::take_rows(const KeyUnit& unit, std::int64_t before, KeyPart& part) {
+bool KeyIndex::restrict_rows(const KeyUnit& unit, std::int64_t before, KeyPart& part) {
   if (unit.portions == 1) return true;
   if (part.segment->kind != SegmentKind::whole) {
     return unit.first_pair <= before && before < unit.last_pair;
@@ -361,7 +361,7 @@ void store_keys(const Transposed& product, const KeyUnit& unit, std::int64_t hea
        .out = head_view(product.out, head)});
 }
 
-/// Takes chunks of keys, or portions of their rows, until none are left.
+/// Processes chunks of keys, or portions of their rows, until none are left.
 void work_off(const Transposed& product, std::atomic<std::int64_t>& next) {
   alignas(64) std::array<float, largest_chunk_floats()> sums;
   const std::int64_t heads = product.plan.heads;
@@ -426,7 +426,8 @@ Status check_call(const AttentionPlan& plan, const GradientTensors& t,
   const std::int64_t scores = windowed_score_elements(plan);
   if (static_cast<std::int64_t>(weights.size()) < scores) {
     return fail(
-        "windowed_backward got {} weights and needs {}: the workspace as windowed_forward left it",
+        "windowed_backward got {} weights and needs {}; pass the workspace that windowed_forward "
+        "wrote",
         weights.size(), scores);
   }
   const std::int64_t needed = windowed_backward_elements(plan, d);

@@ -15,7 +15,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows of one sequence and head that a thread takes at once.
+/// Rows of one sequence and head that a thread processes at once.
 struct BandUnit {
   TokenRange sequence;
   std::int64_t head = 0;
@@ -64,9 +64,10 @@ Status check_problem(std::string_view operation, const BandProblem& problem, int
                      std::size_t band_floats) {
   if (Status s = check_operands(operation, problem.head_dim); !s) return s;
   if (problem.window < 0) {
-    return fail("{} has window {}; a window is at least 0", operation, problem.window);
+    return fail("{} has window {}; it must be at least 0", operation, problem.window);
   }
-  if (problem.heads < 1) return fail("{} has {} heads; give at least 1", operation, problem.heads);
+  if (problem.heads < 1)
+    return fail("{} has {} heads; at least 1 is needed", operation, problem.heads);
   if (threads < 1) return fail("{} needs at least 1 thread, not {}", operation, threads);
   const std::int64_t needed = band_elements(problem);
   if (static_cast<std::int64_t>(band_floats) < needed) {
@@ -76,7 +77,7 @@ Status check_problem(std::string_view operation, const BandProblem& problem, int
   return {};
 }
 
-/// Takes units until none are left: runs `step` on each, with tensors from `views`.
+/// Processes units until none are left: runs `step` on each, with tensors from `views`.
 template <typename Views>
 void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), float scale,
               float* band, std::atomic<std::int64_t>& next, const Views& views) {

@@ -27,7 +27,7 @@ struct WindowedStep {
   float outside = 0.0f;
 };
 
-/// Takes chunks of rows until none are left. `next` starts at 0.
+/// Processes chunks of rows until none are left. `next` starts at 0.
 void work_off(const AttentionPlan& plan, const WindowedStep& step, std::atomic<std::int64_t>& next);
 
 /// Floats of the sums of one chunk of keys (as many as rows of a chunk), padded for the widest

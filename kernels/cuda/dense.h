@@ -71,8 +71,8 @@ struct DenseForward {
   DenseMemory memory;
 };
 
-/// Follows its forward call with the same, unchanged workspace, which holds the weights. Gradients
-/// are written, not accumulated.
+/// Follows its forward call with the same, unchanged workspace, which contains the weights.
+/// Gradients are written, not accumulated.
 struct DenseBackward {
   const std::byte* q = nullptr;
   const std::byte* k = nullptr;

@@ -4,10 +4,11 @@
 namespace attnscope {
 
 CudaDevices cuda_devices() {
-  return {.devices = {},
-          .reason =
-              "this build has no CUDA (it was made without nvcc or without a GPU; cmake "
-              "--preset release -DATTNSCOPE_CUDA=ON takes it in)"};
+  return {
+      .devices = {},
+      .reason =
+          "this build has no CUDA (it was configured without nvcc or a GPU; cmake --preset release "
+          "-DATTNSCOPE_CUDA=ON builds it with CUDA)"};
 }
 
 }  // namespace attnscope

@@ -17,9 +17,8 @@ Status refused_capture(const char* what) {
 }
 
 Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most) {
-  return fail(
-      "CUDA: {} needs {} thread blocks, and a launch has at most {}; make the batch smaller", name,
-      blocks, most);
+  return fail("CUDA: {} needs {} thread blocks, and a launch has at most {}; use a smaller batch",
+              name, blocks, most);
 }
 
 }  // namespace attnscope::cuda

@@ -58,23 +58,23 @@ ItemDivision Operands::items() const {
 Status Operands::check(const NamedTensor& named) const {
   const auto& [name, tensor] = named;
   if (tensor.dtype != dtype_) {
-    return fail("{} is of another type than the work list was made for; give all of one type",
-                name);
+    return fail("{} has another dtype than the work list; use one dtype", name);
   }
   if (tensor.head_dim != head_dim_) {
-    return fail("{} has head dimension {}, the work list was made for {}; give tensors of it", name,
+    return fail("{} has head dimension {}, and the work list {}; use one head dimension", name,
                 tensor.head_dim, head_dim_);
   }
   if (tensor.data == nullptr && tokens_ > 0) {
-    return fail("{} has no data for its {} tokens; hand in its device memory", name, tokens_);
+    return fail("{} has no data for its {} tokens; pass its device memory", name, tokens_);
   }
   if (!is_aligned(tensor.data, size_of(dtype_))) {
-    return fail("{} is not aligned to its numbers of {} bytes; hand in aligned memory", name,
+    return fail("{} is not aligned to its numbers of {} bytes; pass aligned memory", name,
                 size_of(dtype_));
   }
   if (is_split(tensor.item_tokens) && item_tokens_ != 0 && item_tokens_ != tensor.item_tokens) {
-    return fail("{} has items of {} tokens, a tensor before it {}; give tensors split alike", name,
-                tensor.item_tokens, item_tokens_);
+    return fail(
+        "{} has items of {} tokens, and an earlier tensor {}; use the same items for all tensors",
+        name, tensor.item_tokens, item_tokens_);
   }
   return {};
 }
@@ -84,16 +84,16 @@ Status check_memory(std::string_view operation, const std::byte* list, std::size
   const auto check = [&](std::string_view name, const std::byte* data, std::int64_t bytes,
                          std::int64_t alignment) -> Status {
     if (bytes == 0 || (data != nullptr && is_aligned(data, alignment))) return {};
-    return fail("{} was given no {} aligned to {} bytes; hand in {} bytes of such device memory",
-                operation, name, alignment, bytes);
+    return fail("{} got no {} aligned to {} bytes; pass {} bytes of such device memory", operation,
+                name, alignment, bytes);
   };
   if (Status s = check("work list", list, static_cast<std::int64_t>(list_bytes), 256); !s) return s;
   return check("workspace", workspace, workspace_bytes, 16);
 }
 
-Status made_for_forward_alone(std::string_view operation) {
+Status made_for_forward_only(std::string_view operation) {
   return fail(
-      "{}: the work list was made for the forward pass alone; make it with "
+      "{}: the work list was made for only the forward pass; make it with "
       "Passes::forward_backward",
       operation);
 }

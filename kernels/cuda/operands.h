@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
@@ -86,13 +85,13 @@ class Operands {
   std::int64_t item_tokens_ = 0;
 };
 
-/// Checks that `operation` was given its work list and a workspace of that size.
+/// Checks that `operation` has its work list and a workspace of that size.
 [[nodiscard]] Status check_memory(std::string_view operation, const std::byte* list,
                                   std::size_t list_bytes, const std::byte* workspace,
                                   std::int64_t workspace_bytes);
 
 /// The error of a backward call with a work list of Passes::forward.
-[[nodiscard]] Status made_for_forward_alone(std::string_view operation);
+[[nodiscard]] Status made_for_forward_only(std::string_view operation);
 
 /// Calls visit() with the type as a constant, so that code that depends on it is selected once.
 template <typename Visit>

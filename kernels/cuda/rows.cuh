@@ -80,7 +80,7 @@ __device__ __forceinline__ int t_of_lane() {
   return static_cast<int>(threadIdx.x) & 3;
 }
 
-/// Copies a row to shared memory as float32. All lanes of the warp take part, and synchronise
+/// Copies a row to shared memory as float32. All lanes of the warp participate, and synchronise
 /// afterwards.
 template <typename T>
 __device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {

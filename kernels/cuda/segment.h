@@ -22,7 +22,6 @@
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
@@ -85,7 +84,7 @@ struct SegmentMemory {
                                      const ConstTensor& v, float scale, const Tensor& o, float* lse,
                                      Stream stream);
 
-/// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are in device
+/// The gradients of segment_forward (kernels/plan/tensor.h; all spans and tensors are in device
 /// memory). Two launches, or up to eight with walks; deterministic, no floating-point atomics.
 [[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                       const GradientTensors& tensors, float scale, Stream stream);

@@ -13,9 +13,9 @@
 // float32 partial result of them in rows of the workspace, and a second launch merges these in the
 // order of the walks. The rows that walks do not support are a separate work list.
 //
-// For a shared-query batch, the sparse pattern gives for an item of 400 document tokens and w = 4
+// For a shared-query batch, the sparse pattern has for an item of 400 document tokens and w = 4
 //
-//   2 walks of the document's rows   globals: query and [CLS]; wide: [CLS], which takes the
+//   2 walks of the document's rows   globals: query and [CLS]; wide: [CLS], which uses the
 //                                    globals in the first walk
 //   1 walk for the whole batch       the query's rows, which attend to the query only: no band
 
@@ -79,7 +79,7 @@ inline constexpr std::int32_t broadest_window = 128;
   return many ? 16 : 8;
 }
 
-/// The form in which kernels read a list of walks (sections.h).
+/// The form in which kernels read a list of walks.
 struct DeviceWalks {
   const WorkWalk* walks = nullptr;
   const WorkMerge* merges = nullptr;

@@ -25,7 +25,6 @@
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 
@@ -81,14 +80,14 @@ struct WindowedWork {
                                           const Tensor& grad_v, Stream stream);
 
 /// scores -> joint softmax -> values, deliberately unfused. Writes every row of o; rows without
-/// keys become 0. `lse` [tokens, heads] may be nullptr. `scores`, score_elements() floats, holds
+/// keys become 0. `lse` [tokens, heads] may be nullptr. `scores`, score_elements() floats, are
 /// the weights afterwards, 0 outside the pattern. `work` from windowed_work.
 [[nodiscard]] Status windowed_forward(const WindowedWork& work, const std::byte* list,
                                       const ConstTensor& q, const ConstTensor& k,
                                       const ConstTensor& v, float scale, const Tensor& o,
                                       float* lse, float* scores, Stream stream);
 
-/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: of the weights,
+/// The gradients of windowed_forward (kernels/plan/tensor.h) in separate passes: of the weights,
 /// of the scores, and the three products. `weights` are the scores as written by windowed_forward;
 /// tensors.o and tensors.lse are not read. `grad_scores`: score_elements() floats.
 [[nodiscard]] Status windowed_backward(const WindowedWork& work, const std::byte* list,

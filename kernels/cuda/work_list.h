@@ -1,13 +1,27 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides a plan for the plain kernels (kernels/cuda/segment/plain.cu), which support any plan: a
-// unit is one thread block's work for one head, some stationary tokens and the segments of tokens
-// streamed to them; each stationary token uses the streamed tokens within a fixed distance before
-// and after it. For the gradients of keys and values the keys are stationary (the plan transposed).
-// Everything is determined by the plan, and every result is summed by one warp, in one order.
+// A list in device memory is consecutive sections in a single block, each aligned to 256 bytes,
+// that kernels read through pointers into their copy. A list names these pointers, its OnDevice,
+// and provides visit_sections(list, OnDevice&, visit), which calls visit(section, pointer) for each
+// of its vectors and the pointer through which kernels read it.
+//
+//   std::vector<std::byte> bytes = list_bytes(list);     // copy them to `memory` on the device
+//   DeviceList on_device = device_list(list, memory);    // a kernel argument, by value
+//
+// cut_into_units divides a plan for the plain kernels (kernels/cuda/segment/plain.cu), which
+// support any plan: a unit is one thread block's work for one head, some stationary tokens and the
+// segments of tokens streamed to them; each stationary token uses the streamed tokens within a
+// fixed distance before and after it. For the gradients of keys and values the keys are stationary
+// (the plan transposed). Everything is determined by the plan, and every result is summed by one
+// warp, in one order.
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +29,37 @@
 #include "kernels/plan/counts.h"
 
 namespace attnscope::cuda {
+
+/// Start of the next section after `end`.
+[[nodiscard]] constexpr std::int64_t section_after(std::int64_t end) {
+  constexpr std::int64_t alignment = 256;
+  return (end + alignment - 1) / alignment * alignment;
+}
+
+template <typename List>
+[[nodiscard]] std::vector<std::byte> list_bytes(const List& list) {
+  std::vector<std::byte> bytes;
+  typename List::OnDevice nowhere;
+  visit_sections(list, nowhere, [&](const auto& section, auto&) {
+    static_assert(std::is_trivially_copyable_v<std::ranges::range_value_t<decltype(section)>>);
+    const std::span<const std::byte> more = std::as_bytes(std::span(section));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    bytes.resize(static_cast<std::size_t>(section_after(std::ssize(bytes))));
+  });
+  return bytes;
+}
+
+/// `base`: a copy of list_bytes(list), aligned to 256 bytes; not read here.
+template <typename List>
+[[nodiscard]] typename List::OnDevice device_list(const List& list, const std::byte* base) {
+  typename List::OnDevice seen;
+  std::int64_t begin = 0;
+  visit_sections(list, seen, [&](const auto& section, const auto*& pointer) {
+    pointer = reinterpret_cast<decltype(section.data())>(base + begin);
+    begin = section_after(begin + std::ssize(std::as_bytes(std::span(section))));
+  });
+  return seen;
+}
 
 inline constexpr std::int32_t strip_tokens = 16;
 /// Larger plans are rejected: sums of three or four token numbers must fit 32 bits.
@@ -45,7 +90,7 @@ struct WorkUnit {
   std::int32_t first_head = 0;  // heads first_head ... first_head + heads_per_unit
 };
 
-/// The form in which kernels read the list (sections.h).
+/// The form in which kernels read the list.
 struct DeviceList {
   const WorkUnit* units = nullptr;
   const WorkSegment* segments = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels on their own: a plan written by hand for one item of a sparse cross-encoder ([CLS],
-// 10 query tokens, a document with a window of 4), with one forward and one backward call on the
-// program's own memory. Every row's weights sum to 1, so the gradients of all values must sum to
-// the incoming gradients: the program returns 0 if they do.
+// The kernels without the engine: a plan written by hand for one item of a sparse cross-encoder
+// ([CLS], 10 query tokens, a document with a window of 4), with one forward and one backward call
+// on the program's own memory. Every row's weights sum to 1, so the gradients of all values must
+// sum to the incoming gradients: the program returns 0 if they do.
 #include <cmath>
 #include <cstdio>
 #include <random>

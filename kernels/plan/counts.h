@@ -38,8 +38,8 @@ enum class Passes : std::uint8_t { forward, forward_backward };
 /// Exponentials: one per pair in each pass.
 [[nodiscard]] double useful_exponentials(const PlanCounts& counts, Passes passes = Passes::forward);
 
-/// Least memory traffic, for tokens that take part. Forward: reads q, k, v once and writes o once.
-/// Backward: reads q, k, v, o and grad_o once, and writes three gradients.
+/// Least memory traffic, for tokens that attend or are attended to. Forward: reads q, k, v once and
+/// writes o once. Backward: reads q, k, v, o and grad_o once, and writes three gradients.
 [[nodiscard]] double least_bytes(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
                                  Passes passes = Passes::forward);
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The position of a segment's keys relative to its queries: geometry shared by row intervals and
-// counts. A run's hull is the range from its first to its last token; windows are cut to it.
+// The position of a segment's keys relative to its queries, and the keys of one row. A run's hull
+// is the range from its first to its last token; windows are cut to it.
 
 #include <cstdint>
 #include <span>
@@ -44,5 +44,20 @@ void append_keys_within(const AttentionPlan& plan, const Segment& segment, Token
 
 /// Sorts intervals and joins those that touch or overlap.
 void merge_intervals(std::vector<TokenRange>& intervals);
+
+// The keys of one query row as run-length intervals: the executable definition of a plan. Kernels,
+// counts and the viewer's mask use it or are tested against it.
+
+/// The contiguous key range of query token `query` in `segment` before skipped keys are removed;
+/// empty if it has no keys. Only for segments whose key run is a range.
+[[nodiscard]] TokenRange key_window(const Segment& segment, std::int64_t query);
+
+/// Appends the keys of `query` in `segment` as ascending disjoint intervals.
+void append_key_intervals(const AttentionPlan& plan, const Segment& segment, std::int64_t query,
+                          std::vector<TokenRange>& intervals);
+
+/// All keys of `query` within `task`, merged, ascending.
+[[nodiscard]] std::vector<TokenRange> key_intervals(const AttentionPlan& plan, const Task& task,
+                                                    std::int64_t query);
 
 }  // namespace attnscope

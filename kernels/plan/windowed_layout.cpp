@@ -55,11 +55,11 @@ Status has_windowed_layout(const AttentionPlan& plan, std::int64_t most) {
   for (const Segment& segment : plan.segments) {
     if (segment.keys.listed && segment.kind != SegmentKind::whole) {
       return fail(
-          "Windowed attention keeps bands and blocks as matrices over ranges of keys; a "
+          "Windowed attention stores bands and blocks as matrices over ranges of keys; a "
           "window over listed keys needs the fused implementation");
     }
     if (segment.kind == SegmentKind::block && segment.window < 1) {
-      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
+      return fail("The plan has blocks of {} tokens; a block has at least 1", segment.window);
     }
     if (segment.kind == SegmentKind::band && segment.window < 0) {
       return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
@@ -67,8 +67,8 @@ Status has_windowed_layout(const AttentionPlan& plan, std::int64_t most) {
   }
   if (windowed_score_elements(plan) > most) {
     return fail(
-        "The score matrices of this plan are larger than memory can be; use a smaller "
-        "window or an infinite one");
+        "The score matrices of this plan are larger than any memory; use a smaller window or an "
+        "infinite window");
   }
   return {};
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What BigBird's implementation promises beside right numbers: which plans have its blocks, and
-// what it executes.
+// BigBird's implementation apart from its numbers: which plans have its blocks, and the work that
+// it executes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/attention/bigbird/block_structure.h"
-#include "engine/attention/list.h"
 #include "engine/pattern/random_blocks.h"
 #include "kernels/plan/counts.h"
 #include "tests/attention/small_problem.h"
@@ -17,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using tests::item;
+using tests::refusal;
 using tests::SmallProblem;
 
 SequenceLayout of_tokens(const std::vector<std::int64_t>& tokens) {
@@ -30,14 +30,7 @@ BlockStructure structure_of(const SequenceLayout& layout) {
   return block_structure(small.plan, small.layout).value();
 }
 
-std::string refusal(const Problem& problem) {
-  const Implementation& bigbird = *find_implementation("bigbird");
-  const Status ok = bigbird.supports(problem);
-  EXPECT_EQ(bigbird.prepare(problem).has_value(), ok.has_value());
-  return ok ? "" : ok.error().message;
-}
-
-TEST(BlockStructure, HoldsThePatternsRandomBlocksOfEveryHead) {
+TEST(BlockStructure, ContainsThePatternsRandomBlocksOfEveryHead) {
   const SmallProblem small("bigbird", std::nullopt, of_tokens({1000}), 3);
   const BlockStructure structure = block_structure(small.plan, small.layout).value();
   ASSERT_EQ(structure.groups.size(), 1U);
@@ -57,7 +50,7 @@ TEST(BlockStructure, HoldsThePatternsRandomBlocksOfEveryHead) {
   }
 }
 
-TEST(BlockStructure, ItemsOfAsManyBlocksAreOneGroupWhereverTheyStand) {
+TEST(BlockStructure, GroupsItemsWithTheSameNumberOfBlocks) {
   const BlockStructure structure = structure_of(of_tokens({770, 800, 800, 704, 1000, 800, 20}));
   ASSERT_EQ(structure.groups.size(), 3U);
   EXPECT_EQ(structure.groups[0].blocks, 13);
@@ -71,63 +64,62 @@ TEST(BlockStructure, ItemsOfAsManyBlocksAreOneGroupWhereverTheyStand) {
   EXPECT_EQ(structure.groups[2].blocks, 16);
 }
 
-TEST(BlockStructure, BlocksThatDoNotSeeTheSameNumberOfOthersAreRefused) {
-  SmallProblem small("bigbird", std::nullopt, of_tokens({1000}), 1);
-  // A middle block that sees everything has more random blocks than the others.
-  for (Task& task : small.plan.tasks) {
-    if (task.queries.begin != 64 * 5) continue;
-    task.first_segment = 0;
-    task.segment_count = 1;
+TEST(BlockStructure, DeclinesBlocksWithOtherKeysThanBigBirds) {
+  // The first segment of the sixth block becomes its only one: that of the first block's rows,
+  // which attend to everything, or of only the first block.
+  for (const auto& [everything, reason] :
+       {std::pair{true, "some of its blocks attend to 3 random blocks and some"},
+        {false, "do not attend to block"}}) {
+    SmallProblem small("bigbird", std::nullopt, of_tokens({1000}), 1);
+    for (Task& task : small.plan.tasks) {
+      if (task.queries.begin != 64 * 5) continue;
+      if (everything) task.first_segment = 0;
+      task.segment_count = 1;
+    }
+    EXPECT_THAT(refusal("bigbird", small.problem), HasSubstr(reason));
   }
-  EXPECT_THAT(refusal(small.problem), HasSubstr("some of its blocks see 3 random ones and some"));
 }
 
-TEST(BlockStructure, ABlockThatDoesNotSeeItsNeighboursIsRefused) {
-  SmallProblem small("bigbird", std::nullopt, of_tokens({1000}), 1);
-  for (Task& task : small.plan.tasks) {
-    if (task.queries.begin == 64 * 5) task.segment_count = 1;  // the first block alone
-  }
-  EXPECT_THAT(refusal(small.problem), HasSubstr("do not see block"));
-}
-
-TEST(Refusals, BigBirdKnowsBlocksAndFullAttention) {
-  EXPECT_EQ(refusal(SmallProblem("bigbird", std::nullopt, of_tokens({1000, 50})).problem), "");
-  EXPECT_EQ(refusal(SmallProblem("full", std::nullopt, of_tokens({1000, 50})).problem), "");
+TEST(BigBird, SupportsBlocksAndFullAttention) {
+  EXPECT_EQ(
+      refusal("bigbird", SmallProblem("bigbird", std::nullopt, of_tokens({1000, 50})).problem), "");
+  EXPECT_EQ(refusal("bigbird", SmallProblem("full", std::nullopt, of_tokens({1000, 50})).problem),
+            "");
   for (const char* pattern : {"sparse", "longformer", "qds", "listwise"}) {
-    EXPECT_THAT(refusal(SmallProblem(pattern, Window::of(4), of_tokens({900})).problem),
-                HasSubstr(fmt::format("bigbird knows only blocks that see whole blocks and full "
-                                      "attention, and not pattern '{}'",
-                                      pattern)));
+    EXPECT_THAT(
+        refusal("bigbird", SmallProblem(pattern, Window::of(4), of_tokens({900})).problem),
+        HasSubstr(fmt::format("bigbird supports blocks that attend to whole blocks, and full "
+                              "attention; pattern '{}'",
+                              pattern)));
   }
-  EXPECT_THAT(
-      refusal(SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 0, 9), 5))
-                  .problem),
-      HasSubstr("a shared query stands apart"));
+  EXPECT_THAT(refusal("bigbird", SmallProblem("sparse", Window::of(4),
+                                              SequenceLayout::uniform(2, item(1, 0, 9), 5))
+                                     .problem),
+              HasSubstr("a shared query is not part"));
 }
 
 double executed_over_useful(const SequenceLayout& layout, Direction direction) {
   SmallProblem small("bigbird", std::nullopt, layout, 2, 16);
   small.problem.direction = direction;
-  const auto prepared = find_implementation("bigbird")->prepare(small.problem).value();
-  return prepared->executed().flop / useful_flop(count(small.plan), 16, passes_of(direction));
+  return tests::prepare("bigbird", small.problem)->executed().flop /
+         useful_flop(count(small.plan), 16, passes_of(direction));
 }
 
-TEST(BigBirdsWork, OfWholeBlocksIsTheUsefulOne) {
+TEST(BigBirdWork, IsTheUsefulWorkForWholeBlocks) {
   EXPECT_DOUBLE_EQ(executed_over_useful(of_tokens({1024, 768}), Direction::forward), 1);
   // Autograd keeps the weights; useful work computes the scores again.
   EXPECT_DOUBLE_EQ(executed_over_useful(of_tokens({1024}), Direction::forward_backward), 6.0 / 7);
   EXPECT_DOUBLE_EQ(executed_over_useful(of_tokens({300}), Direction::forward), 1);
 }
 
-TEST(BigBirdsWork, OfAShorterLastBlockIsThatOfAWholeOne) {
+TEST(BigBirdWork, CountsAShorterLastBlockAsAWholeBlock) {
   EXPECT_GT(executed_over_useful(of_tokens({961}), Direction::forward), 1.05);
 }
 
-TEST(BigBird, BackwardNeedsAForwardBeforeIt) {
+TEST(BigBird, BackwardNeedsAForwardCall) {
   SmallProblem small("bigbird", std::nullopt, of_tokens({800}));
   small.problem.direction = Direction::forward_backward;
-  const auto prepared = find_implementation("bigbird")->prepare(small.problem).value();
-  const Status done = prepared->backward({});
+  const Status done = tests::prepare("bigbird", small.problem)->backward({});
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("needs a forward call"));
 }

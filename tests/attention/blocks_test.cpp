@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/attention/windowed/windowed.h"
 #include "engine/pattern/oracle.h"
 #include "tests/attention/small_problem.h"
 
@@ -11,37 +12,36 @@ namespace attnscope {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
 using tests::usual;
 
-bool is_full(const SmallProblem& small) {
-  return is_full_attention(small.layout, small.plan);
-}
-
-TEST(FullAttention, IsReadFromThePlanAndNotFromTheName) {
-  EXPECT_TRUE(is_full(SmallProblem("full", std::nullopt, usual())));
-  EXPECT_TRUE(is_full(SmallProblem(
-      R"({"name":"mine","attends":{
+TEST(FullAttention, IsReadFromThePlan) {
+  LayoutItem list;
+  list.documents = {4, 5};
+  struct Case {
+    const char* pattern;
+    std::optional<Window> window;
+    SequenceLayout layout;
+    bool full;
+  };
+  const std::vector<Case> cases{
+      {"full", std::nullopt, usual(), true},
+      {R"({"name":"mine","attends":{
           "cls":{"cls":"whole","query":"whole","document":"whole"},
           "query":{"cls":"whole","query":"whole","document":"whole"},
           "document":{"cls":"whole","query":"whole","document":"whole"}}})",
-      std::nullopt, usual())));
-}
-
-TEST(FullAttention, AWindowThatCoversTheDocumentIsFull) {
-  EXPECT_TRUE(is_full(SmallProblem("longformer", Window::infinite(), usual(), 2)));
-}
-
-TEST(FullAttention, ASingleKeyLessIsNotFull) {
-  EXPECT_FALSE(is_full(SmallProblem("sparse", Window::infinite(), usual())));
-  EXPECT_FALSE(is_full(SmallProblem("longformer", Window::of(7), usual())));
-}
-
-TEST(FullAttention, DocumentsOfAListDoNotSeeEachOther) {
-  LayoutItem list;
-  list.documents = {4, 5};
-  EXPECT_FALSE(is_full(SmallProblem("full", std::nullopt, SequenceLayout::uniform(1, list))));
+       std::nullopt, usual(), true},
+      {"longformer", Window::infinite(), usual(), true},
+      {"longformer", Window::of(7), usual(), false},  // one key is missing
+      {"sparse", Window::infinite(), usual(), false},
+      {"full", std::nullopt, SequenceLayout::uniform(1, list), false},  // documents are separate
+  };
+  for (const Case& c : cases) {
+    const SmallProblem small(c.pattern, c.window, c.layout);
+    EXPECT_EQ(is_full_attention(small.layout, small.plan), c.full) << c.pattern;
+  }
 }
 
 TEST(Blocks, AUniformBatchIsOneBlock) {
@@ -52,7 +52,7 @@ TEST(Blocks, AUniformBatchIsOneBlock) {
   EXPECT_EQ(blocks[0].columns(), 13);
 }
 
-TEST(Blocks, ItemsThatDifferInSentencesAloneAreBlocksOfTheirOwn) {
+TEST(Blocks, ItemsThatDifferOnlyInSentencesAreSeparateBlocks) {
   LayoutItem first = item(1, 3, 9);
   LayoutItem second = first;
   first.sentences = {0};
@@ -62,7 +62,7 @@ TEST(Blocks, ItemsThatDifferInSentencesAloneAreBlocksOfTheirOwn) {
   EXPECT_EQ(blocks_of(SequenceLayout::make({first, first}).value()).size(), 1U);
 }
 
-TEST(Blocks, RaggedItemsAreBlocksAndEmptyOnesAreNone) {
+TEST(Blocks, EveryRaggedItemWithTokensIsABlock) {
   const auto layout = SequenceLayout::make({item(1, 3, 9), item(0, 0, 0), item(1, 0, 1)}).value();
   const auto blocks = blocks_of(layout);
   ASSERT_EQ(blocks.size(), 2U);
@@ -70,7 +70,7 @@ TEST(Blocks, RaggedItemsAreBlocksAndEmptyOnesAreNone) {
   EXPECT_TRUE(blocks_of(SequenceLayout()).empty());
 }
 
-TEST(Blocks, ASharedQueryIsABlockAndTheFirstColumnsOfEveryOther) {
+TEST(Blocks, ASharedQueryIsABlockAndTheFirstColumnsOfTheOthers) {
   const auto blocks = blocks_of(SequenceLayout::make({item(1, 0, 4), item(1, 0, 4)}, 3).value());
   ASSERT_EQ(blocks.size(), 3U);
   EXPECT_EQ(blocks[0].queries, (TokenRange{0, 3}));
@@ -79,7 +79,7 @@ TEST(Blocks, ASharedQueryIsABlockAndTheFirstColumnsOfEveryOther) {
   EXPECT_EQ(blocks[2].columns(), 8);
 }
 
-TEST(VisibleColumns, AreTheOraclesPairs) {
+TEST(VisibleColumns, AreThePairsOfTheOracle) {
   const auto ragged = SequenceLayout::make({item(1, 3, 9), item(1, 0, 6)}).value();
   const auto shared = SequenceLayout::make({item(1, 0, 9), item(1, 0, 6)}, 3).value();
   for (const SequenceLayout& layout : {ragged, shared}) {
@@ -106,7 +106,7 @@ TEST(VisibleColumns, AreTheOraclesPairs) {
   }
 }
 
-TEST(TaskIndex, FindsTasksThatCoverAPartOfTheHeads) {
+TEST(TaskIndex, FindsTasksThatCoverPartOfTheHeads) {
   AttentionPlan plan;
   plan.tokens = 2;
   plan.heads = 3;
@@ -118,6 +118,34 @@ TEST(TaskIndex, FindsTasksThatCoverAPartOfTheHeads) {
   const Block block{.queries = {0, 2}, .own_keys = {0, 2}};
   EXPECT_THAT(visible_columns(plan, tasks, block, 0, 0), ElementsAre(TokenRange{0, 2}));
   EXPECT_THAT(visible_columns(plan, tasks, block, 0, 2), ElementsAre(TokenRange{1, 2}));
+}
+
+// Plans that the two windowed products can compute.
+
+SequenceLayout documents() {
+  return SequenceLayout::make({item(0, 0, 9), item(0, 0, 0), item(0, 0, 4)}).value();
+}
+
+TEST(BandSequences, AreTheDocumentsOfALayoutWithoutClsAndQuery) {
+  for (const auto& [window, expected] :
+       {std::pair{Window::of(2), 2}, {Window::infinite(), 8}}) {  // the longest sequence
+    const SmallProblem small("sparse", window, documents());
+    const auto band = band_sequences(small.plan);
+    ASSERT_TRUE(band) << band.error().message;
+    EXPECT_THAT(band->sequences, ElementsAre(TokenRange{0, 9}, TokenRange{9, 13}));
+    EXPECT_EQ(band->window, expected);
+  }
+}
+
+TEST(BandSequences, DeclineRowsWithOtherKeysOrNone) {
+  const SmallProblem small("sparse", Window::of(2), SequenceLayout::uniform(1, item(1, 3, 9)));
+  const auto band = band_sequences(small.plan);
+  ASSERT_FALSE(band);
+  EXPECT_THAT(band.error().message, HasSubstr("use a layout of only documents"));
+  EXPECT_FALSE(
+      band_sequences(SmallProblem(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
+                                  std::nullopt, documents())
+                         .plan));
 }
 
 }  // namespace

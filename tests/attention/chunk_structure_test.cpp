@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
@@ -33,7 +35,7 @@ LayoutItem list_item(std::int64_t query, std::vector<std::int64_t> documents) {
   return item;
 }
 
-TEST(ChunkStructure, OfLongformerIsOneRunOfTheWholeItemWithGlobalRowsComputedDensely) {
+TEST(ChunkStructure, LongformerIsOneRunOfTheItemWithDenseGlobalRows) {
   const SmallProblem small("longformer", Window::of(4),
                            SequenceLayout::uniform(3, item(1, 11, 88)));
   const ChunkStructure structure = structure_of(small);
@@ -48,7 +50,7 @@ TEST(ChunkStructure, OfLongformerIsOneRunOfTheWholeItemWithGlobalRowsComputedDen
               ElementsAre(DenseRows{.rows = {{0, 12}}, .keys = {{0, 100}}}));
 }
 
-TEST(ChunkStructure, OfSparseComputesTheQueryDenselyOnItselfAlone) {
+TEST(ChunkStructure, SparseComputesTheQueryDenselyOnItself) {
   const SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(1, item(1, 11, 88)));
   const ChunkStructure structure = structure_of(small);
   EXPECT_THAT(structure.items[0].dense,
@@ -57,7 +59,7 @@ TEST(ChunkStructure, OfSparseComputesTheQueryDenselyOnItselfAlone) {
   EXPECT_THAT(structure.items[0].runs[0].globals, ElementsAre(TokenRange{0, 12}));
 }
 
-TEST(ChunkStructure, OfQdsTakesScatteredSentenceStartsOutOfRowsAndBand) {
+TEST(ChunkStructure, QdsExcludesSentenceStartsFromRowsAndBand) {
   const SmallProblem small("qds", Window::of(4), SequenceLayout::uniform(1, item(1, 2, 70)));
   const ChunkStructure structure = structure_of(small);
   // Sentences start at document tokens 0, 30 and 60.
@@ -69,7 +71,7 @@ TEST(ChunkStructure, OfQdsTakesScatteredSentenceStartsOutOfRowsAndBand) {
   EXPECT_THAT(structure.items[0].dense, ElementsAre(DenseRows{.rows = globals, .keys = {{0, 73}}}));
 }
 
-TEST(ChunkStructure, OfDocumentsAloneHasNoGlobals) {
+TEST(ChunkStructure, DocumentsWithoutQueryHaveNoGlobals) {
   const SmallProblem small("sparse", Window::of(2),
                            SequenceLayout::make({item(0, 0, 9), item(0, 0, 5)}).value());
   const ChunkStructure structure = structure_of(small);
@@ -80,7 +82,7 @@ TEST(ChunkStructure, OfDocumentsAloneHasNoGlobals) {
   EXPECT_THAT(structure.items[1].dense, IsEmpty());
 }
 
-TEST(ChunkStructure, ADocumentInsideItsWindowIsChunkedAllTheSame) {
+TEST(ChunkStructure, ADocumentShorterThanItsWindowIsChunked) {
   const SmallProblem small("longformer", Window::of(64),
                            SequenceLayout::uniform(1, item(1, 2, 20)));
   const ChunkStructure structure = structure_of(small);
@@ -93,7 +95,7 @@ TEST(ChunkStructure, ADocumentInsideItsWindowIsChunkedAllTheSame) {
               ElementsAre(DenseRows{.rows = {{0, 3}}, .keys = {{0, 23}}}));
 }
 
-TEST(ChunkStructure, DocumentsOfAListAreRunsOfTheirOwn) {
+TEST(ChunkStructure, DocumentsOfAListAreSeparateRuns) {
   const SmallProblem small("sparse", Window::of(4),
                            SequenceLayout::uniform(1, list_item(5, {16, 0, 19})));
   const ChunkStructure structure = structure_of(small);
@@ -105,7 +107,7 @@ TEST(ChunkStructure, DocumentsOfAListAreRunsOfTheirOwn) {
   }
 }
 
-TEST(ChunkStructure, TheSharedQueryIsGlobalToEveryItemAndComputedOnce) {
+TEST(ChunkStructure, ASharedQueryIsGlobalToEveryItemAndComputedOnce) {
   const SmallProblem small("sparse", Window::of(4),
                            SequenceLayout::make({item(1, 0, 20), item(1, 0, 30)}, 6).value());
   const ChunkStructure structure = structure_of(small);
@@ -118,7 +120,7 @@ TEST(ChunkStructure, TheSharedQueryIsGlobalToEveryItemAndComputedOnce) {
                                                               .globals = {{0, 6}, {27, 28}}}));
 }
 
-TEST(ChunkStructure, RowsThatSeeNothingAreDenseRowsWithoutKeys) {
+TEST(ChunkStructure, RowsWithoutKeysAreDenseRowsWithoutKeys) {
   const SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
                            Window::of(2), SequenceLayout::uniform(1, item(1, 3, 9)));
   const ChunkStructure structure = structure_of(small);
@@ -126,70 +128,61 @@ TEST(ChunkStructure, RowsThatSeeNothingAreDenseRowsWithoutKeys) {
   EXPECT_THAT(structure.items[0].runs[0].globals, IsEmpty());
 }
 
-TEST(ChunkStructure, RefusesPatternsAndLayoutsWithoutAWindow) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, item(1, 3, 20));
-  EXPECT_THAT(refusal({"full", std::nullopt, layout}),
-              HasSubstr("needs a window, and pattern 'full' has none"));
-  EXPECT_THAT(refusal({"sparse", Window::infinite(), layout}), HasSubstr("needs a window"));
-  EXPECT_THAT(refusal({"sparse", Window::of(4), SequenceLayout::uniform(1, item(1, 3, 0))}),
-              HasSubstr("no token with a window"));
+TEST(ChunkStructure, DeclinesPatternsAndLayoutsThatChunksCannotExpress) {
+  LayoutItem uneven = item(1, 3, 20);
+  uneven.sentences = {5, 11};
+  uneven.sentences_given = true;
+  LayoutItem blind = item(0, 0, 20);
+  blind.sentences = {8, 9, 10, 11, 12};
+  blind.sentences_given = true;
+  struct Case {
+    const char* pattern;
+    std::optional<Window> window;
+    LayoutItem item;
+    const char* reason;
+  };
+  const LayoutItem usual = item(1, 3, 20);
+  const std::vector<Case> cases{
+      {"full", std::nullopt, usual, "needs a window, and pattern 'full' has none"},
+      {"sparse", Window::infinite(), usual, "needs a window"},
+      {"sparse", Window::of(4), item(1, 3, 0), "no token with a window"},
+      {"sparse", Window::of(0), usual, "needs w >= 1, not 0"},
+      {"sparse", Window::of(1'000'001), usual, "w <= 1000000"},
+      {R"({"name":"two","attends":{"query":{"query":{"window":2}},"document":{"document":"window"}}})",
+       Window::of(4), item(0, 20, 20), "supports one window, and pattern 'two' has 2 and 4"},
+      // In one window sentence starts attend to [CLS], the rest of the document does not.
+      {R"({"name":"uneven","attends":{
+           "document":{"document":"window","sentence":"window"},
+           "sentence":{"document":"window","sentence":"window","cls":"whole"}}})",
+       Window::of(2), uneven, "the same global keys"},
+      // Sentence starts attend only to other document tokens, and the one at 10 has none nearby.
+      {R"({"name":"blind","attends":{"document":{"document":"window"},
+                                     "sentence":{"document":"window"}}})",
+       Window::of(2), blind, "token 10 has none"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_THAT(refusal({c.pattern, c.window, SequenceLayout::uniform(1, c.item)}),
+                HasSubstr(c.reason));
+  }
 }
 
-TEST(ChunkStructure, RefusesWindowsThatChunksCannotHave) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, item(1, 3, 20));
-  EXPECT_THAT(refusal({"sparse", Window::of(0), layout}), HasSubstr("needs w >= 1, not 0"));
-  EXPECT_THAT(refusal({"sparse", Window::of(1'000'001), layout}), HasSubstr("w <= 1000000"));
-}
-
-TEST(ChunkStructure, RefusesTwoWindows) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, item(0, 20, 20));
-  EXPECT_THAT(
-      refusal(
-          {R"({"name":"two","attends":{"query":{"query":{"window":2}},"document":{"document":"window"}}})",
-           Window::of(4), layout}),
-      HasSubstr("takes one window, and pattern 'two' has 2 and 4"));
-}
-
-TEST(ChunkStructure, RefusesGlobalKeysThatDifferBetweenRowsOfADocument) {
-  LayoutItem with_sentences = item(1, 3, 20);
-  with_sentences.sentences = {5, 11};
-  with_sentences.sentences_given = true;
-  // Sentence starts see [CLS], the rest of the document does not, in one and the same window.
-  EXPECT_THAT(refusal({R"({"name":"uneven","attends":{
-                           "document":{"document":"window","sentence":"window"},
-                           "sentence":{"document":"window","sentence":"window","cls":"whole"}}})",
-                       Window::of(2), SequenceLayout::uniform(1, with_sentences)}),
-              HasSubstr("the same global keys"));
-}
-
-TEST(ChunkStructure, RefusesAWindowedTokenWithoutAKey) {
-  LayoutItem all_sentences = item(0, 0, 20);
-  all_sentences.sentences = {8, 9, 10, 11, 12};
-  all_sentences.sentences_given = true;
-  // Sentence starts look at other document tokens alone, and the one at 10 has none near.
-  EXPECT_THAT(refusal({R"({"name":"blind","attends":{"document":{"document":"window"},
-                                                     "sentence":{"document":"window"}}})",
-                       Window::of(2), SequenceLayout::uniform(1, all_sentences)}),
-              HasSubstr("token 10 has none"));
-}
-
-TEST(ChunkStructure, RefusesMasksThatDifferByHead_AndBlocks) {
-  SmallProblem by_head("sparse", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 20)));
-  Task second = by_head.plan.tasks[0];
-  by_head.plan.tasks[0].heads = {0, 1};
-  second.heads = {1, 2};
-  by_head.plan.tasks.push_back(second);
-  EXPECT_THAT(refusal(by_head), HasSubstr("alike in all heads"));
-
-  SmallProblem blocks("sparse", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 20)));
-  blocks.plan.segments[0].kind = SegmentKind::block;
-  EXPECT_THAT(refusal(blocks), HasSubstr("attends to blocks"));
-}
-
-TEST(ChunkStructure, RefusesWindowsAsideOfTheirRow) {
-  SmallProblem aside("sparse", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 20)));
-  aside.plan.segments[0].offset = 1;
-  EXPECT_THAT(refusal(aside), HasSubstr("around its own row"));
+TEST(ChunkStructure, DeclinesHeadsThatDiffer_Blocks_AndShiftedWindows) {
+  const auto changed = [](const std::function<void(AttentionPlan&)>& change) {
+    SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 20)));
+    change(small.plan);
+    return refusal(small);
+  };
+  EXPECT_THAT(changed([](AttentionPlan& plan) {
+                Task second = plan.tasks[0];
+                plan.tasks[0].heads = {0, 1};
+                second.heads = {1, 2};
+                plan.tasks.push_back(second);
+              }),
+              HasSubstr("the same pairs in all heads"));
+  EXPECT_THAT(changed([](AttentionPlan& plan) { plan.segments[0].kind = SegmentKind::block; }),
+              HasSubstr("attends to blocks"));
+  EXPECT_THAT(changed([](AttentionPlan& plan) { plan.segments[0].offset = 1; }),
+              HasSubstr("centred on its own row"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash-window without its kernel: how plans fall into parts, how parts become one attention, and
-// what is declined. A plain kernel on the CPU stands in for LibTorch's.
+// flash-window without LibTorch's kernel, which a plain kernel on the CPU replaces: the parts of a
+// plan, the attention assembled from parts, and the problems that are declined.
 
 #include "engine/attention/flash_window/flash_window.h"
 
@@ -14,9 +14,7 @@
 #include <set>
 
 #include "engine/attention/flash_window/assembled_attention.h"
-#include "engine/attention/flash_window/token_rows.h"
 #include "engine/attention/list.h"
-#include "engine/attention/packed_tensor.h"
 #include "engine/proof/check.h"
 #include "engine/proof/reference.h"
 #include "tests/attention/loop_part_kernel.h"
@@ -36,7 +34,7 @@ std::vector<RowGroup> groups_of(const SmallProblem& small) {
   return groups ? *groups : std::vector<RowGroup>();
 }
 
-TEST(FlashWindowParts, TheSparsePatternIsFourCallsForAWholeBatch) {
+TEST(FlashWindowParts, SparseIsFourCallsForABatch) {
   const auto groups =
       groups_of(SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 3, 16))));
   ASSERT_EQ(groups.size(), 3U);
@@ -62,7 +60,7 @@ TEST(FlashWindowParts, FullAttentionIsOneCall) {
   EXPECT_EQ(groups[0].queries, groups[0].parts[0].keys);
 }
 
-TEST(FlashWindowParts, DocumentsWithinTheWindowAreACallOfTheirOwn) {
+TEST(FlashWindowParts, DocumentsShorterThanTheWindowAreASeparateCall) {
   const auto groups = groups_of(
       SmallProblem("sparse", Window::of(4),
                    SequenceLayout::make({item(1, 3, 16), item(1, 3, 4), item(1, 2, 9)}).value()));
@@ -73,7 +71,7 @@ TEST(FlashWindowParts, DocumentsWithinTheWindowAreACallOfTheirOwn) {
   EXPECT_THAT(groups[3].parts[0].keys, ElementsAre(TokenRange{20, 28}));
 }
 
-TEST(FlashWindowParts, ASharedQueryIsAttendedByAllItemsInOneCall) {
+TEST(FlashWindowParts, AllItemsAttendToASharedQueryInOneCall) {
   const auto groups = groups_of(
       SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(3, item(1, 0, 16), 5)));
   for (const RowGroup& group : groups) {
@@ -86,38 +84,29 @@ TEST(FlashWindowParts, ASharedQueryIsAttendedByAllItemsInOneCall) {
   FAIL() << "the documents are in no group";
 }
 
-TEST(FlashWindowParts, WhatIsNoSuchCallIsDeclinedInASentence) {
-  const auto reason = [](const char* pattern, std::int64_t document) {
-    const SmallProblem small(pattern, Window::of(4),
-                             SequenceLayout::uniform(1, item(1, 3, document)));
+TEST(FlashWindowParts, DeclineOtherPlansWithAReason) {
+  const auto reason = [](const SmallProblem& small) {
     const auto groups = parts_of(small.problem);
     return groups ? std::string() : groups.error().message;
   };
-  EXPECT_THAT(reason("qds", 100), HasSubstr("pattern qds has global tokens scattered"));
-  EXPECT_THAT(reason("bigbird", 1000), HasSubstr("pattern bigbird"));
-  // A single sentence begins where the document does.
-  EXPECT_EQ(reason("qds", 20), "");
-  EXPECT_EQ(reason("longformer", 100), "");
+  const auto of_pattern = [&](const char* pattern, std::int64_t document) {
+    return reason({pattern, Window::of(4), SequenceLayout::uniform(1, item(1, 3, document))});
+  };
+  EXPECT_THAT(of_pattern("qds", 100), HasSubstr("pattern qds has global tokens scattered"));
+  EXPECT_THAT(of_pattern("bigbird", 1000), HasSubstr("pattern bigbird"));
+  EXPECT_EQ(of_pattern("qds", 20), "");  // a single sentence begins where the document begins
+  EXPECT_EQ(of_pattern("longformer", 100), "");
+
+  SmallProblem blocks("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
+  blocks.plan.segments[0].kind = SegmentKind::block;
+  blocks.plan.segments[0].window = 8;
+  EXPECT_THAT(reason(blocks), HasSubstr("supports windows, not blocks"));
+  SmallProblem heads("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
+  heads.plan.tasks[0].heads = {0, 1};
+  EXPECT_THAT(reason(heads), HasSubstr("differs between heads"));
 }
 
-TEST(FlashWindowParts, BlocksAreDeclined) {
-  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
-  small.plan.segments[0].kind = SegmentKind::block;
-  small.plan.segments[0].window = 8;
-  const auto groups = parts_of(small.problem);
-  ASSERT_FALSE(groups);
-  EXPECT_THAT(groups.error().message, HasSubstr("has a window and no blocks"));
-}
-
-TEST(FlashWindowParts, MasksThatDifferBetweenHeadsAreDeclined) {
-  SmallProblem small("full", std::nullopt, SequenceLayout::uniform(1, item(0, 0, 16)));
-  small.plan.tasks[0].heads = {0, 1};
-  const auto groups = parts_of(small.problem);
-  ASSERT_FALSE(groups);
-  EXPECT_THAT(groups.error().message, HasSubstr("differs between them"));
-}
-
-TEST(EvenSequences, AreOfOneLengthAndEquallyFarApart) {
+TEST(EvenSequences, HaveOneLengthAndOneDistance) {
   const std::vector<TokenRange> even{{2, 5}, {12, 15}, {22, 25}};
   const auto found = even_sequences(even, 0);
   ASSERT_TRUE(found);
@@ -134,7 +123,7 @@ TEST(EvenSequences, AreOfOneLengthAndEquallyFarApart) {
   EXPECT_EQ(even_sequences(std::vector<TokenRange>{{2, 5}, {2, 5}}, 0)->distance, 0);
 }
 
-/// flash-window with the kernel of the tests.
+/// flash-window with the tests' kernel.
 Implementation assembled() {
   return {.id = "assembled",
           .summary = "parts of plain softmax",
@@ -151,7 +140,7 @@ Implementation assembled() {
               }};
 }
 
-TEST(AssembledAttention, IsRightWithLogSumExpsAndGradientsWhereverItsPartsSuffice) {
+TEST(AssembledAttention, MatchesTheReferenceWithLogSumExpsAndGradients) {
   ImplementationList list;
   list.add({assembled()});
   std::map<std::string, std::set<std::string>> computed;
@@ -177,7 +166,7 @@ TEST(AssembledAttention, IsRightWithLogSumExpsAndGradientsWhereverItsPartsSuffic
   EXPECT_TRUE(has("(20,13,1)"));
 }
 
-/// Counts the calls of the kernel of the tests.
+/// Counts the calls of the tests' kernel.
 class CountingKernel final : public PartKernel {
  public:
   PartResult forward(const PartOperands& part) const override {
@@ -196,44 +185,22 @@ class CountingKernel final : public PartKernel {
   tests::LoopPartKernel kernel_;
 };
 
-/// q = k = v = grad_o, drawn at random and multiplied; one forward and backward call.
-struct OneCall {
-  OneCall(const Problem& problem, const PartKernel& kernel, float factor = 1)
-      : input(bytes_of(problem)), output(input), gradient(input) {
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal(0, factor);
-    std::vector<float> values(input.size() / sizeof(float));
-    std::ranges::generate(values, [&] { return normal(random); });
-    pack(values, problem.plan.tokens, problem.plan.heads, tensor(problem, input));
-    std::vector<float> lse(static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads));
-    const ConstTensor in = attnscope::as_const(tensor(problem, input));
-    const auto prepared = prepare_assembled(problem, parts_of(problem).value(), kernel);
-    EXPECT_TRUE(prepared->forward(
-        {.q = in, .k = in, .v = in, .o = tensor(problem, output), .lse = lse, .workspace = {}}));
-    const Tensor grad = tensor(problem, gradient);
-    EXPECT_TRUE(prepared->backward({.tensors = {.q = in,
-                                                .k = in,
-                                                .v = in,
-                                                .o = attnscope::as_const(tensor(problem, output)),
-                                                .lse = lse,
-                                                .grad_o = in,
-                                                .grad_q = grad,
-                                                .grad_k = grad,
-                                                .grad_v = grad},
-                                    .workspace = {}}));
-  }
-  static std::vector<std::byte> bytes_of(const Problem& problem) {
-    return std::vector<std::byte>(static_cast<std::size_t>(
-        packed_bytes(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype)));
-  }
-  static Tensor tensor(const Problem& problem, std::vector<std::byte>& memory) {
-    return packed_tensor(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype,
-                         problem.memory_order, memory.data());
-  }
-  std::vector<std::byte> input, output, gradient;
-};
+/// One forward and backward call with q = k = v = grad_o, drawn at random times `factor`.
+std::unique_ptr<tests::CallMemory> called(const Problem& problem, const PartKernel& kernel,
+                                          float factor = 1) {
+  auto memory = std::make_unique<tests::CallMemory>(problem);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, factor);
+  std::vector<float> values(static_cast<std::size_t>(memory->q.values()));
+  std::ranges::generate(values, [&] { return normal(random); });
+  for (auto* tensor : {&memory->q, &memory->k, &memory->v, &memory->grad_o}) tensor->set(values);
+  const auto prepared = prepare_assembled(problem, parts_of(problem).value(), kernel);
+  EXPECT_TRUE(prepared->forward(memory->forward()));
+  EXPECT_TRUE(prepared->backward(memory->backward()));
+  return memory;
+}
 
-TEST(AssembledAttention, CallsItsKernelOnceAPartForAWholeBatch_InPlaceWhereItemsAreAlike) {
+TEST(AssembledAttention, CallsItsKernelOncePerPart_InPlaceForEqualItems) {
   struct Case {
     SequenceLayout layout;
     bool even;
@@ -242,36 +209,35 @@ TEST(AssembledAttention, CallsItsKernelOnceAPartForAWholeBatch_InPlaceWhereItems
       {SequenceLayout::uniform(20, item(1, 3, 16)), true},
       {SequenceLayout::uniform(20, item(1, 0, 16), 3), true},  // a shared query
       {SequenceLayout::make({item(1, 3, 16), item(1, 5, 20), item(1, 3, 30)}).value(), false}};
-  for (const Case& one : cases) {
+  for (const Case& c : cases) {
     for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
-      SmallProblem small("sparse", Window::of(4), one.layout);
+      SmallProblem small("sparse", Window::of(4), c.layout);
       small.problem.direction = Direction::forward_backward;
       small.problem.memory_order = order;
       const CountingKernel kernel;
-      const OneCall done(small.problem, kernel);
-      // [CLS] x all, query x query, document x query and [CLS], x document; a shared query is
-      // apart.
-      const int expected = one.layout.shares_query() ? 6 : 4;
+      called(small.problem, kernel);
+      // [CLS] x all, query x query, document x query and [CLS], document x document; a shared
+      // query is a separate part.
+      const int expected = c.layout.shares_query() ? 6 : 4;
       EXPECT_EQ(kernel.forward_calls, expected);
       EXPECT_EQ(kernel.backward_calls, expected);
-      EXPECT_EQ(kernel.even_calls, one.even ? expected : 0);
+      EXPECT_EQ(kernel.even_calls, c.even ? expected : 0);
     }
   }
 }
 
-TEST(AssembledAttention, MergesPartsWhoseScoresAreFarApart) {
+TEST(AssembledAttention, MergesPartsWhoseScoresDifferByThousands) {
   SmallProblem small("sparse", Window::of(2), SequenceLayout::uniform(2, item(1, 3, 16)), 2, 8);
   small.problem.direction = Direction::forward_backward;
-  const tests::LoopPartKernel kernel;
-  OneCall done(small.problem, kernel, /*factor=*/40);  // scores of thousands
-  const ConstTensor in = attnscope::as_const(OneCall::tensor(small.problem, done.input));
-  const auto rows = sample_rows(small.layout, 2, 80, 1);
-  EXPECT_LE(relative_error(compute_reference(small.problem, rows, in, in, in),
-                           OneCall::tensor(small.problem, done.output)),
+  const auto memory = called(small.problem, tests::LoopPartKernel(), /*factor=*/40);
+  const ConstTensor in = memory->q.input();
+  EXPECT_LE(relative_error(
+                compute_reference(small.problem, sample_rows(small.layout, 2, 80, 1), in, in, in),
+                memory->o.tensor()),
             1e-4);
 }
 
-TEST(FlashWindow, TakesWhatItsKernelTakesInPlansOfItsParts) {
+TEST(FlashWindow, SupportsTheProblemsOfItsKernelInPlansOfItsParts) {
   constexpr SdpaDevice hopper{.compute_major = 9, .compute_minor = 0, .cudnn_version = 0};
   constexpr SdpaDevice volta{.compute_major = 7, .compute_minor = 0, .cudnn_version = 0};
   struct Case {
@@ -286,33 +252,33 @@ TEST(FlashWindow, TakesWhatItsKernelTakesInPlansOfItsParts) {
       {"sparse", DType::float16, 32, DeviceKind::cuda, hopper, ""},
       {"longformer", DType::bfloat16, 256, DeviceKind::cuda, hopper, ""},
       {"sparse", DType::float32, 32, DeviceKind::cuda, hopper,
-       "flash-window takes float16 and bfloat16 on CUDA, not float32"},
+       "flash-window supports float16 and bfloat16 on CUDA, not float32"},
       {"sparse", DType::float16, 20, DeviceKind::cuda, hopper,
-       "flash-window takes head dimensions that are multiples of 8, not 20"},
+       "flash-window supports head dimensions that are multiples of 8, not 20"},
       {"sparse", DType::float16, 264, DeviceKind::cuda, hopper,
-       "flash-window takes head dimensions up to 256, not 264"},
+       "flash-window supports head dimensions up to 256, not 264"},
       {"sparse", DType::float16, 32, DeviceKind::cuda, volta,
        "flash-window runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
       {"qds", DType::float16, 32, DeviceKind::cuda, hopper,
-       "flash-window has calls for contiguous"},
+       "flash-window supports only contiguous"},
       {"sparse",
        DType::float16,
        32,
        DeviceKind::cpu,
        {},
-       "flash-window is made of LibTorch's flash kernel for CUDA"},
+       "flash-window uses LibTorch's flash kernel for CUDA"},
   };
-  for (const Case& one : cases) {
-    SmallProblem small(one.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
-                       one.head_dim);
-    small.problem.dtype = one.dtype;
-    small.problem.device = one.device;
-    const Status ok = flash_window_takes(small.problem, one.found);
-    if (std::string_view(one.expected).empty()) {
+  for (const Case& c : cases) {
+    SmallProblem small(c.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
+                       c.head_dim);
+    small.problem.dtype = c.dtype;
+    small.problem.device = c.device;
+    const Status ok = flash_window_supports(small.problem, c.found);
+    if (std::string_view(c.expected).empty()) {
       EXPECT_TRUE(ok) << ok.error().message;
     } else {
-      ASSERT_FALSE(ok) << one.expected;
-      EXPECT_THAT(ok.error().message, ::testing::StartsWith(one.expected));
+      ASSERT_FALSE(ok) << c.expected;
+      EXPECT_THAT(ok.error().message, ::testing::StartsWith(c.expected));
     }
   }
 }

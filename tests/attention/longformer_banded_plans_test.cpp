@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The banded loops on plans that no pattern gives, on every instruction set that they have, against
-// the float64 reference.
+// The banded loops on plans that no pattern produces, on each of their instruction sets, compared
+// with the float64 reference.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace attnscope::testing {
 namespace {
 
 using longformer_banded::BandOnCpu;
-constexpr std::int64_t soon_done = 200'000;
+constexpr std::int64_t most_scores = 200'000;
 
 void expect_done(const Status& status) {
   EXPECT_TRUE(status) << status.error().message;
@@ -38,7 +38,7 @@ Outputs forward(const AttentionPlan& plan, const Inputs& in, const Call& call) {
   return out;
 }
 
-/// Takes the weights that forward left and leaves the scores' gradients in their place.
+/// Replaces the weights that forward wrote with the scores' gradients.
 Gradients backward(const AttentionPlan& plan, const BackwardCase& problem, const Call& call) {
   const Inputs& in = problem.in;
   Gradients out{like(in.q, nan), like(in.q, nan), like(in.q, nan)};
@@ -59,24 +59,25 @@ Gradients backward(const AttentionPlan& plan, const BackwardCase& problem, const
   return out;
 }
 
-const Subject banded{.name = "banded",
-                     .supports = [](const AttentionPlan& plan,
-                                    std::int64_t) { return has_windowed_layout(plan, soon_done); },
-                     .forward = forward,
-                     .backward = backward,
-                     .for_each_build =
-                         [](const auto& body) {
-                           for_each_instruction_set([&](const std::string& set) {
-                             if (set == "baseline" || set == "avx2") body(set);
-                           });
-                         }};
+const Subject banded{
+    .name = "banded",
+    .supports = [](const AttentionPlan& plan,
+                   std::int64_t) { return has_windowed_layout(plan, most_scores); },
+    .forward = forward,
+    .backward = backward,
+    .for_each_build =
+        [](const auto& body) {
+          for_each_instruction_set([&](const std::string& set) {
+            if (set == "baseline" || set == "avx2") body(set);
+          });
+        }};
 
 class BandedLoops : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Type, BandedLoops, ::testing::ValuesIn(dtypes), [](const auto& parameter) {
   return std::string(attnscope::name_of(parameter.param));
 });
 
-TEST_P(BandedLoops, OnPlansMadeByHand_AreRight) {
+TEST_P(BandedLoops, MatchTheReferenceOnPlansMadeByHand) {
   for (const HandMadePlan& made : hand_made_plans()) {
     if (made.windows_over_listed_keys) continue;
     expect_right(banded, made.plan,
@@ -86,7 +87,7 @@ TEST_P(BandedLoops, OnPlansMadeByHand_AreRight) {
   }
 }
 
-TEST_P(BandedLoops, OnRandomPlans_AreRight) {
+TEST_P(BandedLoops, MatchTheReferenceOnRandomPlans) {
   int tried = 0;
   for (unsigned seed = 1; seed <= 200 && tried < 20; ++seed) {
     const AttentionPlan plan = random_plan(seed);
@@ -99,7 +100,7 @@ TEST_P(BandedLoops, OnRandomPlans_AreRight) {
   EXPECT_EQ(tried, 20);
 }
 
-TEST_P(BandedLoops, OfPlantedNaN_ShowItInRowsThatSeeItAlone) {
+TEST_P(BandedLoops, OfPlantedNaN_AffectOnlyRowsThatAttendToIt) {
   expect_confined(banded, {.pattern = "qds", .layout = two_items(), .dtype = GetParam()},
                   {0, 3, 36, 75, 103});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What implementations say that they take at most, against what is really allocated, seen by an
-// allocator that counts.
+// The predicted peak memory of the implementations, compared with the peak that a counting
+// allocator measures.
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -13,9 +13,6 @@
 #include <unordered_map>
 
 #include "engine/attention/flash_window/assembled_attention.h"
-#include "engine/attention/flash_window/parts.h"
-#include "engine/attention/list.h"
-#include "engine/attention/packed_tensor.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
@@ -39,7 +36,7 @@ class CountingAllocator final : public c10::Allocator {
     default_copy_data(target, source, bytes);
   }
 
-  /// Starts counting anew.
+  /// Restarts the count.
   void restart() { peak_ = live_ = 0; }
   std::int64_t peak() const { return peak_; }
 
@@ -73,19 +70,9 @@ struct Peaks {
   std::int64_t measured = 0;
 };
 
-/// The first call of each pass, its workspace counted.
+/// The first call of each pass, including its workspace.
 Peaks measure(PreparedAttention& prepared, const Problem& problem) {
-  const std::int64_t heads = problem.plan.heads;
-  const auto bytes = static_cast<std::size_t>(
-      packed_bytes(problem.layout, heads, problem.head_dim, problem.dtype));
-  std::vector<std::byte> input(bytes), output(bytes), grad_q(bytes), grad_k(bytes), grad_v(bytes);
-  std::vector<float> lse(static_cast<std::size_t>(problem.plan.tokens * heads));
-  const auto tensor = [&](std::vector<std::byte>& memory) {
-    return packed_tensor(problem.layout, heads, problem.head_dim, problem.dtype,
-                         problem.memory_order, memory.data());
-  };
-  const ConstTensor in = attnscope::as_const(tensor(input));
-
+  tests::CallMemory tensors(problem);
   CountingAllocator& counting = CountingAllocator::instance();
   c10::SetCPUAllocator(&counting, 127);
   counting.restart();
@@ -93,19 +80,9 @@ Peaks measure(PreparedAttention& prepared, const Problem& problem) {
       at::empty({prepared.workspace_bytes()}, at::TensorOptions().dtype(at::kByte));
   const std::span<std::byte> workspace(static_cast<std::byte*>(memory.data_ptr()),
                                        static_cast<std::size_t>(memory.numel()));
-  EXPECT_TRUE(prepared.forward(
-      {.q = in, .k = in, .v = in, .o = tensor(output), .lse = lse, .workspace = workspace}));
+  EXPECT_TRUE(prepared.forward(tensors.forward(workspace)));
   if (problem.direction == Direction::forward_backward) {
-    EXPECT_TRUE(prepared.backward({.tensors = {.q = in,
-                                               .k = in,
-                                               .v = in,
-                                               .o = attnscope::as_const(tensor(output)),
-                                               .lse = lse,
-                                               .grad_o = in,
-                                               .grad_q = tensor(grad_q),
-                                               .grad_k = tensor(grad_k),
-                                               .grad_v = tensor(grad_v)},
-                                   .workspace = workspace}));
+    EXPECT_TRUE(prepared.backward(tensors.backward(workspace)));
   }
   return {prepared.predicted_peak_bytes(), counting.peak()};
 }
@@ -123,7 +100,7 @@ const std::vector<SequenceLayout>& layouts() {
 
 class PredictedPeak : public ::testing::TestWithParam<std::tuple<MemoryOrder, DType, Direction>> {
  protected:
-  /// Nothing where the pattern knows no such layout.
+  /// Null if the pattern does not support the layout.
   std::unique_ptr<SmallProblem> problem(const char* pattern, const SequenceLayout& layout) const {
     if (layout.shares_query() && std::string_view(pattern) != "sparse" &&
         std::string_view(pattern) != "chunks") {
@@ -137,14 +114,14 @@ class PredictedPeak : public ::testing::TestWithParam<std::tuple<MemoryOrder, DT
     return small;
   }
 
-  /// What the libraries take for 16-bit products differs between processors.
+  /// The memory of libraries for 16-bit products differs between processors.
   static void expect_near(const Peaks& peaks, std::int64_t libraries) {
     EXPECT_LE(peaks.measured, peaks.predicted + 4096);
     EXPECT_LE(peaks.predicted, 2 * peaks.measured + libraries);
   }
 };
 
-TEST_P(PredictedPeak, IsAnUpperBoundThatIsNotFarOff) {
+TEST_P(PredictedPeak, IsACloseUpperBound) {
   for (const SequenceLayout& layout : layouts()) {
     for (const char* pattern : {"full", "sparse", "longformer", "qds", "bigbird", "chunks"}) {
       const auto small = problem(pattern, layout);
@@ -160,7 +137,7 @@ TEST_P(PredictedPeak, IsAnUpperBoundThatIsNotFarOff) {
   }
 }
 
-/// Allocates what the flash kernel does, and computes nothing.
+/// Allocates the memory of the flash kernel and computes nothing.
 class IdleKernel final : public PartKernel {
  public:
   PartResult forward(const PartOperands& part) const override {
@@ -181,7 +158,7 @@ class IdleKernel final : public PartKernel {
   }
 };
 
-TEST_P(PredictedPeak, OfPartsAssembledIsAnUpperBoundThatIsNotFarOff) {
+TEST_P(PredictedPeak, OfAssembledPartsIsACloseUpperBound) {
   const IdleKernel kernel;
   for (const SequenceLayout& layout : layouts()) {
     for (const char* pattern : {"longformer", "sparse"}) {

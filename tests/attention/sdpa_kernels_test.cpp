@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's kernels by name: what each takes on which device, in sentences, and what it executes;
-// all of it without a device.
+// LibTorch's kernels by name: the problems that each supports on a device, and the work that it
+// executes, all of it without a device.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/attention/sdpa/flash_tiles.h"
 #include "engine/attention/sdpa/sdpa.h"
 #include "tests/attention/small_problem.h"
 
@@ -27,20 +26,20 @@ struct Case {
   std::int64_t head_dim;
   Direction direction;
   SdpaDevice device;
-  const char* expected;  // empty: taken
+  const char* expected;  // empty: supported
 };
 
-std::string verdict(const Case& one) {
-  SmallProblem small(one.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
-                     one.head_dim);
-  small.problem.dtype = one.dtype;
-  small.problem.direction = one.direction;
+std::string verdict(const Case& c) {
+  SmallProblem small(c.pattern, Window::of(4), SequenceLayout::uniform(2, item(1, 3, 90)), 2,
+                     c.head_dim);
+  small.problem.dtype = c.dtype;
+  small.problem.direction = c.direction;
   small.problem.device = DeviceKind::cuda;
-  const Status ok = sdpa_kernel_takes(one.kernel, small.problem, one.device);
+  const Status ok = sdpa_kernel_supports(c.kernel, small.problem, c.device);
   return ok ? "" : ok.error().message;
 }
 
-TEST(SdpaKernelsOnCuda, TakeWhatLibTorchLetsThemTake_AndSayWhyNotOtherwise) {
+TEST(SdpaKernelsOnCuda, SupportTheProblemsThatLibTorchAllows) {
   constexpr auto flash = SdpaKernel::flash;
   constexpr auto efficient = SdpaKernel::efficient;
   constexpr auto cudnn = SdpaKernel::cudnn;
@@ -58,101 +57,98 @@ TEST(SdpaKernelsOnCuda, TakeWhatLibTorchLetsThemTake_AndSayWhyNotOtherwise) {
       {flash, "full", bf16, 256, both, hopper, ""},
       {flash, "full", f16, 200, forward, ada, ""},
       {flash, "full", f32, 32, forward, hopper,
-       "sdpa-flash takes float16 and bfloat16 on CUDA, not float32; sdpa-efficient takes float32"},
+       "sdpa-flash supports float16 and bfloat16 on CUDA, not float32; sdpa-efficient supports "
+       "float32"},
       {flash, "full", f16, 264, forward, hopper,
-       "sdpa-flash takes head dimensions up to 256, not 264"},
+       "sdpa-flash supports head dimensions up to 256, not 264"},
       {flash, "full", f16, 200, both, ada,
        "sdpa-flash has no gradients for head dimensions 193 to 224 on compute capability 8.9"},
       {flash, "full", f16, 32, forward, volta,
        "sdpa-flash runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
       {flash, "sparse", f16, 32, forward, hopper,
-       "sdpa-flash takes no mask on CUDA, and pattern sparse needs one here; sdpa-efficient takes "
-       "it"},
+       "sdpa-flash supports no mask on CUDA, and pattern sparse needs one here; sdpa-efficient "
+       "supports it"},
       {efficient, "full", f32, 32, both, ampere, ""},
       {efficient, "sparse", bf16, 320, both, hopper, ""},
       {efficient, "sparse", f32, 20, forward, hopper, ""},
       {efficient, "full", f32, 30, forward, hopper,
-       "sdpa-efficient takes head dimensions that are multiples of 4 in float32, not 30"},
+       "sdpa-efficient supports head dimensions that are multiples of 4 in float32, not 30"},
       {efficient, "full", f16, 20, forward, hopper,
-       "sdpa-efficient takes head dimensions that are multiples of 8 in float16, not 20"},
+       "sdpa-efficient supports head dimensions that are multiples of 8 in float16, not 20"},
       {efficient, "full", f16, 32, forward, volta,
        "sdpa-efficient runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
       {cudnn, "full", f16, 128, both, hopper, ""},
       {cudnn, "sparse", bf16, 32, both, ampere, ""},
       {cudnn, "full", f32, 32, forward, hopper,
-       "sdpa-cudnn takes float16 and bfloat16 on CUDA, not float32; sdpa-efficient takes float32"},
+       "sdpa-cudnn supports float16 and bfloat16 on CUDA, not float32; sdpa-efficient supports "
+       "float32"},
       {cudnn, "full", f16, 136, forward, hopper,
-       "sdpa-cudnn takes head dimensions that are multiples of 8 up to 128, not 136"},
+       "sdpa-cudnn supports head dimensions that are multiples of 8 up to 128, not 136"},
       {cudnn, "full", f16, 20, forward, hopper,
-       "sdpa-cudnn takes head dimensions that are multiples of 8 up to 128, not 20"},
+       "sdpa-cudnn supports head dimensions that are multiples of 8 up to 128, not 20"},
       {cudnn, "full", f16, 32, forward, without_cudnn, "sdpa-cudnn needs a LibTorch with cuDNN"},
       {cudnn, "full", f16, 32, forward, old_cudnn,
-       "sdpa-cudnn needs cuDNN 9.0 or newer, and LibTorch has found 8907"},
+       "sdpa-cudnn needs cuDNN 9.0 or newer, and LibTorch uses version 8907"},
       {cudnn, "full", f16, 32, forward, volta,
        "sdpa-cudnn runs on devices of compute capability 8.0 to 12.1, and this one has 7.0"},
   };
-  for (const Case& one : cases) {
-    EXPECT_EQ(verdict(one), one.expected)
-        << id_of(one.kernel) << " " << one.pattern << " " << name_of(one.dtype) << " "
-        << one.head_dim << " " << name_of(one.direction);
+  for (const Case& c : cases) {
+    EXPECT_EQ(verdict(c), c.expected)
+        << id_of(c.kernel) << " " << c.pattern << " " << name_of(c.dtype) << " " << c.head_dim
+        << " " << name_of(c.direction);
   }
 }
 
-TEST(SdpaKernelsOnCuda, CudnnTakesNoItemOfASingleToken) {
+TEST(SdpaKernelsOnCuda, CudnnDeclinesAnItemOfASingleToken) {
   SmallProblem small("full", std::nullopt,
                      SequenceLayout::make({item(1, 3, 9), item(1, 0, 0)}).value(), 2, 32);
   small.problem.dtype = DType::float16;
   small.problem.device = DeviceKind::cuda;
-  EXPECT_TRUE(sdpa_kernel_takes(SdpaKernel::flash, small.problem, hopper));
-  const Status ok = sdpa_kernel_takes(SdpaKernel::cudnn, small.problem, hopper);
+  EXPECT_TRUE(sdpa_kernel_supports(SdpaKernel::flash, small.problem, hopper));
+  const Status ok = sdpa_kernel_supports(SdpaKernel::cudnn, small.problem, hopper);
   ASSERT_FALSE(ok);
   EXPECT_EQ(ok.error().message,
-            "sdpa-cudnn takes no item of a single token, and this batch has one");
+            "sdpa-cudnn supports no item of a single token, and this batch has one");
 }
 
-TEST(SdpaKernelsOnCuda, TakeNoMoreItemsThanAGridHolds) {
+TEST(SdpaKernelsOnCuda, DeclineMoreItemsThanAGridHas) {
   SmallProblem small("full", std::nullopt, SequenceLayout::uniform(65536, item(1, 0, 1)), 1, 32);
   small.problem.dtype = DType::float16;
   small.problem.device = DeviceKind::cuda;
   for (const SdpaKernel kernel : {SdpaKernel::flash, SdpaKernel::efficient, SdpaKernel::cudnn}) {
-    const Status ok = sdpa_kernel_takes(kernel, small.problem, hopper);
+    const Status ok = sdpa_kernel_supports(kernel, small.problem, hopper);
     ASSERT_FALSE(ok);
     EXPECT_THAT(ok.error().message, ::testing::HasSubstr("at most 65535 items in one call"));
   }
 }
 
-TEST(SdpaKernelsOnTheCpu, FlashTakesEveryDtypeHeadDimensionAndPattern) {
+TEST(SdpaKernelsOnTheCpu, FlashSupportsEveryDtypeHeadDimensionAndPattern) {
   for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
     for (const std::int64_t dim : {7, 32, 300}) {
       SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 3, 9)), 2,
                          dim);
       small.problem.dtype = dtype;
-      EXPECT_TRUE(sdpa_kernel_takes(SdpaKernel::flash, small.problem, {}));
+      EXPECT_TRUE(sdpa_kernel_supports(SdpaKernel::flash, small.problem, {}));
     }
   }
 }
 
-TEST(FlashTiles, WithoutAWindowCoverTheWholeRectangle) {
+TEST(FlashTiles, CoverTheRectangle_OrTheTilesThatMeetAWindow) {
   EXPECT_EQ(pairs_in_tiles({.rows = 1, .keys = 1}, flash_forward_tile(32)), 128.0 * 128);
   EXPECT_EQ(pairs_in_tiles({.rows = 300, .keys = 129}, flash_forward_tile(128)), 384.0 * 192);
-}
-
-TEST(FlashTiles, WithAWindowAreThoseThatItMeets) {
   // 512 tokens in four tiles: the first and the last row tile meet one neighbour, the others two.
   EXPECT_EQ(pairs_in_tiles({.rows = 512, .keys = 512, .window = 4}, flash_forward_tile(32)),
             128.0 * 128 * (2 + 3 + 3 + 2));
   EXPECT_EQ(pairs_in_tiles({.rows = 512, .keys = 512, .window = 0}, flash_forward_tile(32)),
             128.0 * 128 * 4);
-}
-
-TEST(FlashTiles, AreOfTheNextHeadDimensionThatHasAKernel) {
+  // The next head dimension that has a kernel.
   EXPECT_EQ(flash_forward_tile(8).dim, 32);
   EXPECT_EQ(flash_forward_tile(33).dim, 64);
   EXPECT_EQ(flash_backward_tile(129).dim, 192);
   EXPECT_EQ(flash_backward_tile(256).dim, 256);
 }
 
-/// Of a CUDA problem that is prepared without a device: nothing is called.
+/// A CUDA problem can be prepared without a device, because nothing is called.
 std::unique_ptr<PreparedAttention> prepared_for_cuda(SmallProblem& small, SdpaKernel kernel) {
   small.problem.device = DeviceKind::cuda;
   small.problem.dtype = DType::float16;
@@ -170,7 +166,7 @@ TEST(SdpaKernelsOnCuda, FlashExecutesWholeTiles) {
   EXPECT_EQ(prepared_for_cuda(small, SdpaKernel::flash)->executed().flop, 7 * product);
 }
 
-TEST(SdpaKernelsOnCuda, FlashNeedsCopiesOfHeadsThatAreNoMultipleOf8) {
+TEST(SdpaKernelsOnCuda, FlashCopiesHeadsThatAreNoMultipleOf8) {
   const SequenceLayout layout = SequenceLayout::uniform(1, item(1, 3, 124));
   SmallProblem even("full", std::nullopt, layout, 1, 24);
   SmallProblem odd("full", std::nullopt, layout, 1, 20);

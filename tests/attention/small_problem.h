@@ -1,13 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern on a layout with everything a Problem refers to, for tests.
+// A pattern on a layout with everything a Problem refers to, and the memory of a call, for tests.
 
+#include <gtest/gtest.h>
+
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/attention/implementation.h"
+#include "engine/attention/list.h"
+#include "engine/attention/packed_tensor.h"
 #include "engine/pattern/compile_plan.h"
 
 namespace attnscope::tests {
@@ -48,6 +56,81 @@ struct SmallProblem {
   SequenceLayout layout;
   AttentionPlan plan;
   Problem problem;
+};
+
+/// The listed implementation `id`, prepared for a problem that it supports.
+inline std::unique_ptr<PreparedAttention> prepare(std::string_view id, const Problem& problem) {
+  return find_implementation(id)->prepare(problem).value();
+}
+
+/// The reason why `id` declines a problem; empty if it supports it. `prepare` must agree.
+inline std::string refusal(std::string_view id, const Problem& problem) {
+  const Status ok = find_implementation(id)->supports(problem);
+  EXPECT_EQ(find_implementation(id)->prepare(problem).has_value(), ok.has_value()) << id;
+  return ok ? "" : ok.error().message;
+}
+
+/// Memory of one tensor of the problem's layout, order and dtype.
+class TensorMemory {
+ public:
+  explicit TensorMemory(const Problem& problem)
+      : problem_(problem),
+        bytes_(static_cast<std::size_t>(
+            packed_bytes(problem.layout, problem.plan.heads, problem.head_dim, problem.dtype))) {}
+  [[nodiscard]] std::int64_t values() const {
+    return problem_.plan.tokens * problem_.plan.heads * problem_.head_dim;
+  }
+  [[nodiscard]] Tensor tensor() {
+    return packed_tensor(problem_.layout, problem_.plan.heads, problem_.head_dim, problem_.dtype,
+                         problem_.memory_order, bytes_.data());
+  }
+  [[nodiscard]] ConstTensor input() { return attnscope::as_const(tensor()); }
+  void set(const std::vector<float>& values) {
+    pack(values, problem_.plan.tokens, problem_.plan.heads, tensor());
+  }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  const Problem& problem_;
+  std::vector<std::byte> bytes_;
+};
+
+/// All tensors of a forward and a backward call.
+struct CallMemory {
+  explicit CallMemory(const Problem& problem)
+      : q(problem),
+        k(problem),
+        v(problem),
+        o(problem),
+        grad_o(problem),
+        grad_q(problem),
+        grad_k(problem),
+        grad_v(problem),
+        lse(static_cast<std::size_t>(problem.plan.tokens * problem.plan.heads)) {}
+
+  [[nodiscard]] ForwardCall forward(std::span<std::byte> workspace = {}) {
+    return {.q = q.input(),
+            .k = k.input(),
+            .v = v.input(),
+            .o = o.tensor(),
+            .lse = lse,
+            .workspace = workspace};
+  }
+  [[nodiscard]] BackwardCall backward(std::span<std::byte> workspace = {}) {
+    return {.tensors = {.q = q.input(),
+                        .k = k.input(),
+                        .v = v.input(),
+                        .o = o.input(),
+                        .lse = lse,
+                        .grad_o = grad_o.input(),
+                        .grad_q = grad_q.tensor(),
+                        .grad_k = grad_k.tensor(),
+                        .grad_v = grad_v.tensor()},
+            .workspace = workspace};
+  }
+
+  TensorMemory q, k, v, o, grad_o, grad_q, grad_k, grad_v;
+  std::vector<float> lse;
 };
 
 }  // namespace attnscope::tests

@@ -63,7 +63,7 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 std::vector<at::Tensor> gradients(const at::Tensor& o, const std::vector<at::Tensor>& leaves) {
   const at::Tensor weights =
       at::arange(o.numel(), at::TensorOptions().dtype(at::kFloat)).mul(0.37).sin().view(o.sizes());
-  return torch::autograd::grad({o}, leaves, {weights.to(o.scalar_type())});
+  return torch::autograd::grad({o}, leaves, {weights.to(o.device(), o.scalar_type())});
 }
 
 void expect_equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b,
@@ -82,7 +82,7 @@ class TorchFunction : public ::testing::TestWithParam<Attention> {
     return GetParam()(plan_, q, k, v, small_.problem.scale);
   }
 
-  /// What an exception says.
+  /// The message of an exception.
   template <typename Call>
   static std::string refusal(const Call& call) {
     try {
@@ -109,7 +109,7 @@ TEST_P(TorchFunction, GradientsAreThoseOfMaskedSdpa) {
   expect_equal(gradients(ours, {q_, k_, v_}), gradients(theirs, {q_, k_, v_}));
 }
 
-TEST_P(TorchFunction, TakesSixteenBitTensors) {
+TEST_P(TorchFunction, SupportsSixteenBitTensors) {
   for (const auto& [type, tolerance] : {std::pair{at::kHalf, 4e-3}, {at::kBFloat16, 3e-2}}) {
     const at::Tensor q = leaf({n_, heads, dim}, 1, type);
     const at::Tensor k = leaf({n_, heads, dim}, 2, type);
@@ -126,7 +126,7 @@ TEST_P(TorchFunction, TakesSixteenBitTensors) {
   }
 }
 
-TEST_P(TorchFunction, TakesViewsOfOneProjectionAndOfHeadMajorTensors) {
+TEST_P(TorchFunction, SupportsViewsOfOneProjectionAndOfHeadMajorTensors) {
   const at::Tensor together = leaf({n_, 3, heads, dim}, 4);
   const auto part = [&](std::int64_t which) { return together.select(1, which); };
   expect_equal(gradients(attend(part(0), part(1), part(2)), {together}),
@@ -137,7 +137,7 @@ TEST_P(TorchFunction, TakesViewsOfOneProjectionAndOfHeadMajorTensors) {
                gradients(masked_sdpa(small_, q, k_, v_), {head_major, k_}));
 }
 
-TEST_P(TorchFunction, ArrivingGradientsMayBeOfAnyStrides) {
+TEST_P(TorchFunction, IncomingGradientsMayHaveAnyStrides) {
   // The gradient of a sum is one number, expanded; that of a transposed product is transposed.
   const auto of_sum = [&](const at::Tensor& o) {
     return torch::autograd::grad({o.sum()}, {q_, k_, v_});
@@ -150,7 +150,7 @@ TEST_P(TorchFunction, ArrivingGradientsMayBeOfAnyStrides) {
   expect_equal(of_transposed(attend(q_, k_, v_)), of_transposed(masked_sdpa(small_, q_, k_, v_)));
 }
 
-TEST_P(TorchFunction, MayStandTwiceInOneGraph) {
+TEST_P(TorchFunction, MayBeUsedTwiceInOneGraph) {
   const auto twice = [&](const auto& function) {
     const at::Tensor first = function(q_, k_, v_);
     return function(first + q_, k_, first);
@@ -166,7 +166,7 @@ TEST_P(TorchFunction, OneTensorMayBeAllThree) {
                gradients(masked_sdpa(small_, q_, q_, q_), {q_}));
 }
 
-TEST_P(TorchFunction, ItsGraphOutlivesTheCallersPlan) {
+TEST_P(TorchFunction, GraphOutlivesTheCallersPlan) {
   const at::Tensor o = attend(q_, k_, v_);
   const std::weak_ptr<const AttentionPlan> plan = plan_;
   plan_.reset();
@@ -174,14 +174,14 @@ TEST_P(TorchFunction, ItsGraphOutlivesTheCallersPlan) {
   expect_equal(gradients(o, {q_}), gradients(masked_sdpa(small_, q_, k_, v_), {q_}));
 }
 
-TEST_P(TorchFunction, WithoutGradientsItIsThePlainForward) {
+TEST_P(TorchFunction, WithoutGradientsComputesOnlyTheForward) {
   const at::NoGradGuard no_gradients;
   const at::Tensor o = attend(q_, k_, v_);
   EXPECT_FALSE(o.requires_grad());
   EXPECT_LT(largest_difference(o, masked_sdpa(small_, q_, k_, v_)), 2e-6);
 }
 
-TEST_P(TorchFunction, RowsWithoutKeysGiveZeroAndTakeNoGradient) {
+TEST_P(TorchFunction, RowsWithoutKeysGiveZeroAndGetNoGradient) {
   const SmallProblem deaf(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
                           std::nullopt, SequenceLayout::uniform(1, item(1, 2, 6)), heads, dim);
   const at::Tensor q = leaf({9, heads, dim}, 1);
@@ -191,8 +191,8 @@ TEST_P(TorchFunction, RowsWithoutKeysGiveZeroAndTakeNoGradient) {
   EXPECT_EQ(gradient.abs().max().item<float>(), 0);
 }
 
-TEST_P(TorchFunction, StochasticGradientDescentThroughItLowersALoss) {
-  // One layer: a projection to q, k, v, attention, and a target that another projection gives.
+TEST_P(TorchFunction, GradientDescentLowersALoss) {
+  // One layer: a projection to q, k, v, attention, and the target of another projection.
   const at::Tensor tokens = leaf({n_, 16}, 7).detach();
   const auto layer = [&](const at::Tensor& weights) {
     const at::Tensor qkv = tokens.matmul(weights).view({n_, 3, heads, dim});
@@ -213,7 +213,7 @@ TEST_P(TorchFunction, StochasticGradientDescentThroughItLowersALoss) {
   EXPECT_LT(losses.back(), 0.5F * losses.front());
 }
 
-TEST_P(TorchFunction, WhatDoesNotFitIsRefusedInASentence) {
+TEST_P(TorchFunction, RefusesInvalidArgumentsInOneSentence) {
   const auto sentence = [&](const at::Tensor& q, const at::Tensor& k) {
     return refusal([&] { static_cast<void>(attend(q, k, v_)); });
   };
@@ -225,25 +225,19 @@ TEST_P(TorchFunction, WhatDoesNotFitIsRefusedInASentence) {
   EXPECT_THAT(sentence(q_, k_.to(at::kHalf)), HasSubstr("k is Half, and q is Float"));
   EXPECT_THAT(sentence(q_, at::Tensor()), HasSubstr("k is an undefined tensor"));
   EXPECT_THAT(sentence(q_, leaf({n_, dim, heads}, 1).transpose(1, 2)),
-              HasSubstr("the last dimension of k has stride 2; give k.contiguous()"));
+              HasSubstr("the last dimension of k has stride 2; pass k.contiguous()"));
+  const at::Tensor elsewhere = q_.detach().to(at::kMeta);
+  EXPECT_THAT(sentence(elsewhere, k_), HasSubstr("runs on the CPU and on CUDA, and q is on meta"));
+  EXPECT_THAT(sentence(q_, elsewhere), HasSubstr("and k is on meta"));
   const auto as_double = [](const at::Tensor& t) { return t.to(at::kDouble); };
   EXPECT_THAT(
       refusal([&] { static_cast<void>(attend(as_double(q_), as_double(k_), as_double(v_))); }),
-      HasSubstr("float32, float16 or bfloat16, and q is Double"));
+      HasSubstr("float32, float16 and bfloat16, and q is Double"));
   EXPECT_THAT(refusal([&] { static_cast<void>(GetParam()(nullptr, q_, k_, v_, 1.0F)); }),
               HasSubstr("needs a plan"));
 }
 
-TEST_P(TorchFunction, TensorsOfAnotherDeviceAreRefusedInASentence) {
-  const at::Tensor elsewhere = q_.detach().to(at::kMeta);
-  const auto sentence = [&](const at::Tensor& q, const at::Tensor& k) {
-    return refusal([&] { static_cast<void>(attend(q, k, v_)); });
-  };
-  EXPECT_THAT(sentence(elsewhere, k_), HasSubstr("runs on the CPU and on CUDA, and q is on meta"));
-  EXPECT_THAT(sentence(q_, elsewhere), HasSubstr("and k is on meta"));
-}
-
-TEST_P(TorchFunction, OnCuda_ResultAndGradientsAreThoseOfTheCpu_CallAfterCall) {
+TEST_P(TorchFunction, OnCuda_ResultAndGradientsAreThoseOfTheCpu) {
   if (!cuda::usable()) GTEST_SKIP() << "not run: " << cuda::usable().error().message;
   const auto on_cuda = [](const at::Tensor& t) {
     return t.detach().to(at::kCUDA).requires_grad_();
@@ -256,24 +250,19 @@ TEST_P(TorchFunction, OnCuda_ResultAndGradientsAreThoseOfTheCpu_CallAfterCall) {
     const at::Tensor v = on_cuda(v_);
     const at::Tensor there = attend(q, k, v);
     EXPECT_LT(largest_difference(there.cpu(), here), 2e-6);
-    const at::Tensor weights = at::arange(there.numel(), at::TensorOptions().dtype(at::kFloat))
-                                   .mul(0.37)
-                                   .sin()
-                                   .view(there.sizes())
-                                   .to(at::kCUDA);
-    std::vector<at::Tensor> found = torch::autograd::grad({there}, {q, k, v}, {weights});
-    for (at::Tensor& one : found) one = one.cpu();
+    std::vector<at::Tensor> found = gradients(there, {q, k, v});
+    for (at::Tensor& gradient : found) gradient = gradient.cpu();
     expect_equal(found, expected);
   }
 }
 
-TEST_P(TorchFunction, ASecondDerivativeIsRefusedInASentence) {
+TEST_P(TorchFunction, RefusesASecondDerivative) {
   const at::Tensor o = attend(q_, k_, v_);
   EXPECT_THAT(refusal([&] {
                 torch::autograd::grad({o.sum()}, {q_}, {}, /*retain_graph=*/true,
                                       /*create_graph=*/true);
               }),
-              HasSubstr("has no second derivative: leave create_graph out"));
+              HasSubstr("has no second derivative; do not set create_graph"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, TorchFunction,

@@ -24,7 +24,7 @@ std::string error_of(std::string_view text) {
   return error_of(text, [](const JsonField&) {});
 }
 
-TEST(Json, KeysKnowTheirLinesThoughTheyOccurSeveralTimes) {
+TEST(Json, RepeatedKeysHaveTheirOwnLines) {
   const std::string error =
       error_of("{\n\"a\": {\n  \"x\": 1,\n \"b\": {\"x\":\n\n 2}\n},\n\"x\": 3\n}",
                [](const JsonField& root) {
@@ -37,7 +37,7 @@ TEST(Json, KeysKnowTheirLinesThoughTheyOccurSeveralTimes) {
   EXPECT_EQ(error, "");
 }
 
-TEST(Json, NumbersBeforeALineBreakLieOnTheirOwnLine) {
+TEST(Json, ElementsHaveTheirOwnLines) {
   std::vector<std::int64_t> lines;
   error_of("[\n1\n,\n2.5\n\n,true\n,null,\"s\"\n,-3, [\n4]]", [&](const JsonField& root) {
     for (const JsonField& element : root.elements()) lines.push_back(element.line());
@@ -46,14 +46,14 @@ TEST(Json, NumbersBeforeALineBreakLieOnTheirOwnLine) {
   EXPECT_THAT(lines, ElementsAre(2, 4, 6, 7, 7, 8, 8, 9));
 }
 
-TEST(Json, PathsLeadFromTheRoot) {
+TEST(Json, PathsStartAtTheRoot) {
   error_of(R"({"a": [{"b": 1}, {"b": 2}]})", [](const JsonField& root) {
     EXPECT_EQ(root["a"].elements()[1]["b"].path(), "a[1].b");
     EXPECT_FALSE(root.member("c"));
   });
 }
 
-TEST(Json, BrokenTextIsAnErrorWithLineAndColumn) {
+TEST(Json, InvalidJsonIsAnErrorWithLineAndColumn) {
   EXPECT_THAT(error_of("{\n  \"a\": 1,\n  \"b\" 2\n}"),
               StartsWith("f.json, line 3, column 7: not valid JSON: "));
   EXPECT_THAT(error_of(""), StartsWith("f.json, line 1, column 1: not valid JSON: "));
@@ -63,18 +63,18 @@ TEST(Json, BrokenTextIsAnErrorWithLineAndColumn) {
   EXPECT_THAT(error_of("// comment\n{}"), StartsWith("f.json, line 1, column 1: "));
 }
 
-TEST(Json, BrokenUtf8IsAnErrorWhoseMessageIsAscii) {
+TEST(Json, InvalidUtf8IsAnErrorWithAnAsciiMessage) {
   const std::string message = error_of("{\"a\": \"\xc3\x28\"}");
   EXPECT_THAT(message, StartsWith("f.json, line 1, column "));
   for (const char c : message) EXPECT_EQ(c & 0x80, 0);
 }
 
-TEST(Json, AFieldGivenTwiceIsAnErrorThatNamesBothLines) {
+TEST(Json, DuplicateFieldIsAnErrorWithBothLines) {
   EXPECT_EQ(error_of("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}"),
             "f.json, line 3: field 'a' is given twice, first in line 1");
 }
 
-TEST(Json, AFieldMayBeGivenTwiceWhereTheReaderSaysSo) {
+TEST(Json, DuplicateFieldsAreAllowedInNamedObjects) {
   const auto number = [](const char* text, RepeatedIn in) {
     return read_json(
         std::string_view(text), "f.json",
@@ -89,14 +89,14 @@ TEST(Json, AFieldMayBeGivenTwiceWhereTheReaderSaysSo) {
   EXPECT_FALSE(number(root, RepeatedIn("v")).has_value());
 }
 
-TEST(Json, HostileNestingIsAnError) {
+TEST(Json, DeepNestingIsAnError) {
   EXPECT_THAT(error_of(std::string(1'000'000, '[')), HasSubstr("nested deeper than"));
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":\n";
   EXPECT_THAT(error_of(objects), StartsWith("f.json, line 65: nested deeper than"));
 }
 
-TEST(Json, ATextOfUnknownContentIsNotParsedBeyondItsBounds) {
+TEST(Json, LimitsDepthAndNumberOfValues) {
   EXPECT_EQ(parse_json("[[1]]"), nlohmann::json({{1}}));
   EXPECT_TRUE(parse_json("[").is_discarded());
   const std::string deep = std::string(80'000, '[') + std::string(80'000, ']');
@@ -109,14 +109,14 @@ TEST(Json, ATextOfUnknownContentIsNotParsedBeyondItsBounds) {
   EXPECT_THAT(error_of(many + "]"), HasSubstr("f.json: has more than 8000000 values"));
 }
 
-TEST(Json, OfThousandsOfFieldsATwinIsFound) {
+TEST(Json, FindsADuplicateAmongManyFields) {
   std::string text = "{\"a\":0";
   for (int i = 0; i < 100'000; ++i) text += fmt::format(",\"k{}\":0", i);
   EXPECT_EQ(error_of(text + "}"), "");
   EXPECT_THAT(error_of(text + ",\n\"k7\":0}"), HasSubstr("line 2: field 'k7' is given twice"));
 }
 
-TEST(Json, AnUnknownFieldNamesTheNearestAndClipsLongNames) {
+TEST(Json, UnknownFieldSuggestsTheNearestName) {
   const auto read = [](const JsonField& root) { root.only({"name", "window"}); };
   EXPECT_EQ(error_of("{\n\"windw\": 1}", read),
             "f.json, line 2: 'windw' is an unknown field; did you mean 'window'? known: name, "
@@ -124,13 +124,13 @@ TEST(Json, AnUnknownFieldNamesTheNearestAndClipsLongNames) {
   EXPECT_LT(error_of("{\"" + std::string(100'000, 'x') + "\": 1}", read).size(), 400U);
 }
 
-TEST(Json, AMissingFieldIsNamed) {
+TEST(Json, NamesAMissingField) {
   const auto read = [](const JsonField& root) { static_cast<void>(root["a"]["b"]); };
   EXPECT_EQ(error_of("{\n\"a\": {}}", read), "f.json, line 2: 'a' needs the field 'b'");
   EXPECT_EQ(error_of("{\n\"a\": 7}", read), "f.json, line 2: 'a' must be an object {...}, not 7");
 }
 
-TEST(Json, WholeNumbersRefuseFractionsRangesAndOtherKinds) {
+TEST(Json, WholeRefusesOtherNumbersAndTypes) {
   for (const char* number :
        {"2.0", "-1", "11", "\"3\"", "99999999999999999999", "18446744073709551615", "[1]"}) {
     EXPECT_THAT(error_of(fmt::format("[{}]", number),
@@ -142,7 +142,7 @@ TEST(Json, WholeNumbersRefuseFractionsRangesAndOtherKinds) {
   }
 }
 
-TEST(Json, WordsNameTheNearest) {
+TEST(Json, UnknownWordSuggestsTheNearest) {
   constexpr std::array<std::string_view, 2> words{"warm", "cold"};
   EXPECT_EQ(error_of("{\"cache\":\n\"clod\"}",
                      [&](const JsonField& root) {
@@ -152,14 +152,14 @@ TEST(Json, WordsNameTheNearest) {
             "known: warm, cold");
 }
 
-TEST(Json, TextMayHoldAnyUnicode) {
+TEST(Json, ReadsUnicodeTextAfterAByteOrderMark) {
   const auto text = read_json(std::string_view("\xef\xbb\xbf{\"t\": \"\\u00e4\xe2\x82\xac\"}"),
                               "f.json", [](const JsonField& root) { return root["t"].text(); });
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_EQ(*text, "ä€");
 }
 
-TEST(Json, ValuesOfMessagesHaveAPathAndNoLine) {
+TEST(Json, MessageValuesHaveAPathButNoLine) {
   const nlohmann::json message{{"a", {1, "x"}}};
   const auto read = read_json(
       message, "request", [](const JsonField& root) { return root["a"].elements()[1].whole(); });

@@ -14,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/read_files.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -42,7 +41,7 @@ class Written : public testing::Test {
   tests::ScratchFolder folder_;
 };
 
-TEST_F(Written, AFileHasItsNameOnlyWhenItIsWhole) {
+TEST_F(Written, FileGetsItsNameOnCommit) {
   std::ofstream(path("a")) << "old";
   {
     auto file = WrittenFile::next_to(path("a"));
@@ -57,7 +56,7 @@ TEST_F(Written, AFileHasItsNameOnlyWhenItIsWhole) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(Written, WhatIsNotCommittedLeavesNothing) {
+TEST_F(Written, UncommittedFileIsRemoved) {
   {
     auto file = WrittenFile::next_to(path("a"));
     ASSERT_TRUE(file);
@@ -66,7 +65,7 @@ TEST_F(Written, WhatIsNotCommittedLeavesNothing) {
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(Written, AFullDiskIsASentenceAndKeepsWhatWasThere) {
+TEST_F(Written, FullDiskIsAnErrorAndKeepsTheOldFile) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::ofstream(path("a")) << "old";
   rlimit before{};
@@ -78,12 +77,12 @@ TEST_F(Written, AFullDiskIsASentenceAndKeepsWhatWasThere) {
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message,
-              HasSubstr("a: cannot be written: File too large; make room"));
+              HasSubstr("a: cannot be written: File too large; free disk space"));
   EXPECT_EQ(read(path("a")), "old");
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(Written, OnlyFilesAreReplaced) {
+TEST_F(Written, ReplacesOnlyRegularFiles) {
   std::ofstream(path("real")) << "kept";
   fs::create_symlink(path("real"), path("link"));
   fs::create_symlink(path("nowhere"), path("dangling"));
@@ -102,7 +101,7 @@ TEST_F(Written, OnlyFilesAreReplaced) {
   EXPECT_FALSE(fs::exists(path("nowhere")));
 }
 
-TEST_F(Written, AStreamIsWrittenToWhenItIsTakenAndTheOutputIsWhole) {
+TEST_F(Written, WritesToAStreamOnCommit) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
@@ -117,27 +116,27 @@ TEST_F(Written, AStreamIsWrittenToWhenItIsTakenAndTheOutputIsWhole) {
   EXPECT_STREQ(text.data(), "whole");
   ::close(reader);
   EXPECT_EQ(files(), 1);  // the pipe, and no part
-  EXPECT_TRUE(write_file("/dev/null", "text", Streams::taken));
-  const Status full = write_file("/dev/full", "text", Streams::taken);
+  EXPECT_TRUE(write_file("/dev/null", "text", Streams::allowed));
+  const Status full = write_file("/dev/full", "text", Streams::allowed);
   ASSERT_FALSE(full);
   EXPECT_THAT(full.error().message, HasSubstr("/dev/full: cannot be written: No space left"));
-  EXPECT_TRUE(may_be_written("-", {}, Streams::taken));
+  EXPECT_TRUE(may_be_written("-", {}, Streams::allowed));
   EXPECT_FALSE(may_be_written("-"));
 }
 
-TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {
+TEST_F(Written, NeverReplacesAnInputUnderAnyName) {
   std::ofstream(path("in")) << "kept";
   fs::create_hard_link(path("in"), path("also"));
   const fs::path inputs[] = {path("other"), path("in")};
   for (const fs::path& name : {path("in"), folder_.path() / "." / "in", path("also")}) {
     const Status allowed = may_be_written(name, inputs);
     ASSERT_FALSE(allowed) << name;
-    EXPECT_THAT(allowed.error().message, HasSubstr("is what is read"));
+    EXPECT_THAT(allowed.error().message, HasSubstr("is an input of this command"));
   }
   EXPECT_TRUE(may_be_written(path("out"), inputs));
 }
 
-TEST_F(Written, WhatThisProcessReadsIsReplacedByNobody) {
+TEST_F(Written, NeverReplacesARegisteredFile) {
   std::ofstream(path("in")) << "kept";
   fs::create_hard_link(path("in"), path("also"));
   fs::create_directory_symlink(folder_.path(), path("here"));
@@ -147,13 +146,13 @@ TEST_F(Written, WhatThisProcessReadsIsReplacedByNobody) {
        {path("in"), path("also"), path("here") / "in", path("to come"), path("here") / "to come"}) {
     const Status written = write_file(name, "new");
     ASSERT_FALSE(written) << name;
-    EXPECT_THAT(written.error().message, HasSubstr("is what is read"));
+    EXPECT_THAT(written.error().message, HasSubstr("is an input of this command"));
   }
   EXPECT_EQ(read(path("in")), "kept");
   EXPECT_FALSE(fs::exists(path("to come")));
 }
 
-TEST_F(Written, WhatIsReadMeanwhileIsNotReplaced) {
+TEST_F(Written, NeverReplacesAFileRegisteredBeforeCommit) {
   auto file = WrittenFile::next_to(path("a"));
   ASSERT_TRUE(file);
   std::ofstream(path("a")) << "kept";
@@ -162,7 +161,7 @@ TEST_F(Written, WhatIsReadMeanwhileIsNotReplaced) {
   EXPECT_EQ(read(path("a")), "kept");
 }
 
-TEST_F(Written, APartThatNobodyHasLockedIsRemoved_AndNoOther) {
+TEST_F(Written, RemovesOnlyUnlockedPartFiles) {
   for (const char* name : {"a.part-killed", "a.part-killed-journal", "a.part-seven77", "a.part-",
                            "b.part-killed", "a.part"}) {
     std::ofstream(path(name)) << "half";
@@ -179,7 +178,7 @@ TEST_F(Written, APartThatNobodyHasLockedIsRemoved_AndNoOther) {
   EXPECT_EQ(read(path("a")), "other");
 }
 
-TEST_F(Written, AFingerprintIsOfAllBytes) {
+TEST_F(Written, FingerprintCoversAllBytes) {
   std::string text(3'000'001, 'x');
   std::ofstream(path("a")) << text;
   text.back() = 'y';
@@ -189,7 +188,7 @@ TEST_F(Written, AFingerprintIsOfAllBytes) {
   EXPECT_FALSE(fingerprint_of_file(path("none")));
 }
 
-TEST_F(Written, ADatabaseIsNotReplaced_NorItsLog_WhateverItsName) {
+TEST_F(Written, NeverReplacesADatabaseOrItsLog) {
   std::ofstream(path("runs.svg")) << "SQLite format 3" << '\0' << "runs";
   std::ofstream(path("runs.svg-wal")) << "more runs";
   for (const char* name : {"runs.svg", "runs.svg-wal", "runs.svg-journal"}) {
@@ -200,7 +199,7 @@ TEST_F(Written, ADatabaseIsNotReplaced_NorItsLog_WhateverItsName) {
   EXPECT_EQ(read(path("runs.svg-wal")), "more runs");
 }
 
-TEST_F(Written, SeveralFilesAreThereTogetherOrNotAtAll) {
+TEST_F(Written, WritesAllFilesOrNone) {
   std::ofstream(path("a")) << "old";
   const FileText some[] = {{path("a"), "new"}, {path("no") / "such", "new"}};
   EXPECT_FALSE(write_files(some));
@@ -211,10 +210,10 @@ TEST_F(Written, SeveralFilesAreThereTogetherOrNotAtAll) {
   EXPECT_EQ(read(path("a")) + read(path("b")), "12");
 }
 
-TEST_F(Written, ReadersAreThoseOfTheFileBefore_OrOfTheUmask_OrTheOwnerAlone) {
+TEST_F(Written, KeepsPermissionsOfAReplacedFile) {
   const mode_t mask = ::umask(022);
   EXPECT_TRUE(write_file(path("new"), ""));
-  EXPECT_TRUE(WrittenFile::next_to(path("own"), Readers::owner_alone)->commit());
+  EXPECT_TRUE(WrittenFile::next_to(path("own"), Readers::owner_only)->commit());
   std::ofstream(path("old")) << "";
   fs::permissions(path("old"), fs::perms(0640));
   EXPECT_TRUE(write_file(path("old"), ""));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wrong use ends in one sentence and the contract's exit code; nothing is lost.
+// Wrong use is reported in one sentence with its exit code and changes no file.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -20,14 +20,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// One line on stderr, starting with the program's name, nothing on stdout.
-void expect_refusal(const Outcome& outcome, int exit_code, const std::vector<std::string>& words) {
-  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  EXPECT_EQ(outcome.err.rfind("attnscope: ", 0), 0U) << outcome.err;
-  for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
-}
+class CommandLine : public ProgramTest {};
+
+const std::string small_run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
+const std::string stored_run = small_run + ":last";
 
 const char* const sweep_text = R"({
   "name": "small",
@@ -43,16 +39,14 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
-TEST(CommandLine, HelpAndVersionSucceed) {
-  const Program program;
+TEST_F(CommandLine, HelpAndVersionSucceed) {
   EXPECT_EQ(program.run({"--help"}).exit_code, 0);
   EXPECT_THAT(program.run({"--help"}).out, HasSubstr("attend"));
   EXPECT_EQ(program.run({"run", "--help"}).exit_code, 0);
   EXPECT_THAT(program.run({"--version"}).out, HasSubstr("attnscope "));
 }
 
-TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
-  const Program program;
+TEST_F(CommandLine, RefusesUnknownCommandsAndOptions) {
   expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
   expect_refusal(program.run({"gone.attn.gz"}), 2, {"there is no file 'gone.attn.gz'"});
   expect_refusal(program.run({"table", "--colour"}), 2, {"--colour"});
@@ -61,7 +55,7 @@ TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
   expect_refusal(program.run({"export", "last"}), 2, {"--output"});
 }
 
-TEST(CommandLine, WhatTakesNoOutput_ChangesNoExitCodeOnStderrAndIsToldOnStdout) {
+TEST_F(CommandLine, ClosedStderrIsIgnoredAndClosedStdoutIsAnError) {
   const auto code_of = [](const std::string& words) {
     const int status = std::system(fmt::format("'{}' {}", ATTNSCOPE_PROGRAM, words).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -75,15 +69,13 @@ TEST(CommandLine, WhatTakesNoOutput_ChangesNoExitCodeOnStderrAndIsToldOnStdout) 
   }
 }
 
-TEST(CommandLine, TheWindowNeedsADisplay) {
-  const Program program;
+TEST_F(CommandLine, RefusesAWindowWithoutADisplay) {
   const Outcome outcome = program.run({});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
-TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
-  const Program program;
+TEST_F(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
   const auto patterns = nlohmann::json::parse(program.run({"list", "patterns", "--json"}).out);
   std::vector<std::string> names;
   for (const auto& row : patterns) names.push_back(row.at("name"));
@@ -94,45 +86,33 @@ TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
 }
 
 #ifndef ATTNSCOPE_HAS_GUI
-TEST(CommandLine, ABuildWithoutQtNamesTheWayOn) {
-  const Program program;
+TEST_F(CommandLine, ABuildWithoutQtNamesAnAlternative) {
   expect_refusal(program.run({"plot", "last", "-o", "f.pdf"}), 2, {"Qt", "export"});
   expect_refusal(program.run({"mask", "full", "-o", "m.pdf"}), 2, {"Qt"});
 }
 #endif
 
-TEST(CommandLine, AnEmptyStoreHasNoRuns) {
-  const Program program;
+TEST_F(CommandLine, AnEmptyStoreHasNoRuns) {
   EXPECT_EQ(program.run({"list", "runs", "--json"}).out, "[]\n");
   EXPECT_EQ(program.run({"table", "last"}).exit_code, 3);
 }
 
-TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
-  const Program program;
-  const std::filesystem::path sound =
-      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
-  const Outcome passed = program.run({"check-store", "--db", sound.string()});
-  EXPECT_EQ(passed.exit_code, 0) << passed.err;
-  EXPECT_THAT(passed.out, HasSubstr("1 run,"));
+TEST_F(CommandLine, CheckStoreFindsADamagedDatabase) {
+  EXPECT_THAT(program.run({"check-store", "--db", small_run}), Prints("1 run,"));
 
-  std::filesystem::copy_file(sound, program.path("hurt.attn"));
+  std::filesystem::copy_file(small_run, program.path("hurt.attn"));
   program.write("hurt.attn", with(program.read("hurt.attn"), "version-1", "version-7"));
   expect_refusal(program.run({"check-store", "--db", "hurt.attn"}), 3, {"run 1", "damaged"});
   expect_refusal(program.run({"check-store", "--db", "none.db"}), 3, {"none.db"});
 }
 
-TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
-  const Program program;
-  const std::filesystem::path plain =
-      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
-  std::filesystem::copy_file(plain, program.path("run.attn"));
+TEST_F(CommandLine, ReadsCompressedExportsLikeExports) {
+  std::filesystem::copy_file(small_run, program.path("run.attn"));
   const std::string whole = tests::packed(program.read("run.attn"));
   program.write("run.attn.gz", whole);
   program.write("cut.attn.gz", whole.substr(0, whole.size() / 2));
   const auto cells = [&](const std::vector<std::string>& run) {
-    std::vector<std::string> arguments{"table", "--format", "json"};
-    arguments.insert(arguments.end(), run.begin(), run.end());
-    const Outcome outcome = program.run(arguments);
+    const Outcome outcome = program.run(joined({"table", "--format", "json"}, run));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     nlohmann::json rows = nlohmann::json::parse(outcome.out);
     for (nlohmann::json& row : rows) row.erase("provenance");  // it names the file
@@ -162,8 +142,7 @@ TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
   EXPECT_EQ(cells({"again.attn.gz"}), expected);
 }
 
-TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
-  const Program program;
+TEST_F(CommandLine, ReportsFieldAndLineOfAnInvalidSweep) {
   const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
     program.write("sweep.json", text);
     expect_refusal(program.run({"run", "sweep.json"}), 2, words);
@@ -178,37 +157,33 @@ TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {
   refused("", {"sweep.json"});
 }
 
-TEST(CommandLine, AnswersInSentencesAndAsData) {
-  const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
-  const Outcome text = program.run({"answer", run});
+TEST_F(CommandLine, AnswersAsTextAndJson) {
+  const Outcome text = program.run({"answer", stored_run});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("lowest median: full/sdpa"));
   EXPECT_THAT(text.out, HasSubstr("Longest length that fits:"));
-  const auto json = nlohmann::json::parse(program.run({"answer", run, "--json"}).out);
+  const auto json = nlohmann::json::parse(program.run({"answer", stored_run, "--json"}).out);
   EXPECT_FALSE(json.at("settings").empty());
-  EXPECT_EQ(program.run({"answer", run, "--x", "window"}).exit_code, 0);
-  expect_refusal(program.run({"answer", run, "--x", "widnow"}), 2, {"window"});
-  expect_refusal(program.run({"answer", run, "--baseline", "full/none"}), 2, {"full/none"});
-  expect_refusal(program.run({"answer", run, "--only", "tokens=3"}), 2, {"tokens"});
+  EXPECT_EQ(program.run({"answer", stored_run, "--x", "window"}).exit_code, 0);
+  expect_refusal(program.run({"answer", stored_run, "--x", "widnow"}), 2, {"window"});
+  expect_refusal(program.run({"answer", stored_run, "--baseline", "full/none"}), 2, {"full/none"});
+  expect_refusal(program.run({"answer", stored_run, "--only", "tokens=3"}), 2, {"tokens"});
   expect_refusal(program.run({"answer", "nowhere.attn:last"}), 3, {"nowhere.attn"});
 }
 
-TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
-  const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
-  const Outcome text = program.run({"answer", run, "--document-tokens", "51"});
+TEST_F(CommandLine, AnswersForAListOfCandidates) {
+  const Outcome text = program.run({"answer", stored_run, "--document-tokens", "51"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100 candidates"));
   EXPECT_THAT(text.out, HasSubstr("for 100 documents"));
-  const Outcome whole = program.run({"answer", run, "--sequence-tokens", "64"});
+  const Outcome whole = program.run({"answer", stored_run, "--sequence-tokens", "64"});
   EXPECT_THAT(whole.out, HasSubstr("sequences of 64 tokens."));
   program.write("lengths.txt",
                 "\xef\xbb\xbf"
                 "51\r\n60\r\n");  // as an editor on Windows writes it
   const auto json = nlohmann::json::parse(
       program
-          .run({"answer", run, "--document-tokens", "lengths.txt", "--query-tokens", "12",
+          .run({"answer", stored_run, "--document-tokens", "lengths.txt", "--query-tokens", "12",
                 "--candidates", "7", "--memory-mb", "100", "--latency-ms", "2.5", "--json"})
           .out);
   ASSERT_FALSE(json.empty());
@@ -219,22 +194,17 @@ TEST(CommandLine, AnswersWhatToTakeForAListOfCandidates) {
   EXPECT_EQ(json[0]["latency_limit_ms"], 2.5);
 }
 
-TEST(CommandLine, ALinkToItselfIsNoDatabase) {
-  const Program program;
+TEST_F(CommandLine, RefusesALinkToItselfAsADatabase) {
   std::filesystem::create_symlink("loop.db", program.path("loop.db"));
   expect_refusal(program.run({"list", "runs", "--db", "loop.db"}), 3, {"loop.db"});
   expect_refusal(program.run({"list", "runs", "--db", std::string(300, 'x')}), 3, {"xxx"});
 }
 
-TEST(CommandLine, AWrongQuestionNamesItsMend) {
-  const Program program;
-  const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
+TEST_F(CommandLine, RefusesInvalidQuestionsWithAFix) {
   program.write("lengths.txt", "51\nlong\n");
   const auto refused = [&](const std::vector<std::string>& more,
                            const std::vector<std::string>& words) {
-    std::vector<std::string> arguments{"answer", run};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    expect_refusal(program.run(arguments), 2, words);
+    expect_refusal(program.run(joined({"answer", stored_run}, more)), 2, words);
   };
   refused({"--candidates", "7"}, {"--document-tokens"});
   refused({"--sequence-tokens", "5", "--query-tokens", "10"}, {"5 tokens", "at least 14"});
@@ -251,23 +221,20 @@ TEST(CommandLine, AWrongQuestionNamesItsMend) {
   refused({"--document-tokens", "51", "--latency-ms", "-1"}, {"--latency-ms"});
 }
 
-TEST(CommandLine, AMissingSweepIsNamed) {
-  const Program program;
+TEST_F(CommandLine, RefusesAMissingSweep) {
   expect_refusal(program.run({"run", "nowhere.json"}), 2, {"nowhere.json"});
   expect_refusal(program.run({"run", "quikc"}), 2, {"quick"});
   expect_refusal(program.run({"run"}), 2, {"--resume"});
 }
 
-TEST(CommandLine, AMissingWorkerIsNamed) {
-  const Program program;
+TEST_F(CommandLine, RefusesAMissingWorker) {
   program.write("sweep.json", sweep_text);
   const Outcome outcome =
       program.run({"run", "sweep.json", "--worker", "/nowhere/attnscope-worker"});
   expect_refusal(outcome, 2, {"/nowhere/attnscope-worker"});
 }
 
-TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
-  const Program program;
+TEST_F(CommandLine, RefusesAForeignDatabaseAndLeavesItUnchanged) {
   program.write("sweep.json", sweep_text);
   const std::string foreign(5000, 'x');
   program.write("foreign.db", foreign);
@@ -276,16 +243,14 @@ TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
   EXPECT_EQ(program.read("foreign.db"), foreign);
 }
 
-TEST(CommandLine, AnUnwritableDatabaseIsRefused) {
-  const Program program;
+TEST_F(CommandLine, RefusesAnUnwritableDatabase) {
   program.write("sweep.json", sweep_text);
   expect_refusal(program.run({"run", "sweep.json", "--db", "/proc/attnscope.db"},
                              {"ATTNSCOPE_WORKER=" FAKE_WORKER_PROGRAM}),
                  3, {"/proc/attnscope.db"});
 }
 
-TEST(CommandLine, ARunThatCannotStartLeavesNoDatabase) {
-  const Program program;
+TEST_F(CommandLine, ARunThatCannotStartCreatesNoDatabase) {
   program.write("sweep.json", sweep_text);
   for (const char* worker : {"/nowhere/attnscope-worker", "false", FAKE_WORKER_PROGRAM}) {
     expect_refusal(program.run({"run", "sweep.json", "--db", "new.db", "--worker", worker},
@@ -295,15 +260,13 @@ TEST(CommandLine, ARunThatCannotStartLeavesNoDatabase) {
   }
 }
 
-TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
-  const Program program;
+TEST_F(CommandLine, AttendChecksItsArgumentsBeforeStartingAWorker) {
   program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
   const auto attend = [&](const std::string& pattern, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {
-        "attend",      "in.safetensors",   "--pattern", pattern, "--layout",
-        "layout.json", "--implementation", "segment",   "-o",    "out.safetensors"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program.run(arguments);
+    return program.run(
+        joined({"attend", "in.safetensors", "--pattern", pattern, "--layout", "layout.json",
+                "--implementation", "segment", "-o", "out.safetensors"},
+               more));
   };
   expect_refusal(attend("sparse", {}), 2, {"--window"});
   expect_refusal(attend("sparse", {"--window", "-2"}), 2, {"-2"});
@@ -315,14 +278,13 @@ TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
     expect_refusal(
         program.run({"attend", "in.safetensors", "--pattern", "full", "--layout", "layout.json",
                      "--implementation", "segment", "--with", "prog.py", "-o", out}),
-        2, {out, "is what is read"});
+        2, {out, "is an input of this command"});
   }
   program.write("layout.json", R"({"items":[{"cls":1,"query":-3,"document":8}]})");
   expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});
 }
 
-TEST(CommandLine, AWrongPatternFileNamesFieldLineAndMend) {
-  const Program program;
+TEST_F(CommandLine, ReportsFieldAndLineOfAnInvalidPattern) {
   program.write("layout.json", R"({"items":[{"cls":1,"query":3,"document":8}]})");
   program.write("mine.json",
                 "{\n  \"name\": \"mine\",\n  \"attends\": {\n    \"cls\": { \"qurey\": \"whole\" "

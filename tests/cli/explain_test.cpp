@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a score of a checkpoint's logits, and where everything that decides it was read.
+// Labels and activations that turn logits into scores, and --explain.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -34,23 +34,18 @@ class Explain : public ::testing::Test {
     program_.write("pairs.tsv", "a b\tC d [MASK] e\nb\tc\n");
   }
   [[nodiscard]] Outcome score(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"score", "--checkpoint", ".", "--pairs", "pairs.tsv"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program_.run(arguments);
+    return program_.run(joined({"score", "--checkpoint", ".", "--pairs", "pairs.tsv"}, more));
   }
   [[nodiscard]] std::vector<double> scores(const std::vector<std::string>& more) const {
     const Outcome outcome = score(more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> values;
-    std::istringstream lines(outcome.out);
-    for (double value = 0; lines >> value;) values.push_back(value);
-    return values;
+    return scores_in(outcome.out);
   }
 
   Program program_;
 };
 
-TEST_F(Explain, OfSeveralLabelsOneIsChosen) {
+TEST_F(Explain, ScoresTheChosenLabel) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.weight"].shape = {2, 8};
   tiny.tensors["classifier.bias"].shape = {2};
@@ -71,7 +66,7 @@ TEST_F(Explain, OfSeveralLabelsOneIsChosen) {
   EXPECT_THAT(score({"--label", "one"}).err, HasSubstr("'one' is no label"));
 }
 
-TEST_F(Explain, TheActivationIsAnOption) {
+TEST_F(Explain, AppliesTheChosenActivation) {
   TinyCheckpoint::bert().write(program_.path(""));
   const auto raw = scores({}), sigmoid = scores({"--activation", "sigmoid"});
   EXPECT_NEAR(sigmoid.at(0), 1 / (1 + std::exp(-raw.at(0))), 1e-6);
@@ -83,7 +78,7 @@ TEST_F(Explain, TheActivationIsAnOption) {
   EXPECT_THAT(score({"--activation", "relu"}).err, HasSubstr("'relu' is unknown"));
 }
 
-TEST_F(Explain, SaysWhatWasReadFromWhere) {
+TEST_F(Explain, PrintsWhichFileEachSettingWasReadFrom) {
   TinyCheckpoint::bert().write(program_.path(""));
   program_.write("tokenizer_config.json", R"({"do_lower_case": false, "model_max_length": 9,
                  "model_input_names": ["input_ids", "attention_mask"]})");

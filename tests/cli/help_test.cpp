@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What is printed about commands: help, completion, man pages, and former names.
+// Help, completion, man pages, and former names of commands and options.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +17,10 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+class Help : public ProgramTest {};
+class Completion : public ProgramTest {};
+class Manual : public ProgramTest {};
+
 /// The commands that --help lists, in its order.
 std::vector<std::string> commands(const Program& program) {
   std::vector<std::string> names;
@@ -28,8 +32,7 @@ std::vector<std::string> commands(const Program& program) {
   return names;
 }
 
-TEST(Help, EveryCommandHasAnExampleOfItsOwn) {
-  const Program program;
+TEST_F(Help, EveryCommandHasAnExample) {
   const auto names = commands(program);
   ASSERT_GT(names.size(), 20U);
   for (const std::string& name : names) {
@@ -41,31 +44,25 @@ TEST(Help, EveryCommandHasAnExampleOfItsOwn) {
   }
 }
 
-TEST(Help, CommandsStandInGroups) {
-  const Program program;
+TEST_F(Help, ListsCommandsInGroups) {
   const std::string help = program.run({"--help"}).out;
   EXPECT_LT(help.find("Compare attention:"), help.find("  run "));
   EXPECT_LT(help.find("Score, rank and evaluate:"), help.find("  score "));
   EXPECT_EQ(program.run({"help"}).out, help);
 }
 
-TEST(Help, OfAnUnknownCommandNamesTheNearest) {
-  const Program program;
-  const Outcome outcome = program.run({"help", "scroe"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("did you mean 'score'?"));
+TEST_F(Help, SuggestsTheNearestCommand) {
+  EXPECT_THAT(program.run({"help", "scroe"}), FailsWith("did you mean 'score'?"));
 }
 
-TEST(Help, FormerNamesAreTakenAndNotListed) {
-  const Program program;
+TEST_F(Help, AcceptsFormerNamesWithoutListingThem) {
   EXPECT_THAT(program.run({"--help"}).out, Not(HasSubstr("foresee")));
   EXPECT_THAT(program.run({"foresee", "nowhere.json"}).err, HasSubstr("nowhere.json"));
   EXPECT_THAT(program.run({"help", "train"}).out, Not(HasSubstr("--clip")));
   EXPECT_THAT(program.run({"train", "--clip=nan"}).err, HasSubstr("--max-grad-norm"));
 }
 
-TEST(Completion, OfBash_CompletesCommandsAndOptions) {
-  const Program program;
+TEST_F(Completion, BashCompletesCommandsAndOptions) {
   program.write("completion.bash", program.run({"completion", "bash"}).out);
   const auto completed = [&](const std::string& words, int current) {
     const std::string script = "source completion.bash; COMP_WORDS=(" + words +
@@ -83,16 +80,12 @@ TEST(Completion, OfBash_CompletesCommandsAndOptions) {
   EXPECT_EQ(completed("attnscope run fil", 2), "");  // the shell completes file names
 }
 
-TEST(Completion, OfAnotherShellIsRefused) {
-  const Program program;
-  const Outcome outcome = program.run({"completion", "fish"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("bash or zsh"));
+TEST_F(Completion, RefusesOtherShells) {
+  EXPECT_THAT(program.run({"completion", "fish"}), FailsWith("bash or zsh"));
   EXPECT_THAT(program.run({"completion", "zsh"}).out, HasSubstr("#compdef attnscope"));
 }
 
-TEST(Manual, HasAPageOfEveryCommandWithItsOptions) {
-  const Program program;
+TEST_F(Manual, WritesAPageWithOptionsForEveryCommand) {
   ASSERT_EQ(program.run({"manual", "man"}).exit_code, 0);
   for (const std::string& name : commands(program)) {
     EXPECT_THAT(program.read("man/attnscope-" + name + ".1"), HasSubstr(".SH EXAMPLE")) << name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lengths` as a person runs it, on a small checkpoint; what it counts is what `answer` takes.
+// `lengths` on a small checkpoint.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,15 +30,13 @@ class Lengths : public ::testing::Test {
     program_.write("pairs.tsv", "a b\tc d e\na\tc\nb c d\t" + words + "\n");
   }
   [[nodiscard]] Outcome lengths(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"lengths", "--checkpoint", ".", "--pairs", "pairs.tsv"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program_.run(arguments);
+    return program_.run(joined({"lengths", "--checkpoint", ".", "--pairs", "pairs.tsv"}, more));
   }
 
   Program program_;
 };
 
-TEST_F(Lengths, CountsEveryTextWhole_WhateverTheCheckpointReads) {
+TEST_F(Lengths, CountsTextsWithoutTruncation) {
   const Outcome outcome = lengths({"--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json counted = json::parse(outcome.out);
@@ -51,7 +49,7 @@ TEST_F(Lengths, CountsEveryTextWhole_WhateverTheCheckpointReads) {
                                      HasSubstr("the checkpoint's own"), HasSubstr("none packed")));
 }
 
-TEST_F(Lengths, OfLateInteractionAreThoseOfItsTexts) {
+TEST_F(Lengths, CountsOnlyTextTokensForLateInteraction) {
   const auto checkpoints = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints";
   program_.write("pairs.tsv", "noon\thour\n");
   for (const char* name : {"stanford-bert", "pylate-bert", "encoder-fixed"}) {
@@ -64,7 +62,7 @@ TEST_F(Lengths, OfLateInteractionAreThoseOfItsTexts) {
   }
 }
 
-TEST_F(Lengths, OfADataSetAreThoseOfItsJudgedPairs) {
+TEST_F(Lengths, CountsTheJudgedPairsOfABeirFolder) {
   std::filesystem::create_directories(program_.path("set/qrels"));
   program_.write("set/corpus.jsonl", R"({"_id": "1", "title": "a", "text": "b c"})"
                                      "\n"
@@ -79,17 +77,17 @@ TEST_F(Lengths, OfADataSetAreThoseOfItsJudgedPairs) {
                                            "--split", "dev",          "--format", "json"};
   const Outcome outcome = program_.run(requested);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("1 of its pairs have no text"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 judged pairs have no text"));
   const json counted = json::parse(outcome.out);
   EXPECT_EQ(counted.at("queries").at("counted"), json::parse("[[2,2]]"));
   EXPECT_EQ(counted.at("documents").at("counted"), json::parse("[[1,1],[3,1]]"));
-  EXPECT_THAT(program_.run({"lengths", "--checkpoint", "."}).err, HasSubstr("or --beir"));
+  EXPECT_THAT(program_.run({"lengths", "--checkpoint", "."}).err,
+              HasSubstr("--pairs or --beir is required"));
 }
 
-TEST_F(Lengths, WhatCannotBeReadIsASentence) {
-  const Outcome missing = program_.run({"lengths", "--checkpoint", ".", "--pairs", "none.tsv"});
-  EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.err, HasSubstr("none.tsv"));
+TEST_F(Lengths, RefusesUnreadablePairs) {
+  EXPECT_THAT(program_.run({"lengths", "--checkpoint", ".", "--pairs", "none.tsv"}),
+              FailsWith("none.tsv"));
   program_.write("pairs.tsv", "a b\n");
   EXPECT_THAT(lengths({}).err, HasSubstr("pairs.tsv, line 1"));
   program_.write("pairs.tsv", "");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models by the program: measured in a real worker, then listed, answered and set beside the
-// paper's.
+// Whole models measured in a real worker: tables, answers and published numbers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,9 +40,7 @@ class MeasuredModels : public ::testing::Test {
     program_ = nullptr;
   }
   static json rows(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"table", "last", "--format", "json"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome outcome = program_->run(arguments);
+    const Outcome outcome = program_->run(joined({"table", "last", "--format", "json"}, more));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return json::parse(outcome.out);
   }
@@ -52,7 +49,7 @@ class MeasuredModels : public ::testing::Test {
 };
 Program* MeasuredModels::program_ = nullptr;
 
-TEST_F(MeasuredModels, EveryCell_IsOkAndNamesModelAndAttentionInside) {
+TEST_F(MeasuredModels, EveryCellIsOkAndNamesModelAndImplementation) {
   const json all = rows({"--baseline", "full/sdpa"});
   ASSERT_EQ(all.size(), 2U * 5);
   for (const json& row : all) {
@@ -72,12 +69,12 @@ TEST_F(MeasuredModels, EveryCell_IsOkAndNamesModelAndAttentionInside) {
   EXPECT_EQ(all[4].at("model"), "sparse+cls-only-last-layer");
 }
 
-TEST_F(MeasuredModels, RowsOfOneModel_AreChosenByItsName) {
+TEST_F(MeasuredModels, SelectsRowsByModel) {
   EXPECT_EQ(rows({"--only", "model=sparse"}).size(), 2U);
   EXPECT_EQ(rows({"--only", "model=sparse+cls-only-last-layer,sequence_tokens=64"}).size(), 1U);
 }
 
-TEST_F(MeasuredModels, PapersTable3_HasTheirNumbersBesideOurs) {
+TEST_F(MeasuredModels, PrintsPublishedNumbersNextToMeasuredOnes) {
   const Outcome outcome = program_->run({"table", "last", "--published", "ecir24-table3"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Passages, 174 tokens"));
@@ -86,28 +83,27 @@ TEST_F(MeasuredModels, PapersTable3_HasTheirNumbersBesideOurs) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("64 tokens")));
 }
 
-TEST_F(MeasuredModels, AnotherPublishedTable_IsRefusedWithTheOneThereIs) {
-  const Outcome outcome = program_->run({"table", "last", "--published", "no-such-table"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("ecir24-table3"));
+TEST_F(MeasuredModels, RefusesAnUnknownPublishedTable) {
+  EXPECT_THAT(program_->run({"table", "last", "--published", "no-such-table"}),
+              FailsWith("ecir24-table3"));
 }
 
-TEST_F(MeasuredModels, AnAnswer_SaysThatTimesAreOfTheWholeModel) {
+TEST_F(MeasuredModels, AnAnswerStatesThatTimesAreOfWholeModels) {
   const Outcome outcome = program_->run({"answer", "last", "--baseline", "full/sdpa",
                                          "--document-tokens", "100", "--query-tokens", "5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("whole model"));
-  EXPECT_THAT(outcome.out, HasSubstr("beside the weights"));
+  EXPECT_THAT(outcome.out, HasSubstr("in addition to the weights"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("tensors themselves")));
 }
 
-TEST_F(MeasuredModels, TheSameOnceMore_ComparesEveryCell) {
+TEST_F(MeasuredModels, ComparesEveryCellOfARunWithItself) {
   const Outcome outcome = program_->run({"compare", "last", "last", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out).at("cells").size(), 2U * 5);
 }
 
-TEST_F(MeasuredModels, Foresee_AnswersForModelsByTheirNames) {
+TEST_F(MeasuredModels, EstimatesModelsByTheirNames) {
   const Outcome outcome = program_->run({"estimate", "models.json", "--no-trial", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json pairs = json::parse(outcome.out).at("pairs");

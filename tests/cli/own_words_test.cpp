@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// describe and trash: names, tags, notes and the way to the trash and back, on the command line.
+// describe and trash: names, tags and notes of runs, and the trash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,16 +16,15 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A database of its own with one run.
-class OwnWordsCommands : public ::testing::Test {
+/// A database with one run.
+class StoredRunCommands : public ::testing::Test {
  protected:
-  OwnWordsCommands() {
+  StoredRunCommands() {
     const std::string file = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
     EXPECT_EQ(in_database({"import", file}).exit_code, 0);
   }
   [[nodiscard]] Outcome in_database(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--db", "runs.db"});
-    return program_.run(arguments);
+    return program_.run(joined(std::move(arguments), {"--db", "runs.db"}));
   }
   [[nodiscard]] json runs(bool trash = false) const {
     std::vector<std::string> arguments{"list", "runs", "--json"};
@@ -33,16 +32,13 @@ class OwnWordsCommands : public ::testing::Test {
     return json::parse(in_database(arguments).out);
   }
   void refused(const std::vector<std::string>& arguments, int code, const std::string& word) const {
-    const Outcome outcome = in_database(arguments);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(word));
+    expect_refusal(in_database(arguments), code, {word});
   }
 
   Program program_;
 };
 
-TEST_F(OwnWordsCommands, Describe_GivesNameTagsAndNote) {
+TEST_F(StoredRunCommands, DescribeSetsNameTagsAndNote) {
   ASSERT_EQ(in_database({"describe", "1", "--name", "first one", "--tag", "old", "--tag", "quiet",
                          "--note", "kept for tests"})
                 .exit_code,
@@ -61,11 +57,11 @@ TEST_F(OwnWordsCommands, Describe_GivesNameTagsAndNote) {
   EXPECT_THAT(shown, HasSubstr("quiet more"));
 }
 
-TEST_F(OwnWordsCommands, ColumnsThatNoRunFills_AreNotPrinted) {
+TEST_F(StoredRunCommands, OmitsColumnsThatAreEmptyInEveryRun) {
   EXPECT_THAT(in_database({"list", "runs"}).out, Not(HasSubstr("tags")));
 }
 
-TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
+TEST_F(StoredRunCommands, DescribeRefusesInvalidNamesTagsAndNotes) {
   refused({"describe", "1"}, 2, "--name");
   refused({"describe", "7", "--tag", "x"}, 3, "'7'");
   refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
@@ -76,34 +72,33 @@ TEST_F(OwnWordsCommands, Describe_WithNothingToSayIsWrongUse) {
   refused({"describe", "1", "--note", std::string(10'001, 'x')}, 2, "at most 10000");
 }
 
-TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {
-  EXPECT_THAT(in_database({"trash", "1"}).err, HasSubstr("1 run put in the trash"));
+TEST_F(StoredRunCommands, MovesARunToTheTrashAndBack) {
+  EXPECT_THAT(in_database({"trash", "1"}).err, HasSubstr("1 run moved to the trash"));
   EXPECT_TRUE(runs().empty());
   EXPECT_EQ(runs(true).size(), 1U);
   refused({"table", "last"}, 3, "trash --restore");
-  const Outcome by_number = in_database({"table", "1"});
-  EXPECT_EQ(by_number.exit_code, 0);
-  EXPECT_THAT(by_number.err, HasSubstr("run 1 is in the trash"));
-  refused({"trash", "1"}, 2, "lies already in the trash");
+  EXPECT_THAT(in_database({"table", "1"}), Notes("run 1 is in the trash"));
+  refused({"trash", "1"}, 2, "is already in the trash");
   EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
-  refused({"trash", "--restore", "1"}, 2, "does not lie in the trash");
+  refused({"trash", "--restore", "1"}, 2, "is not in the trash");
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_THAT(in_database({"list", "runs", "--trash"}).err, HasSubstr("The trash is empty."));
 }
 
-TEST_F(OwnWordsCommands, NothingIsRemovedForGoodUnlessItIsMeant) {
+TEST_F(StoredRunCommands, DeletesRunsOnlyFromTheTrashAndWithConfirmation) {
   refused({"trash", "--delete", "1", "--yes"}, 2, "not in the trash");
   ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
   refused({"trash", "--empty"}, 2, "--yes");
   refused({"trash", "--delete", "1"}, 2, "--yes");
   EXPECT_EQ(runs(true).size(), 1U);
-  EXPECT_THAT(in_database({"trash", "--empty", "--yes"}).err, HasSubstr("1 run removed for good"));
+  EXPECT_THAT(in_database({"trash", "--empty", "--yes"}).err,
+              HasSubstr("1 run deleted permanently"));
   EXPECT_TRUE(runs(true).empty());
   refused({"trash"}, 2, "--empty");
   refused({"trash", "1", "--empty"}, 2, "--empty");
 }
 
-TEST_F(OwnWordsCommands, WhatIsDeletedByName_IsGoneAlone) {
+TEST_F(StoredRunCommands, DeletesARunByNumber) {
   ASSERT_EQ(in_database({"trash", "1"}).exit_code, 0);
   EXPECT_EQ(in_database({"trash", "--delete", "1", "--yes"}).exit_code, 0);
   EXPECT_TRUE(runs(true).empty());

@@ -36,6 +36,22 @@ std::string text_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::vector<double> scores_in(const std::string& text) {
+  std::vector<double> scores;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    scores.push_back(std::strtod(line.substr(line.rfind('\t') + 1).c_str(), nullptr));
+  return scores;
+}
+
+void expect_refusal(const Outcome& outcome, int exit_code, const std::vector<std::string>& words) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("attnscope: ")) << outcome.err;
+  for (const std::string& word : words) EXPECT_THAT(outcome.err, ::testing::HasSubstr(word));
+}
+
 Program::Program() {
   std::string name = (std::filesystem::temp_directory_path() / "attnscope-cli-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// results/tools/publish: a published run's tables and figures, made again from the run itself.
+// results/tools/publish: tables and figures of a published run, rebuilt from the run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,6 +21,8 @@ namespace {
 
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
+
+class Publish : public ProgramTest {};
 
 const fs::path source = ATTNSCOPE_SOURCE_DIR;
 
@@ -54,8 +56,7 @@ void make_page(const Program& program, const std::string& outputs) {
   static_cast<void>(program.write("page/outputs", outputs));
 }
 
-TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
-  const Program program;
+TEST_F(Publish, WritesTheSameOutputsEachTime) {
   make_page(program,
             "# FILE COMMAND ARGUMENTS\n\n"
             "table.md table --format markdown --baseline full/sdpa\n"
@@ -73,8 +74,7 @@ TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
   EXPECT_EQ(files_of(program, "page"), first);
 }
 
-TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
-  const Program program;
+TEST_F(Publish, AGivenRunReplacesTheOldRun) {
   make_page(program, "table.md table --format markdown\n");
   fs::copy_file(source / "tests/store/small_run.attn", program.path("elsewhere.attn"));
   fs::rename(program.path("page/run.attn.gz"), program.path("elsewhere.attn.gz"));
@@ -87,8 +87,7 @@ TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(program.read("page/run.attn.gz"), program.read("elsewhere.attn.gz"));
 }
 
-TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
-  const Program program;
+TEST_F(Publish, WrongUseKeepsTheOldFiles) {
   make_page(program, "table.md draw\n");
   static_cast<void>(program.write("page/table.md", "the old one"));
   fs::create_directory(program.path("empty"));
@@ -111,7 +110,7 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   }
 }
 
-TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
+TEST_F(Publish, EveryPublishedFolderHasItsOutputs) {
   int folders = 0;
   for (const auto& folder : fs::directory_iterator(source / "results")) {
     if (!fs::exists(folder.path() / "run.attn.gz")) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report: a page of stored runs, whole or not at all; wrong use in one sentence.
+// report and export: complete files, never partly written or replaced by accident.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,32 +18,25 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// A database of its own with one run.
-class ReportCommandLine : public ::testing::Test {
+/// A database with one run.
+class ReportCommand : public ::testing::Test {
  protected:
   const std::string file_ = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn";
 
-  ReportCommandLine() {
-    EXPECT_EQ(program_.run({"import", file_, "--db", "runs.db"}).exit_code, 0);
-  }
-  [[nodiscard]] Outcome report(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), "report");
-    arguments.insert(arguments.end(), {"--db", "runs.db"});
-    return program_.run(arguments);
+  ReportCommand() { EXPECT_EQ(program_.run({"import", file_, "--db", "runs.db"}).exit_code, 0); }
+  [[nodiscard]] Outcome report(const std::vector<std::string>& arguments) const {
+    return program_.run(joined(joined({"report"}, arguments), {"--db", "runs.db"}));
   }
   void refused(const std::vector<std::string>& arguments, int code,
                const std::string& words) const {
-    const Outcome outcome = report(arguments);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(words));
+    expect_refusal(report(arguments), code, {words});
     EXPECT_FALSE(std::filesystem::exists(program_.path("r.html")));
   }
 
   Program program_;
 };
 
-TEST_F(ReportCommandLine, WritesAPageAndSaysSo) {
+TEST_F(ReportCommand, WritesAPage) {
   const Outcome outcome = report({"last", "-o", "r.html"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -62,24 +55,22 @@ TEST_F(ReportCommandLine, WritesAPageAndSaysSo) {
   EXPECT_THAT(program_.read("r.html"), EndsWith("</html>\n"));
 }
 
-TEST_F(ReportCommandLine, AnExportIsReplacedOnlyWhereThatIsMeant) {
-  const auto exported = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments{"export", "last", "--db", "runs.db", "-o"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program_.run(arguments);
+TEST_F(ReportCommand, ReplacesOnlyExportsAndOnlyWithForce) {
+  const auto exported = [&](const std::vector<std::string>& more) {
+    return program_.run(joined({"export", "last", "--db", "runs.db", "-o"}, more));
   };
   ASSERT_EQ(exported({"run.attn"}).exit_code, 0);
   const std::string before = program_.read("run.attn");
   const Outcome again = exported({"run.attn"});
   EXPECT_EQ(again.exit_code, 3);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("run.attn is there already and is not overwritten"),
+  EXPECT_THAT(again.err, AllOf(HasSubstr("run.attn already exists and is not overwritten"),
                                HasSubstr("--force replaces it")));
   EXPECT_EQ(program_.read("run.attn"), before);
   EXPECT_EQ(exported({"run.attn", "--force"}).exit_code, 0);
   EXPECT_EQ(program_.run({"import", "run.attn", "--db", "other.db"}).exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(program_.path(".new-run.attn")));
   // Never a database, nor what is no export.
-  EXPECT_THAT(exported({"runs.db", "--force"}).err, HasSubstr("is no file of an export"));
+  EXPECT_THAT(exported({"runs.db", "--force"}).err, HasSubstr("is not an exported file"));
   program_.write("notes.txt", "mine");
   EXPECT_EQ(exported({"notes.txt", "--force"}).exit_code, 3);
   EXPECT_EQ(program_.read("notes.txt"), "mine");
@@ -87,11 +78,10 @@ TEST_F(ReportCommandLine, AnExportIsReplacedOnlyWhereThatIsMeant) {
     EXPECT_THAT(exported({stream}).err, HasSubstr("an export is a database"));
 }
 
-TEST_F(ReportCommandLine, RunsAndContendersAreNamedAsTheyAreDisplayed_AndOnlyIsRepeated) {
-  const auto table = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "table");
-    arguments.insert(arguments.end(), {"--db", "runs.db", "--format", "json"});
-    return program_.run(arguments);
+TEST_F(ReportCommand, AcceptsDisplayedNamesAndRepeatedOnly) {
+  const auto table = [&](const std::vector<std::string>& arguments) {
+    return program_.run(
+        joined(joined({"table"}, arguments), {"--db", "runs.db", "--format", "json"}));
   };
   const auto rows = nlohmann::json::parse(table({"last"}).out);
   const std::string id = rows.at(0).at("contender"), name = rows.at(0).at("name");
@@ -105,12 +95,12 @@ TEST_F(ReportCommandLine, RunsAndContendersAreNamedAsTheyAreDisplayed_AndOnlyIsR
   for (const auto& row : nlohmann::json::parse(chosen.out)) EXPECT_EQ(row.at("contender"), id);
 }
 
-TEST_F(ReportCommandLine, WrongUse_IsASentenceAndNoPage) {
-  refused({"last", "-o", "r.pdf"}, 2, "r.pdf: a report is a page for a browser");
+TEST_F(ReportCommand, RefusesWrongUseWithoutAPage) {
+  refused({"last", "-o", "r.pdf"}, 2, "r.pdf: a report is an HTML page");
   refused({"last"}, 2, "--output");
   refused({"-o", "r.html"}, 2, "runs");
   refused({"7", "-o", "r.html"}, 3, "7");
-  refused({"last", "1", "-o", "r.html"}, 2, "name every run once");
+  refused({"last", "1", "-o", "r.html"}, 2, "give every run once");
   refused({"last", "-o", "r.html", "--baseline", "full/none"}, 2, "--baseline");
   refused({"last", "-o", "r.html", "--only", "colour=red"}, 2, "--only");
   refused({"last", "-o", "nowhere/r.html"}, 2, "nowhere/r.html");

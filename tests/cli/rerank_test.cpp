@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `rerank` as a person runs it, on a small checkpoint with drawn weights.
+// `rerank` on a small checkpoint with random weights.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -40,8 +40,7 @@ class Rerank : public ::testing::Test {
  protected:
   Rerank() {
     tests::TinyCheckpoint::bert().write(program_.path(""));
-    program_.write("vocab.txt",
-                   "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n");
+    program_.write("vocab.txt", letters);
     program_.write("queries.tsv", "q1\ta b c\nq2\td e\nq3\tf\n");
     std::string collection, run;
     for (int i = documents - 1; i >= 0; --i)
@@ -55,11 +54,9 @@ class Rerank : public ::testing::Test {
   }
 
   [[nodiscard]] Outcome rerank(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{
-        "rerank",      "--checkpoint",  ".",  "--run",   "bm25.trec", "--queries", "queries.tsv",
-        "--documents", "documents.tsv", "-o", "out.trec"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program_.run(arguments);
+    return program_.run(joined({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries",
+                                "queries.tsv", "--documents", "documents.tsv", "-o", "out.trec"},
+                               more));
   }
   /// "q1 d3" -> score, of the run that was written.
   [[nodiscard]] std::map<std::string, double> written() const {
@@ -70,7 +67,7 @@ class Rerank : public ::testing::Test {
       scores[query + " " + document] = std::stod(score);
     return scores;
   }
-  /// What `score` says of these documents beside the query.
+  /// The scores of `score` for these documents with the query.
   [[nodiscard]] std::vector<double> scored(const std::string& query,
                                            const std::vector<std::string>& texts) const {
     std::string pairs;
@@ -78,9 +75,7 @@ class Rerank : public ::testing::Test {
     program_.write("pairs.tsv", pairs);
     const Outcome outcome = program_.run({"score", "--checkpoint", ".", "--pairs", "pairs.tsv"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    std::vector<double> scores;
-    std::istringstream lines(outcome.out);
-    for (double score = 0; lines >> score;) scores.push_back(score);
+    std::vector<double> scores = scores_in(outcome.out);
     EXPECT_EQ(scores.size(), texts.size());
     scores.resize(texts.size());
     return scores;
@@ -93,7 +88,7 @@ class Rerank : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(Rerank, EveryFileMayBePacked) {
+TEST_F(Rerank, ReadsAndWritesCompressedFiles) {
   ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
   const std::string plain = program_.read("out.trec");
   for (const std::string name : {"bm25.trec", "queries.tsv", "documents.tsv"}) {
@@ -107,7 +102,7 @@ TEST_F(Rerank, EveryFileMayBePacked) {
   EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
 }
 
-TEST_F(Rerank, StandardOutputTakesTheRunWhenItIsWhole) {
+TEST_F(Rerank, WritesTheRunToStandardOutput) {
   ASSERT_EQ(rerank({}).exit_code, 0);
   const std::string written = program_.read("out.trec");
   const Outcome piped =
@@ -117,17 +112,14 @@ TEST_F(Rerank, StandardOutputTakesTheRunWhenItIsWhole) {
   EXPECT_EQ(piped.out, written);
 }
 
-TEST_F(Rerank, QueriesThatAreCutAreCounted) {
-  const Outcome outcome = rerank({"--max-query-tokens", "3"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 queries was cut to 3 tokens"));
+TEST_F(Rerank, CountsTruncatedQueries) {
+  EXPECT_THAT(rerank({"--max-query-tokens", "3"}), Notes("1 of 2 queries was cut to 3 tokens"));
 }
 
-TEST_F(Rerank, EachCandidateHasTheScoreOfItsTexts_AndRanksByIt) {
-  const Outcome outcome = rerank({"--tag", "mine"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("4 of 24 documents were cut; a pair has at most 64 tokens; "
-                                     "--max-p scores the ends of documents, too"));
+TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
+  EXPECT_THAT(rerank({"--tag", "mine"}),
+              Notes("4 of 24 documents were cut; a pair has at most 64 tokens; "
+                    "--max-p also scores the ends of documents"));
   const auto scores = written();
   ASSERT_EQ(scores.size(), 2U * documents);
   std::vector<std::string> texts;
@@ -148,14 +140,14 @@ TEST_F(Rerank, EachCandidateHasTheScoreOfItsTexts_AndRanksByIt) {
   EXPECT_TRUE(std::is_sorted(of_first.rbegin(), of_first.rend()));
 }
 
-TEST_F(Rerank, TheDepthIsOfTheRunsOwnRanking) {
+TEST_F(Rerank, DepthCountsFromTheTopOfTheRun) {
   EXPECT_EQ(rerank({"--depth", "2"}).exit_code, 0);
   const auto scores = written();
   EXPECT_EQ(scores.size(), 4U);
   EXPECT_TRUE(scores.contains("q1 d0") && scores.contains("q1 d1"));
 }
 
-TEST_F(Rerank, MaxP_IsTheBestOfPassagesThatHoldTheWholeDocument) {
+TEST_F(Rerank, MaxPIsTheMaximumOfAllPassages) {
   const Outcome outcome = rerank({"--max-p", "--max-tokens", "40"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err.find("no pair"), std::string::npos) << outcome.err;
@@ -168,16 +160,15 @@ TEST_F(Rerank, MaxP_IsTheBestOfPassagesThatHoldTheWholeDocument) {
   EXPECT_NEAR(scores.at("q1 d2"), expected[3], 1e-5);
 }
 
-TEST_F(Rerank, AsPublished_TheLongestCandidatesEndIsInNoPassage) {
-  const Outcome outcome = rerank({"--max-p", "--as-published", "--max-tokens", "40"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("--max-p without --as-published"));
+TEST_F(Rerank, AsPublishedDropsTheEndOfTheLongestCandidate) {
+  EXPECT_THAT(rerank({"--max-p", "--as-published", "--max-tokens", "40"}),
+              Notes("--max-p without --as-published"));
   // Lengths with [SEP]: 35 for a document, stride 17, starts below 68 - 35: 0 and 17.
   const auto expected = scored("a b c", {part(11, 0, 34), part(11, 17, 51)});
   EXPECT_NEAR(written().at("q1 d11"), std::max(expected[0], expected[1]), 1e-5);
 }
 
-TEST_F(Rerank, Whole_TakesNoDocumentThatIsTooLong) {
+TEST_F(Rerank, WholeRefusesADocumentThatIsTooLong) {
   const Outcome refused = rerank({"--whole"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("bm25.trec, line"), HasSubstr("there is room for"),
@@ -189,7 +180,7 @@ TEST_F(Rerank, Whole_TakesNoDocumentThatIsTooLong) {
   EXPECT_EQ(written().size(), 2U * documents);
 }
 
-TEST_F(Rerank, WhatIsNotThereIsNamedAndCounted_BeforeAnythingIsComputed) {
+TEST_F(Rerank, RefusesMissingTextsBeforeScoring) {
   const auto refused = [&](const char* file, const std::string& text, const char* words) {
     const std::string before = program_.read(file);
     program_.write(file, text);
@@ -203,12 +194,13 @@ TEST_F(Rerank, WhatIsNotThereIsNamedAndCounted_BeforeAnythingIsComputed) {
   refused("documents.tsv", "d0\ta\nd1\tb\n",
           "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are not)");
   refused("queries.tsv", "q2\ta\n", "its query 'q1' is not in queries.tsv (1 of 2 are not)");
-  refused("documents.tsv", "d0\ta\nd0\tb\n", "documents.tsv, line 2: the id 'd0' stands in line 1");
+  refused("documents.tsv", "d0\ta\nd0\tb\n",
+          "documents.tsv, line 2: the id 'd0' is already used in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
   refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
 }
 
-TEST_F(Rerank, TheRunSaysAtItsHeadHowItWasMade_AndIsReadAsWithout) {
+TEST_F(Rerank, WritesMetadataThatEvaluateIgnores) {
   program_.write("own.json", R"({"actor": {"name": "N. N."}, "data": {"training data": []}})");
   ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
   const std::string bare = program_.read("out.trec");
@@ -266,13 +258,11 @@ class RerankBeir : public Rerank {
     program_.write("bm25.trec", program_.read("bm25.trec") + "q1 Q0 q1 13 101 bm25\n");
   }
   [[nodiscard]] Outcome rerank_set(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"rerank", "--checkpoint", ".", "--beir", "set"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return program_.run(arguments);
+    return program_.run(joined({"rerank", "--checkpoint", ".", "--beir", "set"}, more));
   }
 };
 
-TEST_F(RerankBeir, OneCommandLeadsFromTheFolderToTheEvaluation) {
+TEST_F(RerankBeir, ReranksAndEvaluatesABeirFolder) {
   const Outcome outcome =
       rerank_set({"--run", "bm25.trec", "-o", "out.trec", "--measures", "nDCG@10,R@5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -296,39 +286,33 @@ TEST_F(RerankBeir, OneCommandLeadsFromTheFolderToTheEvaluation) {
   EXPECT_EQ(rerank_set({"--run", "bm25.trec", "--measures", "nDCG@10,R@5"}).out, alone.out);
 }
 
-TEST_F(RerankBeir, WhatIsMissingIsNamed) {
-  const auto refused = [&](const std::vector<std::string>& more) {
-    const Outcome outcome = rerank_set(more);
-    EXPECT_EQ(outcome.exit_code, 2);
-    return outcome.err;
-  };
-  EXPECT_THAT(refused({}), HasSubstr("--beir has no first stage; give a run of it with --run"));
-  EXPECT_THAT(refused({"--run", "bm25.trec", "--split", "dev"}),
-              HasSubstr("has no judgements qrels/dev.tsv; --split is one of: test"));
-  EXPECT_THAT(refused({"--run", "bm25.trec", "--queries", "queries.tsv"}),
-              HasSubstr("leave --queries and --documents out"));
+TEST_F(RerankBeir, ReportsMissingFiles) {
+  EXPECT_THAT(rerank_set({}), FailsWith("--beir has no first stage; give its run"));
+  EXPECT_THAT(rerank_set({"--run", "bm25.trec", "--split", "dev"}),
+              FailsWith("has no judgements qrels/dev.tsv; --split is one of: test"));
+  EXPECT_THAT(rerank_set({"--run", "bm25.trec", "--queries", "queries.tsv"}),
+              FailsWith("remove --queries and --documents"));
   program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq9\td3\t2\n");
-  EXPECT_THAT(refused({"--run", "bm25.trec"}), HasSubstr("has no query that set/qrels/test.tsv"));
+  EXPECT_THAT(rerank_set({"--run", "bm25.trec"}),
+              FailsWith("has no query that set/qrels/test.tsv"));
   std::filesystem::remove(program_.path("set/queries.jsonl"));
-  EXPECT_THAT(refused({"--run", "bm25.trec"}), HasSubstr("--beir set: has no queries.jsonl"));
+  EXPECT_THAT(rerank_set({"--run", "bm25.trec"}), FailsWith("--beir set: has no queries.jsonl"));
   EXPECT_THAT(program_.run({"rerank", "--checkpoint", "."}).err, HasSubstr("--run is required"));
 }
 
-TEST_F(Rerank, ARunOfThreeColumnsIsAsked_UnlessItsRanksCountUp) {
+TEST_F(Rerank, RequiresRunColumnsUnlessRanksCountUp) {
   ASSERT_EQ(rerank({"--depth", "2", "--tag", "mine"}).exit_code, 0);
   const std::string expected = program_.read("out.trec");
   program_.write("bm25.trec", "q2\td0\t1\nq2\td1\t2\nq1\td0\t1\nq1\td1\t2\n");
   ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
   EXPECT_EQ(program_.read("out.trec"), expected);
   program_.write("bm25.trec", "q2\td0\t8\nq2\td1\t7\nq1\td0\t8\nq1\td1\t7\nq1\td2\t6\n");
-  const Outcome requested = rerank({});
-  EXPECT_EQ(requested.exit_code, 2);
-  EXPECT_THAT(requested.err, HasSubstr("--run-columns rank or --run-columns score"));
+  EXPECT_THAT(rerank({}), FailsWith("--run-columns rank or --run-columns score"));
   ASSERT_EQ(rerank({"--tag", "mine", "--depth", "2", "--run-columns", "score"}).exit_code, 0);
   EXPECT_EQ(program_.read("out.trec"), expected);
 }
 
-TEST_F(Rerank, WrongUseNamesItsMend) {
+TEST_F(Rerank, RefusesWrongUse) {
   EXPECT_THAT(rerank({"--as-published"}).err, HasSubstr("--max-p"));
   EXPECT_THAT(rerank({"--max-p", "--whole"}).err, HasSubstr("--whole"));
   EXPECT_THAT(rerank({"--tag", "a b"}).err, HasSubstr("blank"));
@@ -339,23 +323,22 @@ TEST_F(Rerank, WrongUseNamesItsMend) {
   EXPECT_THAT(program_.read("bm25.trec"), HasSubstr("q2 Q0 d0"));
 }
 
-TEST_F(Rerank, NothingThatIsReadIsWrittenOver) {
+TEST_F(Rerank, NeverReplacesInputFiles) {
   program_.write("qrels.txt", "q1 0 d0 1\n");
   program_.write("own.json", R"({"actor": {"name": "me"}})");
   for (const std::string out :
        {"qrels.txt", "own.json", "queries.tsv", "documents.tsv", "bm25.trec", "config.json"}) {
     const std::string before = program_.read(out);
-    const Outcome outcome =
-        program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries",
-                      "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
-                      "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out});
-    EXPECT_EQ(outcome.exit_code, 2) << out;
-    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_THAT(program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries",
+                              "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
+                              "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out}),
+                FailsWith(out + ": is an input of this command"))
+        << out;
     EXPECT_EQ(program_.read(out), before);
   }
 }
 
-TEST_F(Rerank, WhatAKilledCommandLeftIsRemovedByTheNext) {
+TEST_F(Rerank, RemovesTemporaryFilesOfAKilledCommand) {
   program_.write("out.trec.part-aB3xYz", "half");
   ASSERT_EQ(rerank({}).exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));

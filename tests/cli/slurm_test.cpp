@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run --slurm, driven as a person drives it, with a sbatch that only notes what it was asked and
-// tasks that the test runs itself; tests/slurm has a real Slurm.
+// run --slurm with an sbatch that only records its arguments, and tasks that the test runs itself;
+// tests/slurm has a real Slurm.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/shell_word.h"
+#include "base/spawn.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A sweep of four heats, and a Slurm that never runs anything.
+/// A sweep of four heats, and a Slurm that runs nothing.
 class SlurmRun : public ::testing::Test {
  protected:
   SlurmRun() {
@@ -50,7 +50,7 @@ if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
     chmod(file.c_str(), 0755);
   }
 
-  /// Whose name is nothing but trouble.
+  /// A folder whose name needs quoting everywhere.
   [[nodiscard]] fs::path folder() const { return program_.path("it's a \"$(x)\",\n`dir`"); }
   [[nodiscard]] std::string dir() const {
     std::string escaped;
@@ -74,7 +74,7 @@ if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
     const Outcome outcome = run({"list", "runs", "--json"});
     return outcome.exit_code == 0 ? json::parse(outcome.out).size() : 0;
   }
-  /// Of the array that was sent first, or later.
+  /// The folder of an array: of the first submission, or of a later one.
   [[nodiscard]] fs::path array(int round = 1) const {
     return folder() / ("attnscope-" + uuid().substr(0, 8)) / std::to_string(round);
   }
@@ -99,7 +99,7 @@ if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
   Program program_;
 };
 
-TEST_F(SlurmRun, ItsTasksStoresBecomeOneRunThatTellsWhoMeasuredWhat) {
+TEST_F(SlurmRun, MergesTheStoresOfTasksAndRecordsTheirMachines) {
   const Outcome sent = send("array=2,partition=gpu,mem=1G");
   ASSERT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_EQ(sent.out, "101\n");
@@ -135,33 +135,29 @@ TEST_F(SlurmRun, ItsTasksStoresBecomeOneRunThatTellsWhoMeasuredWhat) {
   EXPECT_EQ(run({"check-store"}).exit_code, 0);
 }
 
-TEST_F(SlurmRun, ATaskThatIsLostCostsItsHeats_AndTheRestIsSentAgain) {
+TEST_F(SlurmRun, ResubmitsTheHeatsOfALostTask) {
   ASSERT_EQ(send().exit_code, 0);
   ASSERT_EQ(task(0, "n1"), 0);
   const Outcome merged = merge();
   EXPECT_EQ(merged.exit_code, 1) << merged.err;
   EXPECT_THAT(merged.err, AllOf(HasSubstr("2 heats added"), HasSubstr("lacks 2 of 4: heat 1"),
                                 HasSubstr("(task-1.db)"), HasSubstr("run --resume")));
-  const Outcome rest = run({"run", "--resume", "last", "--slurm", "array=8"});
-  ASSERT_EQ(rest.exit_code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("2 heats for 8 tasks: 2 tasks it is"));
+  EXPECT_THAT(run({"run", "--resume", "last", "--slurm", "array=8"}),
+              Notes("2 heats for 8 tasks: 2 tasks it is"));
   ASSERT_EQ(task(0, "n3", 2), 0);
   ASSERT_EQ(task(1, "n3", 2), 0);
-  const Outcome whole = merge(2);
-  EXPECT_EQ(whole.exit_code, 0) << whole.err;
-  EXPECT_THAT(whole.err, HasSubstr("which has all 4 now"));
+  EXPECT_THAT(merge(2), Notes("which has all 4 now"));
   EXPECT_EQ(rows().size(), 8U);
   EXPECT_THAT(run({"run", "--resume", "last", "--slurm", "array=8"}).err,
               HasSubstr("nothing is sent"));
 }
 
-TEST_F(SlurmRun, ResumedHere_MeasuresOnlyWhatTheTasksHaveNot) {
+TEST_F(SlurmRun, ResumeMeasuresOnlyMissingHeats) {
   ASSERT_EQ(send().exit_code, 0);
   ASSERT_EQ(task(1, "n1"), 0);
   program_.write("queued", "101_0\n");
-  const Outcome waiting = run({"run", "--resume", "last", "--quiet"});
-  EXPECT_EQ(waiting.exit_code, 2);
-  EXPECT_THAT(waiting.err, HasSubstr("is with Slurm as job 101, which has not ended"));
+  EXPECT_THAT(run({"run", "--resume", "last", "--quiet"}),
+              FailsWith("is with Slurm as job 101, which has not ended"));
   fs::remove(program_.path("queued"));
   const Outcome rest = run({"run", "--resume", "last", "--quiet"});
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
@@ -171,7 +167,7 @@ TEST_F(SlurmRun, ResumedHere_MeasuresOnlyWhatTheTasksHaveNot) {
   EXPECT_EQ(machines.count("fakebox (Fake processor)"), 4U);
 }
 
-TEST_F(SlurmRun, ADryRunShowsEverythingAndSubmitsNothing) {
+TEST_F(SlurmRun, DryRunPrintsEverythingAndSubmitsNothing) {
   const Outcome dry = run({"run", "sweep.json", "--slurm", "array=3%1,time=5", "--slurm-dry-run"});
   ASSERT_EQ(dry.exit_code, 0) << dry.err;
   EXPECT_THAT(dry.out, AllOf(HasSubstr("# task 0: 2 heats (0, 3), at most"),
@@ -181,16 +177,14 @@ TEST_F(SlurmRun, ADryRunShowsEverythingAndSubmitsNothing) {
   EXPECT_FALSE(fs::exists(program_.path("attnscope")));
 }
 
-TEST_F(SlurmRun, WhatSbatchRefuses_LeavesNothingBehind) {
+TEST_F(SlurmRun, ARefusedSubmissionLeavesNoFiles) {
   program_.write("refusal", "sbatch: error: invalid partition specified: gpx\n");
-  const Outcome refused = send("array=2,partition=gpx");
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("invalid partition specified: gpx"));
+  EXPECT_THAT(send("array=2,partition=gpx"), FailsWith("invalid partition specified: gpx"));
   EXPECT_EQ(runs(), 0U);
   EXPECT_TRUE(fs::is_empty(folder()));
 }
 
-TEST_F(SlurmRun, AnAnswerMayHaveOtherLines) {
+TEST_F(SlurmRun, FindsTheJobNumberAmongOtherLines) {
   program_.write("answer", "echo '=== the cluster ==='; echo; printf '  %s\\r\\n' \"$n\"\n");
   const Outcome sent = send();
   ASSERT_EQ(sent.exit_code, 0) << sent.err;
@@ -198,7 +192,7 @@ TEST_F(SlurmRun, AnAnswerMayHaveOtherLines) {
   EXPECT_THAT(program_.read("asked"), HasSubstr("--dependency=afterany:101\n"));
 }
 
-TEST_F(SlurmRun, WhereNoJobIsNamed_TheRunStays_AndWhatToDoIsTold) {
+TEST_F(SlurmRun, KeepsTheRunIfNoJobNumberIsPrinted) {
   program_.write("answer", "echo 'welcome to the cluster'\n");
   const Outcome sent = send();
   EXPECT_EQ(sent.exit_code, 2);
@@ -216,15 +210,30 @@ TEST_F(SlurmRun, WhereNoJobIsNamed_TheRunStays_AndWhatToDoIsTold) {
   EXPECT_TRUE(fs::exists(array().parent_path() / "run.attn"));
 }
 
-TEST_F(SlurmRun, AJobThatIsNamedWithAFailureMayBeOnItsWay) {
+TEST_F(SlurmRun, KeepsTheRunIfSbatchFailsWithAJobNumber) {
   program_.write("answer", "echo \"$n\"; exit 3\n");
-  const Outcome sent = send();
-  EXPECT_EQ(sent.exit_code, 2);
-  EXPECT_THAT(sent.err, HasSubstr("answered '101' and ended with exit code 3; its tasks may be"));
+  EXPECT_THAT(send(), FailsWith("answered '101' and ended with exit code 3; its tasks may be"));
   EXPECT_EQ(runs(), 1U);
 }
 
-TEST_F(SlurmRun, AnArrayThatIsTooLarge_NamesItsSizeAndTheLimit) {
+TEST_F(SlurmRun, ReportsHowSbatchEndedIfItHasNoExitCode) {
+  program_.write("answer", "echo \"$n\"; kill -9 $$\n");
+  EXPECT_THAT(send().err,
+              HasSubstr("answered '101' and was ended by signal 9 (SIGKILL); its tasks"));
+  program_.write("answer", "echo \"$n\"\n");
+  // The system discards the exit codes of a process that ignores SIGCHLD.
+  const Outcome sent =
+      program_.run({"run", "sweep.json", "--slurm", "array=2", "--slurm", dir()},
+                   {"ATTNSCOPE_WORKER=" FAKE_WORKER_PROGRAM,
+                    fmt::format("PATH={}:/usr/bin:/bin", program_.path("bin").string()), "env",
+                    "--ignore-signal=CHLD"});
+  EXPECT_EQ(sent.exit_code, 2);
+  EXPECT_THAT(sent.err,
+              HasSubstr("answered '102' and ended, but its exit code is unknown (No child "
+                        "processes); its tasks"));
+}
+
+TEST_F(SlurmRun, ReportsTheLimitOfAnArrayThatIsTooLarge) {
   program_.write("refusal",
                  "sbatch: error: Batch job submission failed: Invalid job array "
                  "specification\n");
@@ -239,30 +248,21 @@ TEST_F(SlurmRun, AnArrayThatIsTooLarge_NamesItsSizeAndTheLimit) {
               HasSubstr("the array has 2 tasks, and scontrol show config has"));
 }
 
-TEST_F(SlurmRun, WhatCannotBe_IsOneSentence) {
-  const auto refusal = [&](const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-    return outcome.err;
-  };
-  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=0"}), HasSubstr("array=0"));
-  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=2,dir=nowhere"}),
-              HasSubstr("nowhere; make it"));
-  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm-dry-run"}), HasSubstr("add that"));
-  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=2", "--events"}),
-              HasSubstr("--events"));
-  const Outcome none = program_.run({"run", "sweep.json", "--slurm", "array=2"},
-                                    {fmt::format("PATH={}", program_.path("nothing").string())});
-  EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr("there is no sbatch on PATH"));
+TEST_F(SlurmRun, RefusesInvalidOptionsInOneSentence) {
+  EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=0"}), Refuses("array=0"));
+  EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=2,dir=nowhere"}),
+              Refuses("nowhere; make it"));
+  EXPECT_THAT(run({"run", "sweep.json", "--slurm-dry-run"}), Refuses("add --slurm"));
+  EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=2", "--events"}), Refuses("--events"));
+  EXPECT_THAT(program_.run({"run", "sweep.json", "--slurm", "array=2"},
+                           {fmt::format("PATH={}", program_.path("nothing").string())}),
+              FailsWith("there is no sbatch on PATH"));
   program_.write("unknown.json", R"({"contenders": ["full/sdap"], "sequence_tokens": 64})");
-  EXPECT_THAT(refusal({"run", "unknown.json", "--slurm", "array=1"}),
-              HasSubstr("did you mean 'sdpa'"));
+  EXPECT_THAT(run({"run", "unknown.json", "--slurm", "array=1"}), Refuses("did you mean 'sdpa'"));
   EXPECT_FALSE(fs::exists(program_.path("asked")));
 }
 
-TEST_F(SlurmRun, AStoreOfAnotherRunInTheFolderIsLeftOut_AndOneThatIsGoneIsMissing) {
+TEST_F(SlurmRun, SkipsStoresOfOtherRunsAndReportsMissingOnes) {
   ASSERT_EQ(run({"run", "sweep.json", "--quiet", "--db", "other.db"}).exit_code, 0);
   ASSERT_EQ(send().exit_code, 0);
   ASSERT_EQ(task(0, "n1"), 0);
@@ -274,9 +274,8 @@ TEST_F(SlurmRun, AStoreOfAnotherRunInTheFolderIsLeftOut_AndOneThatIsGoneIsMissin
                                   HasSubstr("which has all 4 now")));
   EXPECT_EQ(runs(), 1U);
   // A part is no run of its own; with the run it came from it is, also elsewhere.
-  const Outcome alone = run({"import", (array() / "task-0.db").string(), "--db", "new.db"});
-  EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_THAT(alone.err, HasSubstr("holds a part of run"));
+  EXPECT_THAT(run({"import", (array() / "task-0.db").string(), "--db", "new.db"}),
+              FailsWith("contains a part of run"));
   const std::string whole = (array().parent_path() / "run.attn").string();
   ASSERT_EQ(run({"import", whole, "--db", "new.db"}).exit_code, 0);
   fs::remove(array() / "task-1.db");

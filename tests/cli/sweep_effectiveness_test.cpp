@@ -56,18 +56,18 @@ class SweepEffectiveness : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
+TEST_F(SweepEffectiveness, AnswersWithoutTheOriginalFiles) {
   const Outcome first = run({"run", "sweep.json", "--quiet"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   for (const char* file : {"qrels.txt", "full.trec", "sparse-4.trec"})
     std::filesystem::remove(program_.path(file));
   const auto check = [&] {
     const json answer = answered();
-    for (const json& one : answer.at("contenders")) {
-      const json& measured = one.at("measured");
+    for (const json& contender : answer.at("contenders")) {
+      const json& measured = contender.at("measured");
       EXPECT_EQ(measured.at("queries"), 20);
       EXPECT_EQ(measured.at("margin"), 0.1);
-      if (one.at("contender") == "full/dense") {
+      if (contender.at("contender") == "full/dense") {
         EXPECT_EQ(measured.at("mean"), 1);
       } else {
         EXPECT_NEAR(measured.at("mean").get<double>(), (19 + 0.63093) / 20, 1e-4);
@@ -87,7 +87,7 @@ TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
               HasSubstr("nDCG@10 1.0"));
 }
 
-TEST_F(SweepEffectiveness, RunsMayBePacked) {
+TEST_F(SweepEffectiveness, ReadsCompressedRuns) {
   ASSERT_EQ(run({"run", "sweep.json", "--quiet"}).exit_code, 0);
   const json plain = answered();
   std::string sweep = program_.read("sweep.json");
@@ -107,7 +107,7 @@ TEST_F(SweepEffectiveness, RunsMayBePacked) {
               plain["contenders"][i]["measured"]["mean"]);
 }
 
-TEST_F(SweepEffectiveness, ABrokenFileIsRefusedBeforeAnythingIsMeasured) {
+TEST_F(SweepEffectiveness, RefusesInvalidFilesBeforeMeasuring) {
   program_.write("sparse-4.trec", "0 Q0 a 1 2 t\n1 Q0 a 1 nan t\n");
   const Outcome nan = run({"run", "sweep.json", "--quiet"});
   EXPECT_EQ(nan.exit_code, 2);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the conformance check says of a device, for the tests to look at.
+// The rows of the conformance check on a device, for the tests.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -40,17 +40,20 @@ inline void expect_none_wrong(const std::vector<CheckRow>& rows) {
     if (row.outcome != Outcome::wrong) continue;
     if (++wrong <= 20) ADD_FAILURE() << describe(row);
   }
-  EXPECT_EQ(wrong, 0) << "rows wrong in all";
+  EXPECT_EQ(wrong, 0) << "rows are wrong in total";
 }
 
-/// Patterns and dtypes of which an implementation computed gradients.
+/// Patterns, and dtypes with memory orders, that an implementation computed.
 struct Computed {
   std::set<std::string> patterns, forms;
 };
-inline std::map<std::string, Computed> backward_of(const std::vector<CheckRow>& rows) {
+/// Of the rows with gradients, if `backward`, or of all rows.
+inline std::map<std::string, Computed> computed_in(const std::vector<CheckRow>& rows,
+                                                   bool backward) {
   std::map<std::string, Computed> computed;
   for (const CheckRow& row : rows) {
-    if (row.outcome != Outcome::ok || !row.shape.ends_with("forward-backward")) continue;
+    if (row.outcome != Outcome::ok) continue;
+    if (backward && !row.shape.ends_with("forward-backward")) continue;
     const bool head_major = row.shape.find("head-major") != std::string::npos;
     computed[row.implementation].patterns.insert(row.pattern);
     computed[row.implementation].forms.insert(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every listed implementation x every built-in pattern x odd shapes. A new implementation joins by
-// its line in the list; nothing is added here.
+// Every listed implementation x every built-in pattern x odd shapes. A new implementation is
+// included by its line in list.inc; nothing is added here.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,34 +18,31 @@ TEST(Conformance, NoImplementationIsWrongAnywhere) {
   expect_none_wrong(all_rows());
 }
 
-/// What runs on CUDA alone.
+/// Implementations that run only on CUDA.
 bool is_of_cuda(const std::string& id) {
   return id == "sdpa-efficient" || id == "sdpa-cudnn" || id == "flash-window";
 }
 
-/// Sliding chunks are of a window, and full attention has none.
-bool is_taken(const std::string& id, const AttentionPattern& pattern) {
+/// Sliding chunks need a window, and full attention has none.
+bool is_supported(const std::string& id, const AttentionPattern& pattern) {
   return id != "longformer-chunks" || pattern.has_window();
 }
 
-TEST(Conformance, EveryImplementationComputesSomethingOfEveryPatternItTakes) {
-  std::map<std::string, std::set<std::string>> computed;
-  for (const CheckRow& row : all_rows()) {
-    if (row.outcome == Outcome::ok) computed[row.implementation].insert(row.pattern);
-  }
+TEST(Conformance, EveryImplementationComputesEveryPatternThatItSupports) {
+  std::map<std::string, Computed> computed = computed_in(all_rows(), /*backward=*/false);
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id);
     if (is_of_cuda(id)) {
-      EXPECT_TRUE(computed[id].empty()) << id;
+      EXPECT_TRUE(computed[id].patterns.empty()) << id;
       continue;
     }
     if (id == "sdpa") {
-      EXPECT_THAT(computed[id], testing::Contains("full"));
+      EXPECT_THAT(computed[id].patterns, testing::Contains("full"));
       continue;
     }
     for (const AttentionPattern& pattern : built_in_patterns()) {
-      if (!is_taken(id, pattern)) continue;
-      EXPECT_THAT(computed[id], testing::Contains(pattern.name)) << id;
+      if (!is_supported(id, pattern)) continue;
+      EXPECT_THAT(computed[id].patterns, testing::Contains(pattern.name)) << id;
     }
   }
 }
@@ -58,27 +55,23 @@ TEST(Conformance, EveryRefusalHasAReasonOfOneSentence) {
   }
 }
 
-TEST(Conformance, BothMemoryOrdersAndAllDtypesAreComputedByTheBaselines) {
-  std::map<std::string, std::set<std::string>> seen;
-  for (const CheckRow& row : all_rows()) {
-    if (row.outcome != Outcome::ok) continue;
-    const bool head_major = row.shape.find("head-major") != std::string::npos;
-    seen[row.implementation].insert(
-        fmt::format("{} {}", name_of(row.dtype), head_major ? "head-major" : "token-major"));
-  }
+TEST(Conformance, BaselinesComputeBothMemoryOrdersAndAllDtypes) {
+  std::map<std::string, Computed> computed = computed_in(all_rows(), /*backward=*/false);
   for (const char* id :
        {"dense", "dense-torch", "sdpa", "sdpa-mask", "sdpa-flash", "bigbird", "flex-blocks"}) {
-    EXPECT_EQ(seen[id].size(), 6U) << id;
+    EXPECT_EQ(computed[id].forms.size(), 6U) << id;
   }
 }
 
-TEST(Conformance, GradientsAreComputedOfEveryPatternInBothMemoryOrdersAndAllDtypes) {
-  std::map<std::string, Computed> computed = backward_of(all_rows());
+TEST(Conformance, GradientsAreComputedForEveryPatternMemoryOrderAndDtype) {
+  std::map<std::string, Computed> computed = computed_in(all_rows(), /*backward=*/true);
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id);
     if (is_of_cuda(id)) continue;
-    const auto taken = [&](const AttentionPattern& pattern) { return is_taken(id, pattern); };
-    EXPECT_EQ(computed[id].patterns.size(), std::ranges::count_if(built_in_patterns(), taken))
+    const auto supported = [&](const AttentionPattern& pattern) {
+      return is_supported(id, pattern);
+    };
+    EXPECT_EQ(computed[id].patterns.size(), std::ranges::count_if(built_in_patterns(), supported))
         << id;
     EXPECT_EQ(computed[id].forms.size(), 6U) << id;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every listed implementation x every built-in pattern x odd shapes on the CUDA device. Without one
-// that can be used the tests are skipped, with the reason, and declining in words is what is held.
+// Every listed implementation x every built-in pattern x odd shapes on the CUDA device. Without a
+// usable device these tests are skipped, with the reason, and the refusals are tested.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,6 @@
 namespace attnscope {
 namespace {
 
-/// On the CUDA device; skipped without one, with the reason, and declining in words is what is
-/// held.
 class CudaConformance : public testing::Test {
  protected:
   void SetUp() override {
@@ -27,14 +25,15 @@ TEST_F(CudaConformance, NoImplementationIsWrongAnywhere) {
 }
 
 TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndBackward) {
-  std::map<std::string, Computed> computed = backward_of(all_rows(DeviceKind::cuda));
+  std::map<std::string, Computed> computed =
+      computed_in(all_rows(DeviceKind::cuda), /*backward=*/true);
   for (const Implementation* implementation : implementations()) {
     const std::string id(implementation->id);
     const std::set<std::string>& patterns = computed[id].patterns;
-    // Sliding chunks are of a window.
+    // Sliding chunks need a window.
     const bool needs_a_window = id == "longformer-chunks";
     EXPECT_EQ(patterns.contains("full"), !needs_a_window) << id;
-    // Without a mask full attention is all there is; a window takes no scattered global tokens.
+    // Without a mask only full attention is possible; a window has no scattered global tokens.
     if (id == "flash-window") {
       EXPECT_THAT(patterns, testing::IsSupersetOf({"full", "longformer", "sparse"}));
     } else if (id != "sdpa" && id != "sdpa-flash" && !needs_a_window) {
@@ -43,8 +42,8 @@ TEST_F(CudaConformance, EveryImplementationComputesEveryPatternInEveryDtype_AndB
     std::set<std::string> dtypes;
     for (const std::string& form : computed[id].forms)
       dtypes.insert(form.substr(0, form.find(' ')));
-    const bool is_16_bit_alone = id == "sdpa-flash" || id == "sdpa-cudnn" || id == "flash-window";
-    EXPECT_EQ(dtypes.size(), is_16_bit_alone ? 2U : 3U) << id;
+    const bool is_only_16_bit = id == "sdpa-flash" || id == "sdpa-cudnn" || id == "flash-window";
+    EXPECT_EQ(dtypes.size(), is_only_16_bit ? 2U : 3U) << id;
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole implementation in the shortest honest form: plain loops over the keys that each row sees.
-// One of your own is this file in engine/attention/<name>/ and a line in engine/attention/list.inc.
+// A complete implementation as plain loops over the keys that each row attends to. To add your own,
+// put such a file into engine/attention/<name>/ and a line into engine/attention/list.inc.
 #include "tests/conformance/example_implementation.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "kernels/plan/counts.h"
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope::example {
 namespace {
@@ -17,7 +17,6 @@ class PreparedRows final : public PreparedAttention {
  public:
   explicit PreparedRows(const Problem& problem) : p_(problem) {}
   std::int64_t workspace_bytes() const override { return 0; }
-  std::int64_t predicted_peak_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override {
     return {useful_flop(count(p_.plan), p_.head_dim), least_bytes(p_.plan, p_.head_dim, p_.dtype)};
@@ -37,7 +36,7 @@ class PreparedRows final : public PreparedAttention {
   Status backward(const BackwardCall&) override { return fail("naive-rows has no backward pass"); }
 
  private:
-  // Online softmax: what is summed so far shrinks whenever a larger score is met.
+  // Online softmax: earlier sums are rescaled whenever a larger score is found.
   void attend(const ForwardCall& call, std::int64_t query, int head,
               const std::vector<TokenRange>& keys) const {
     const float* q = call.q.at<float>(query, head);
@@ -72,7 +71,7 @@ std::vector<Implementation> naive_rows_implementations() {
                [](const Problem& p) {
                  const bool known = p.device == DeviceKind::cpu && p.dtype == DType::float32 &&
                                     p.direction == Direction::forward;
-                 return known ? Status() : fail("naive-rows knows float32, forward, on the CPU");
+                 return known ? Status() : fail("naive-rows supports float32, forward, on the CPU");
                },
            .prepare = [](const Problem& p) { return std::make_unique<PreparedRows>(p); }}};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance check must be able to fail: implementations with one planted fault each, all of
-// which it has to catch.
+// The conformance check must be able to fail: it must find the planted fault of each of these
+// implementations.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/proof/check.h"
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope {
 namespace {
@@ -51,22 +51,15 @@ class PreparedFaulty final : public PreparedAttention {
   PreparedFaulty(const Problem& problem, Fault fault) : problem_(problem), fault_(fault) {}
   std::int64_t workspace_bytes() const override { return workspace_floats * 4; }
   ExecutedWork executed() const override { return {}; }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
   bool writes_lse() const override { return true; }
 
   Status forward(const ForwardCall& call) override {
     if (fault_ == Fault::fails) return fail("a kernel's own error");
     if (fault_ == Fault::throws) throw std::runtime_error("a library's exception");
     ++calls_;
-    for (const Task& task : problem_.plan.tasks) {
-      for (std::int64_t position = 0; position < task.queries.size(); ++position) {
-        const std::int64_t query = problem_.plan.token_at(task.queries, position);
-        const auto keys = seen_keys(task, query);
-        for (int head = task.heads.begin; head < task.heads.end; ++head) {
-          row(call, query, head, keys);
-        }
-      }
-    }
+    for_each_row([&](std::int64_t query, int head, const std::vector<std::int64_t>& keys) {
+      row(call, query, head, keys);
+    });
     plant(call);
     return {};
   }
@@ -75,18 +68,12 @@ class PreparedFaulty final : public PreparedAttention {
     if (fault_ == Fault::fails_in_backward) return fail("a kernel's own error");
     const GradientTensors& t = call.tensors;
     Sums sums(problem_);
-    for (const Task& task : problem_.plan.tasks) {
-      for (std::int64_t position = 0; position < task.queries.size(); ++position) {
-        const std::int64_t query = problem_.plan.token_at(task.queries, position);
-        auto keys = seen_keys(task, query);
-        if (fault_ == Fault::misses_one_key_in_backward && is_last(query) && !keys.empty()) {
-          keys.pop_back();
-        }
-        for (int head = task.heads.begin; head < task.heads.end; ++head) {
-          row_backward(t, query, head, keys, sums);
-        }
+    for_each_row([&](std::int64_t query, int head, std::vector<std::int64_t> keys) {
+      if (fault_ == Fault::misses_one_key_in_backward && is_last(query) && !keys.empty()) {
+        keys.pop_back();
       }
-    }
+      row_backward(t, query, head, keys, sums);
+    });
     sums.write(t);
     plant_in_backward(t);
     return {};
@@ -116,6 +103,18 @@ class PreparedFaulty final : public PreparedAttention {
     const Problem& problem;
     std::vector<double> q, k, v;
   };
+
+  /// Calls visit(query, head, its keys) for every row.
+  template <typename Visit>
+  void for_each_row(const Visit& visit) const {
+    for (const Task& task : problem_.plan.tasks) {
+      for (std::int64_t position = 0; position < task.queries.size(); ++position) {
+        const std::int64_t query = problem_.plan.token_at(task.queries, position);
+        const auto keys = seen_keys(task, query);
+        for (int head = task.heads.begin; head < task.heads.end; ++head) visit(query, head, keys);
+      }
+    }
+  }
 
   double dot(const float* a, const float* b) const {
     double sum = 0;
@@ -192,10 +191,7 @@ class PreparedFaulty final : public PreparedAttention {
     std::vector<double> sum(static_cast<std::size_t>(dim), 0.0);
     double total = 0;
     for (const std::int64_t key : keys) {
-      double score = 0;
-      for (std::int64_t i = 0; i < dim; ++i) {
-        score += double{call.q.at<float>(query, head)[i]} * double{call.k.at<float>(key, head)[i]};
-      }
+      const double score = dot(call.q.at<float>(query, head), call.k.at<float>(key, head));
       const double weight = std::exp(score * double{problem_.scale});
       total += weight;
       for (std::int64_t i = 0; i < dim; ++i) {
@@ -248,13 +244,13 @@ class PreparedFaulty final : public PreparedAttention {
 
 Implementation faulty(Fault fault) {
   return {.id = "faulty",
-          .summary = "right but for one fault",
+          .summary = "right except for one fault",
           .is_fused = true,
           .supports =
               [](const Problem& problem) {
                 const bool fits = problem.device == DeviceKind::cpu &&
                                   problem.dtype == DType::float32 && problem.plan.tokens < 60;
-                return fits ? Status() : fail("not what this test is about");
+                return fits ? Status() : fail("not part of this test");
               },
           .prepare =
               [fault](const Problem& problem) {
@@ -285,19 +281,19 @@ Findings check(Fault fault) {
 using testing::Each;
 using testing::HasSubstr;
 
-TEST(ConformanceCheck, WithoutAFaultNothingIsWrong) {
+TEST(ConformanceCheck, FindsNothingWithoutAFault) {
   const Findings findings = check(Fault::none);
   EXPECT_EQ(findings.wrong, 0) << *findings.reasons.begin();
   EXPECT_GT(findings.ok, 300);
 }
 
-TEST(ConformanceCheck, OneKeyOutsideTheMaskIsCaught) {
+TEST(ConformanceCheck, FindsOneKeyOutsideTheMask) {
   const Findings findings = check(Fault::reads_one_key_outside);
   EXPECT_GT(findings.wrong, 50);
   EXPECT_THAT(findings.reasons, Each(HasSubstr("first call: the relative error of its output")));
 }
 
-TEST(ConformanceCheck, OneKeyMissedIsCaughtInAlmostEveryShape) {
+TEST(ConformanceCheck, FindsOneMissedKeyInAlmostEveryShape) {
   const Findings findings = check(Fault::misses_one_key);
   EXPECT_GT(findings.wrong, findings.ok);
 }
@@ -307,7 +303,7 @@ struct Caught {
   const char* reason;
 };
 
-TEST(ConformanceCheck, WhatAForwardCallDoesWrong_IsCaughtEverywhereAndNamed) {
+TEST(ConformanceCheck, FindsAndNamesFaultsOfForward) {
   for (const auto& [fault, reason] : {
            Caught{Fault::writes_nan, "its output holds values that are not finite"},
            Caught{Fault::leaves_a_row_unwritten, "rows that were never written"},
@@ -325,7 +321,7 @@ TEST(ConformanceCheck, WhatAForwardCallDoesWrong_IsCaughtEverywhereAndNamed) {
   }
 }
 
-TEST(ConformanceCheck, WhatABackwardCallDoesWrong_IsCaughtAndNamed) {
+TEST(ConformanceCheck, FindsAndNamesFaultsOfBackward) {
   for (const auto& [fault, reason] : {
            Caught{Fault::wrong_grad_q, "the relative error of its grad_q"},
            Caught{Fault::wrong_grad_k, "the relative error of its grad_k"},
@@ -338,7 +334,7 @@ TEST(ConformanceCheck, WhatABackwardCallDoesWrong_IsCaughtAndNamed) {
        }) {
     const Findings findings = check(fault);
     EXPECT_GT(findings.wrong, 100) << reason;
-    EXPECT_GT(findings.ok, 300) << "forward alone";
+    EXPECT_GT(findings.ok, 300) << "only forward";
     EXPECT_THAT(findings.reasons, Each(HasSubstr(fmt::format("first call: backward: {}", reason))));
   }
 }

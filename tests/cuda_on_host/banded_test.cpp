@@ -134,7 +134,7 @@ TEST(CudaBandedPlans, ThatTheKernelsDecline_AreErrorsWithTheReason) {
       {.queries = {0, 8}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
   const Status refused = supports(far, 32);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("windows up to"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("supports up to"), std::string::npos);
 }
 
 }  // namespace

@@ -312,10 +312,10 @@ TEST(CublasLt, ThatCannotBeLoadedOrIsNoneIsNamed) {
 }
 
 TEST(CublasLt, AFailedCallIsNamedWithItsPlaceAndTheLibrarysWords) {
-  const Status status = checked(host_cublaslt(), 15, "multiply", "product.cpp", 3);
+  const Status status = checked(host_cublaslt(), 15, "multiply", "cublaslt.cpp", 3);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message,
-            "cuBLASLt: multiply failed at product.cpp:3: the product asked for what the library "
+            "cuBLASLt: multiply failed at cublaslt.cpp:3: the product asked for what the library "
             "does not do (not supported)");
 }
 

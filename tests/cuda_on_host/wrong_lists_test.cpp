@@ -130,13 +130,13 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   nowhere.data = nullptr;
   EXPECT_EQ(qk(k.view(), list.data(), scores.floats()), "none");
   EXPECT_THAT(qk(narrow, list.data(), scores.floats()), HasSubstr("k has head dimension 16"));
-  EXPECT_THAT(qk(other, list.data(), scores.floats()), HasSubstr("k is of another type"));
+  EXPECT_THAT(qk(other, list.data(), scores.floats()), HasSubstr("k has another dtype"));
   EXPECT_THAT(qk(nowhere, list.data(), scores.floats()), HasSubstr("k has no data"));
-  EXPECT_THAT(qk(k.view(), nullptr, scores.floats()), HasSubstr("was given no work list"));
+  EXPECT_THAT(qk(k.view(), nullptr, scores.floats()), HasSubstr("got no work list"));
   EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("the band has no memory"));
   EXPECT_THAT(message(cuda::windowed_qk_backward(work, list.data(), scores.floats(), q.view(),
                                                  k.view(), 0.5f, o.tensor(), o.tensor(), nullptr)),
-              HasSubstr("forward pass alone"));
+              HasSubstr("only the forward pass"));
   const auto refused = [&](const BandProblem& problem) {
     return message(cuda::band_work(problem, DType::float32, Passes::forward));
   };

@@ -31,7 +31,7 @@ class FakeCounters : public ::testing::Test {
   tests::ScratchFolder folder_;
 };
 
-TEST_F(FakeCounters, PackagesAndMemoryAreAddedUp_PartsAndOthersAreNot) {
+TEST_F(FakeCounters, OnlyPackagesAndMemoryAreAddedUp) {
   zone("intel-rapl:0", "package-0", 5'000'000);
   zone("intel-rapl:0:0", "core", 0);
   zone("intel-rapl:0:1", "dram", 0);
@@ -45,23 +45,23 @@ TEST_F(FakeCounters, PackagesAndMemoryAreAddedUp_PartsAndOthersAreNot) {
   for (const char* other : {"intel-rapl:0:0", "intel-rapl:2", "intel-rapl-mmio:0"})
     set(other, 90'000'000);
   set("intel-rapl:0:1", 250'000);
-  counters.look();
+  counters.update();
   EXPECT_EQ(counters.used().cpu_joules, 3.5);
   EXPECT_EQ(counters.used().memory_joules, 0.25);
 }
 
-TEST_F(FakeCounters, ACounterThatBeganAnewGoesOn) {
+TEST_F(FakeCounters, AWrappedCounterContinues) {
   zone("intel-rapl:0", "package-0", 999'000'000);
   EnergyCounters counters(folder_.path());
   set("intel-rapl:0", 500'000);
-  counters.look();
+  counters.update();
   EXPECT_EQ(counters.used().cpu_joules, 1.5);
   set("intel-rapl:0", 1'500'000);
-  counters.look();
+  counters.update();
   EXPECT_EQ(counters.used().cpu_joules, 2.5);
 }
 
-TEST_F(FakeCounters, WhatCannotBeReadIsNotKnown) {
+TEST_F(FakeCounters, UnreadableCountersAreUnknown) {
   EXPECT_FALSE(EnergyCounters(folder_.path()).used().cpu_joules);
   EXPECT_FALSE(EnergyCounters(folder_ / "none").used().cpu_joules);
   zone("intel-rapl:0", "package-0", 1);
@@ -70,30 +70,30 @@ TEST_F(FakeCounters, WhatCannotBeReadIsNotKnown) {
   EXPECT_TRUE(counters.used().cpu_joules);
   EXPECT_FALSE(counters.used().memory_joules);
   std::filesystem::remove(folder_ / "intel-rapl:1" / "energy_uj");
-  counters.look();
+  counters.update();
   EXPECT_FALSE(counters.used().cpu_joules) << "half of the packages is not the machine";
   set("intel-rapl:1", 2);
-  counters.look();
-  EXPECT_FALSE(counters.used().cpu_joules) << "what it used meanwhile is not known";
+  counters.update();
+  EXPECT_FALSE(counters.used().cpu_joules) << "the energy used meanwhile is unknown";
 }
 
-TEST_F(FakeCounters, OneThatBeginsAnewNobodyKnowsWhere_IsNotKnown) {
+TEST_F(FakeCounters, AWrapOfUnknownRange_IsUnknown) {
   zone("intel-rapl:0", "package-0", 1'000);
   tests::write_bytes(folder_ / "intel-rapl:0" / "max_energy_range_uj", "");
   EnergyCounters counters(folder_.path());
   set("intel-rapl:0", 1);
-  counters.look();
+  counters.update();
   EXPECT_FALSE(counters.used().cpu_joules);
 }
 
-TEST_F(FakeCounters, AWatchLooksOnceMoreWhenItIsStopped) {
+TEST_F(FakeCounters, AWatchReadsOnceMoreWhenItIsStopped) {
   zone("intel-rapl:0", "package-0", 0);
   EnergyWatch watch(folder_.path());
   set("intel-rapl:0", 2'000'000);
   EXPECT_EQ(watch.stop().cpu_joules, 2.0);
 }
 
-/// The fake library, whose state lives as long as somebody has it open.
+/// The fake library; it keeps its state while it is loaded.
 class FakeDevices : public ::testing::Test {
  protected:
   FakeDevices() {
@@ -106,7 +106,7 @@ class FakeDevices : public ::testing::Test {
   measure::FakeNvml* state_;
 };
 
-TEST_F(FakeDevices, EnergyIsWhatAllDevicesHaveTakenSince) {
+TEST_F(FakeDevices, EnergyIsTheSumOfAllDevices) {
   state_->devices = 2;
   state_->millijoules = 5'000'000;
   {
@@ -120,7 +120,7 @@ TEST_F(FakeDevices, EnergyIsWhatAllDevicesHaveTakenSince) {
   EXPECT_EQ(state_->inits, state_->shutdowns);
 }
 
-TEST_F(FakeDevices, WhatTheLibraryDoesNotTellIsNotKnown) {
+TEST_F(FakeDevices, MissingDeviceReadingsAreUnknown) {
   EXPECT_FALSE(DeviceEnergy("/nowhere/libnvidia-ml.so.1").joules());
   state_->devices = 0;
   EXPECT_FALSE(DeviceEnergy(FAKE_NVML_LIBRARY).joules());

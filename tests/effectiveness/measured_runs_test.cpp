@@ -39,7 +39,7 @@ class MeasuredRunsTest : public ::testing::Test {
   tests::ScratchFolder folder_;
 };
 
-TEST_F(MeasuredRunsTest, EveryQueryOfEveryRunIsKept_AndWhatARunLacksIsNaN) {
+TEST_F(MeasuredRunsTest, KeepsEveryQueryWithNaNForMissingOnes) {
   const auto measured = evaluate(wanted());
   ASSERT_TRUE(measured.has_value()) << measured.error().message;
   EXPECT_THAT(measured->queries, ElementsAre("1", "2", "3"));
@@ -61,7 +61,7 @@ TEST_F(MeasuredRunsTest, EveryQueryOfEveryRunIsKept_AndWhatARunLacksIsNaN) {
   EXPECT_THAT(alone->notes, Contains(HasSubstr("1 of 3 judged queries are in none of the runs")));
 }
 
-TEST_F(MeasuredRunsTest, WhatIsStoredIsReadBack) {
+TEST_F(MeasuredRunsTest, StoredRunsAreReadBack) {
   const MeasuredRuns measured = evaluate(wanted()).value();
   const auto back = read_measured_runs(nlohmann::json::parse(to_json(measured).dump()));
   ASSERT_TRUE(back.has_value()) << back.error().message;
@@ -84,7 +84,7 @@ TEST_F(MeasuredRunsTest, APackedFileIsTheSameRun) {
   EXPECT_EQ(to_json(*packed), to_json(plain));
 }
 
-TEST_F(MeasuredRunsTest, AnotherFileHasAnotherSum) {
+TEST_F(MeasuredRunsTest, ADifferentFileHasADifferentSum) {
   const MeasuredRuns before = evaluate(wanted()).value();
   write("full.trec", "1 Q0 a 1 2 t\n2 Q0 b 1 2 t\n2 Q0 a 2 1 t\n3 Q0 a 1 1 u\n");
   const MeasuredRuns after = evaluate(wanted()).value();
@@ -93,11 +93,11 @@ TEST_F(MeasuredRunsTest, AnotherFileHasAnotherSum) {
   EXPECT_EQ(before.qrels_sum, after.qrels_sum);
 }
 
-TEST_F(MeasuredRunsTest, WhatCannotBeEvaluatedNamesItsFileAndLine) {
+TEST_F(MeasuredRunsTest, ErrorsNameTheFileAndLine) {
   write("sparse.trec", "1 Q0 a 1 2 t\n2 Q0 a 1 nan t\n");
   EXPECT_THAT(evaluate(wanted()).error().message, HasSubstr("sparse.trec, line 2"));
   write("sparse.trec", "9 Q0 a 1 2 t\n");
-  EXPECT_THAT(evaluate(wanted()).error().message, HasSubstr("no query of it is judged in"));
+  EXPECT_THAT(evaluate(wanted()).error().message, HasSubstr("none of its queries is judged in"));
   write("qrels.txt", "1 0 a\n");
   EXPECT_THAT(evaluate(wanted()).error().message, HasSubstr("qrels.txt, line 1"));
 }

@@ -84,18 +84,18 @@ TEST(Measures, TrecEvalsNamesAreKnown_AndLettersOfEitherSize) {
   }
 }
 
-TEST(Measures, WhatIsNoMeasureIsNamedBesideThoseThatAre) {
-  EXPECT_THAT(error_of("nDGC@10"), HasSubstr("'nDGC@10' is no measure"));
+TEST(Measures, UnknownMeasuresAreRefusedWithTheKnownOnes) {
+  EXPECT_THAT(error_of("nDGC@10"), HasSubstr("'nDGC@10' is not a measure"));
   EXPECT_THAT(error_of("nDCG@10,"), HasSubstr("known: nDCG@10"));
   EXPECT_THAT(error_of("nDCG@0"), HasSubstr("cut-off"));
   EXPECT_THAT(error_of("nDCG@ten"), HasSubstr("cut-off"));
   EXPECT_THAT(error_of("P"), HasSubstr("without a cut-off"));
   EXPECT_THAT(error_of("ndcg_cut"), HasSubstr("without a cut-off"));
   EXPECT_THAT(error_of("Success"), HasSubstr("without a cut-off"));
-  EXPECT_THAT(error_of("P_5,10"), HasSubstr("'10' is no measure"));
+  EXPECT_THAT(error_of("P_5,10"), HasSubstr("'10' is not a measure"));
   EXPECT_THAT(error_of("Rprec@10"), HasSubstr("with a cut-off"));
   EXPECT_THAT(error_of("recip_rank_10"), HasSubstr("with a cut-off"));
-  EXPECT_THAT(error_of("ndcg_cut_0"), HasSubstr("cut-off is no number of ranks"));
+  EXPECT_THAT(error_of("ndcg_cut_0"), HasSubstr("cut-off is not a positive integer"));
   EXPECT_THAT(error_of("ERR(rel=2)@10"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("nDCG@10,ndcg_cut_10"), HasSubstr("given twice"));
   EXPECT_THAT(error_of("RR(rel=0)"), HasSubstr("brackets"));
@@ -105,14 +105,14 @@ TEST(Measures, WhatIsNoMeasureIsNamedBesideThoseThatAre) {
   EXPECT_THAT(error_of("nDCG@10,NDCG@10"), HasSubstr("given twice"));
 }
 
-TEST(Measures, EachSaysHowItIsComputed) {
+TEST(Measures, HaveADefinition) {
   EXPECT_THAT(parse_measure("nDCG@10")->definition(), HasSubstr("gain relevance"));
   EXPECT_THAT(parse_measure("nDCG(dcg='exp-log2')")->definition(), HasSubstr("2^relevance - 1"));
   EXPECT_THAT(parse_measure("RR(rel=2)@10")->definition(), HasSubstr("relevant from 2 on"));
   EXPECT_THAT(parse_measure("AP(judged_only=True)")->definition(), HasSubstr("left out"));
 }
 
-TEST(Measures, GradesThatAMeasureHasNoValueFor_AreAnError) {
+TEST(Measures, GradesBeyondAMeasuresRange_AreAnError) {
   const auto error_with = [](std::int64_t level, const char* names) {
     const Qrels qrels{.file = "clicks", .queries = {{"q", {{"d", level}}}}};
     const Status known = check_grades(*parse_measures(names), qrels);
@@ -120,7 +120,7 @@ TEST(Measures, GradesThatAMeasureHasNoValueFor_AreAnError) {
   };
   EXPECT_THAT(error_with(340, "nDCG@10,ERR@10"),
               AllOf(HasSubstr("document 'd' of query 'q' has the relevance 340"),
-                    HasSubstr("ERR@10 is computed of relevances up to 4")));
+                    HasSubstr("ERR@10 is defined for relevances up to 4")));
   EXPECT_THAT(error_with(1287, "nDCG(dcg='exp-log2')"), HasSubstr("up to 1000"));
   EXPECT_EQ(error_with(4, "ERR"), "");
   EXPECT_EQ(error_with(1000, "nDCG(dcg='exp-log2')"), "");

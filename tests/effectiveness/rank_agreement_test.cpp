@@ -36,7 +36,7 @@ TEST(RankAgreement, RboIsOneForTheSameAndZeroForNothingInCommon) {
 TEST(RankAgreement, RboWeighsDepthsByTheirPersistence) {
   // Agreement is 0 at depth 1 and whole below it: 1 - (1 - p).
   EXPECT_NEAR(rbo("ab", "ba"), 0.9, 1e-12);
-  // What agrees behind it changes nothing: that is what the extrapolation presumes.
+  // Further agreement changes nothing: the extrapolation presumes it.
   EXPECT_NEAR(rbo("abcdefghij", "bacdefghij"), 0.9, 1e-12);
   // Depth 1 whole, depths below half: (1 - p) + p / 2.
   EXPECT_NEAR(rbo("ab", "ac"), 0.1 + 0.45, 1e-12);
@@ -72,7 +72,7 @@ TEST(RankAgreement, RboOfListsOfAnyLength_IsTheEquationWrittenOut) {
   }
 }
 
-TEST(RankAgreement, TauIsOfTheDocumentsThatBothHave) {
+TEST(RankAgreement, TauUsesTheCommonDocuments) {
   const auto tau = [](const std::string& a, const std::string& b) {
     return compare_rankings(ranking(a), ranking(b)).tau;
   };

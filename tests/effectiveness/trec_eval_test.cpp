@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trec_eval's own answers on 1,000 random rankings (scripts/dev/golden/make_effectiveness.py), to
+// trec_eval's results on 1,000 random rankings (scripts/dev/golden/make_effectiveness.py), equal to
 // the last digit.
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::vector<std::string> parts_of(const std::string& text, char between) {
   return parts;
 }
 
-/// The fixture as the files a person would have.
+/// The fixture as qrels and run files.
 struct Golden {
   std::vector<Measure> measures;
   std::vector<std::vector<std::string>> values;  // of each query in the run
@@ -106,7 +106,7 @@ TEST(TrecEval, MeasuresOfGradesAsLargeAsClicksAreTheSame) {
   expect_trec_evals_values(golden);
 }
 
-TEST(TrecEval, MeansAreTheSame_OfTheRunsQueriesAndOfAll) {
+TEST(TrecEval, MeansAreTheSame_ForTheRunsQueriesAndForAll) {
   for (const char* name : {"runs.tsv.gz", "clicks.tsv"}) {
     const Golden golden = read_golden(name);
     const Evaluation some = evaluate(golden.run, golden.qrels, golden.measures, {});

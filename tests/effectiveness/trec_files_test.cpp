@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,11 @@
 namespace attnscope::effectiveness {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
 
 template <typename Kind>
 Result<Kind> read(std::string_view text) {
@@ -57,7 +58,7 @@ TEST(TrecRun, ARankOfZeroInEveryLineChangesNothing) {
   EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
 }
 
-TEST(TrecRun, ThreeColumnsAreRanksWhereTheyCountUp_AndOtherwiseAsked) {
+TEST(TrecRun, ThreeColumnsAreRanksIfTheyCountUp) {
   const auto run = read<TrecRun>("q\ta\t1\nq\tb\t2\np\tb\t1\nq\tc\t3\n");
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
@@ -72,13 +73,13 @@ TEST(TrecRun, ThreeColumnsAreRanksWhereTheyCountUp_AndOtherwiseAsked) {
               ElementsAre("a", "b"));
   EXPECT_THAT(error_of<TrecRun>("q a 1\nq b 0.5\n"), HasSubstr("--run-columns"));
   EXPECT_THAT(error_of<TrecRun>("q a 1\nq b\n"), HasSubstr("line 2 has 2 columns"));
-  EXPECT_THAT(error_of<TrecRun>("q a 1\nq a 2\n"), HasSubstr("stands in line 1 already"));
+  EXPECT_THAT(error_of<TrecRun>("q a 1\nq a 2\n"), HasSubstr("is already in line 1"));
   tests::write_bytes(folder / "dev.tsv", "q a 1.5\n");
   EXPECT_THAT(TrecRun::read(folder / "dev.tsv", ThirdColumn::rank).error().message,
               HasSubstr("has '1.5' as its rank"));
 }
 
-TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
+TEST(TrecRun, IgnoredIrregularitiesAreNotes) {
   const auto run = read<TrecRun>(
       "q Q0 a 1 1 t\nq Q0 b 2 5 t\nq Q0 c 3 6 t\np Q0 a 1 3 t\nq Q0 d 4 0 t\np Q0 b 1 2 t");
   ASSERT_TRUE(run) << run.error().message;
@@ -89,26 +90,27 @@ TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
                           HasSubstr("line 6 has no line end")));
 }
 
-TEST(TrecRun, LinesThatCannotBeRankedAreNamedAndCounted) {
+TEST(TrecRun, InvalidLinesAreNamedAndCounted) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2 nan t\nq Q0 c 3 NaN t\n"),
               AllOf(HasSubstr("line 2 has NaN"), HasSubstr("2 such lines")));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2x t\n"), HasSubstr("no number as its score ('2x')"));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 1e39 t\n"), HasSubstr("no float32 holds"));
-  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 inf t\n"), HasSubstr("no float32 holds"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2x t\n"),
+              HasSubstr("a score that is not a number ('2x')"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 1e39 t\n"), HasSubstr("outside the range of float32"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 inf t\n"), HasSubstr("outside the range of float32"));
   EXPECT_THAT(error_of<TrecRun>("q Q0 a b 1 2 t\n"), HasSubstr("over 6 columns; a run is QID"));
   EXPECT_THAT(error_of<TrecRun>("q 0 a 1\n"), HasSubstr("line 1 has 4 columns; a run is QID"));
   EXPECT_THAT(error_of<TrecRun>(""), HasSubstr("has no lines"));
   EXPECT_THAT(error_of<TrecRun>("\n \n"), HasSubstr("has no lines"));
 }
 
-TEST(TrecRun, AFileThatWasCutOffSaysSo) {
+TEST(TrecRun, ATruncatedFileIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2"),
               HasSubstr("line 2 breaks off: the file was cut off"));
 }
 
-TEST(TrecRun, ADocumentStandsOnceUnderAQuery) {
+TEST(TrecRun, ADuplicateDocumentIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\np Q0 a 1 5 t\nq Q0 b 2 8 t\nq Q0 a 3 7 t\n"),
-              HasSubstr("line 4: document 'a' of query 'q' stands in line 1 already"));
+              HasSubstr("line 4: document 'a' of query 'q' is already in line 1"));
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\nq Q0 a 2 8 t\nq Q0 b 3 nan t\n"),
               AllOf(HasSubstr("line 3 has NaN"), HasSubstr("document 'a'")));
 }
@@ -130,7 +132,7 @@ TEST(Qrels, GradesAreAnyWholeNumbers) {
   EXPECT_EQ(qrels->queries.at("q").at("d"), 70'000'000'000);
 }
 
-TEST(Qrels, ThreeColumnsBelowTheirNamesAreBeirs) {
+TEST(Qrels, ThreeColumnsWithAHeaderAreBeir) {
   const auto qrels = read<Qrels>(
       "query-id\tcorpus-id\tscore\r\nq 1\td 1\t2\r\n\"q \"\"2\"\"\"\td\t1\r\nq 1\td 1\t0\r\n");
   ASSERT_TRUE(qrels) << qrels.error().message;
@@ -138,20 +140,20 @@ TEST(Qrels, ThreeColumnsBelowTheirNamesAreBeirs) {
   EXPECT_EQ(qrels->queries.at("q 1").at("d 1"), 0);
   EXPECT_EQ(qrels->queries.at("q \"2\"").at("d"), 1);
   EXPECT_THAT(qrels->notes, ElementsAre(AllOf(HasSubstr("line 4: document 'd 1'"),
-                                              HasSubstr("the last line holds, as in BEIR"))));
+                                              HasSubstr("the last line counts, as in BEIR"))));
   const auto blanks = read<Qrels>("query_id corpus_id score\nq d 340\n");
   ASSERT_TRUE(blanks) << blanks.error().message;
   EXPECT_EQ(blanks->queries.at("q").at("d"), 340);
 }
 
-TEST(Qrels, FourColumnsMayHaveTheirNamesToo) {
+TEST(Qrels, FourColumnsMayHaveAHeader) {
   const auto qrels = read<Qrels>("query_id 0 doc_id relevance\nq 0 d 3\n");
   ASSERT_TRUE(qrels) << qrels.error().message;
   EXPECT_THAT(qrels->queries, SizeIs(1));
   EXPECT_EQ(qrels->queries.at("q").at("d"), 3);
 }
 
-TEST(Qrels, WhatIsWrongBelowNamesIsNamed) {
+TEST(Qrels, ErrorsBelowAHeaderAreNamed) {
   constexpr const char* names = "query-id\tcorpus-id\tscore\n";
   EXPECT_THAT(error_of<Qrels>(names), HasSubstr("has no lines"));
   EXPECT_THAT(error_of<Qrels>(names + std::string("q\td\t0.5\n")), HasSubstr("line 2 has '0.5'"));
@@ -161,7 +163,7 @@ TEST(Qrels, WhatIsWrongBelowNamesIsNamed) {
   EXPECT_THAT(error_of<Qrels>("q 0 a one\n"), HasSubstr("line 1 has 'one' as its relevance"));
 }
 
-TEST(Qrels, MistakesAreNamedAndCounted) {
+TEST(Qrels, InvalidLinesOfQrelsAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("line 1 has '1.5' as its relevance"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 b 1.0\n"), HasSubstr("line 2 has '1.0'"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("of 64 bits"));
@@ -170,7 +172,7 @@ TEST(Qrels, MistakesAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
 }
 
-TEST(Mismatches, AreCountedWithTheFirstOfThem) {
+TEST(Mismatches, AreCountedWithTheFirst) {
   const auto run = read<TrecRun>("a Q0 d 1 1 t\nx Q0 d 1 1 t\n");
   const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
   ASSERT_TRUE(run && qrels);
@@ -179,6 +181,71 @@ TEST(Mismatches, AreCountedWithTheFirstOfThem) {
                           HasSubstr("has 1 query not judged in"),
                           HasSubstr("none of its documents is judged")));
   EXPECT_THAT(mismatches(*run, *read<Qrels>("a 0 d 0\nx 0 d 1\n")), IsEmpty());
+}
+
+TEST(IrMetadata, IsYamlInCommentLines) {
+  const nlohmann::ordered_json metadata = {
+      {"schema-version", 0.1},
+      {"tag", "no"},
+      {"platform", {{"hardware", {{"cpu", {{"number of cores", 2}}}, {"ram", "8 GB"}}}}},
+      {"research goal", nlohmann::ordered_json::object()},
+      {"method",
+       {{"automatic", true},
+        {"retrieval", {{{"name", "bm25"}}, {{"name", "a: \"b\"\n# c"}, {"reranks", "bm25"}}}}}},
+      {"actor", {{"fields", {"ir", "nlp"}}, {"1: é", nullptr}}}};
+  EXPECT_EQ(metadata_head(metadata),
+            "# ir_metadata.start\n"
+            "# schema-version: 0.1\n"
+            "# tag: \"no\"\n"
+            "# platform:\n"
+            "#   hardware:\n"
+            "#     cpu:\n"
+            "#       number of cores: 2\n"
+            "#     ram: \"8 GB\"\n"
+            "# research goal: {}\n"
+            "# method:\n"
+            "#   automatic: true\n"
+            "#   retrieval:\n"
+            "#     -\n"
+            "#       name: \"bm25\"\n"
+            "#     -\n"
+            "#       name: \"a: \\\"b\\\"\\n# c\"\n"
+            "#       reranks: \"bm25\"\n"
+            "# actor:\n"
+            "#   fields:\n"
+            "#     - \"ir\"\n"
+            "#     - \"nlp\"\n"
+            "#   \"1: é\": null\n"
+            "# ir_metadata.end\n");
+}
+
+TEST(IrMetadata, UserMetadataHasOnlyTheSixParts) {
+  const tests::ScratchFolder folder;
+  const auto read = [&](std::string_view text) {
+    tests::write_bytes(folder / "own.json", text);
+    return read_own_metadata(folder / "own.json");
+  };
+  const auto own = read(R"({"actor": {"name": "N. N."}, "research goal": {}})");
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ((*own)["actor"]["name"], "N. N.");
+  EXPECT_THAT(read(R"({"acter": {}})").error().message,
+              AllOf(HasSubstr("own.json"), HasSubstr("acter"), HasSubstr("actor")));
+  EXPECT_THAT(read(R"({"actor": "me"})").error().message, HasSubstr("actor"));
+  EXPECT_THAT(read_own_metadata(folder / "none.json").error().message, HasSubstr("none.json"));
+}
+
+TEST(IrMetadata, IsSkippedWhenARunIsRead) {
+  const tests::ScratchFolder folder;
+  tests::write_bytes(folder / "run", metadata_head({{"tag", "x"}, {"data", {{"other", {1}}}}}) +
+                                         "q Q0 a 1 2 x\n#1 Q0 b 1 1 x\n");
+  const auto run = TrecRun::read(folder / "run");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->queries.size(), 2U);
+  EXPECT_TRUE(run->notes.empty());
+  tests::write_bytes(folder / "run", "q Q0 a 1 2 x\n# ir_metadata.start\n");
+  EXPECT_THAT(TrecRun::read(folder / "run").error().message, HasSubstr("line 2 has 2 columns"));
+  tests::write_bytes(folder / "run", metadata_head({{"tag", "x"}}));
+  EXPECT_THAT(TrecRun::read(folder / "run").error().message, HasSubstr("has no lines"));
 }
 
 }  // namespace

@@ -123,11 +123,11 @@ class PausedProgramTest : public ProgramFixture {
 TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
-  EXPECT_THAT(say("pause last"), HasSubstr("pauses when its heat is done"));
+  EXPECT_THAT(say("pause last"), HasSubstr("pauses after the current heat"));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   EXPECT_THAT(say("list runs"), HasSubstr("paused"));
-  EXPECT_THAT(say("continue last"), HasSubstr("goes on"));
+  EXPECT_THAT(say("continue last"), HasSubstr("continues"));
   ASSERT_TRUE(program.read_until("continued"));
   program.read_all();
   EXPECT_EQ(program.wait(), 0);

@@ -146,7 +146,7 @@ TEST_F(TrainKill, Interrupted_FinishesItsStepAndSaysHowItGoesOn) {
   }
   std::ifstream file(errors());
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(text, testing::HasSubstr("the same command goes on"));
+  EXPECT_THAT(text, testing::HasSubstr("the same command resumes the training"));
   ASSERT_EQ(trained("stopped"), 0);
   EXPECT_EQ(weights("stopped"), weights("whole"));
   EXPECT_EQ(curve("stopped"), curve("whole"));

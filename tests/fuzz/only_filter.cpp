@@ -2,8 +2,8 @@
 //
 // What stands in one argument of the command line: --only filters, ranges and windows.
 #include "engine/pattern/window.h"
+#include "engine/report/figure.h"
 #include "engine/report/sheet.h"
-#include "engine/report/views.h"
 #include "engine/sweep/sweep.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The contenders of an answer, and the plot beside them.
-#include "app/gui/views/answer_list.h"
-
 #include <QAbstractItemModelTester>
 #include <QClipboard>
 #include <QLabel>
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/views/effectiveness_plot.h"
+#include "app/gui/views/answer_fields.h"
+#include "app/gui/views/answer_panel.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
@@ -67,7 +66,7 @@ class AnswerListTest : public QObject {
     plot_->show_advice(advice());
   }
 
-  void ItsRows_KeepTheRulesOfItemModels() {
+  void FollowsTheRulesOfItemModels() {
     const QAbstractItemModelTester tester(list_->model());
     QCOMPARE(list_->model()->rowCount(), 4);
     QCOMPARE(list_->model()->rowCount(list_->model()->index(0, 0)), 0);
@@ -75,30 +74,27 @@ class AnswerListTest : public QObject {
     QCOMPARE(list_->model()->rowCount(), 0);
   }
 
-  void WhatIsWithinTheLimits_HasAPlace() {
-    QCOMPARE(row(0).toString(), QStringLiteral("sparse/segment/4: takes its time."));
-    QCOMPARE(row(0, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("1. sparse/segment/4: takes its time."));
-    QCOMPARE(row(2, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("full/sdpa: takes its time."));
-    QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
+  void NumbersContendersWithinTheLimits() {
+    QCOMPARE(row(0).toString(), u"sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(0, Qt::AccessibleTextRole).toString(), u"1. sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(2, Qt::AccessibleTextRole).toString(), u"full/sdpa: takes its time."_s);
+    QCOMPARE(row(3).toString(), u"Times are of one layer."_s);
   }
 
-  void TheVerdict_StandsAboveAll() {
+  void ShowsTheVerdictFirst() {
     report::Advice judged = advice();
     judged.leaders.of_all = report::Leader{.contender = 0, .runner_up = {}};
     const std::string verdict = report::headline_of(judged).sentence;
-    QVERIFY(QString::fromStdString(verdict).startsWith(QStringLiteral("sparse/segment/4 is fast")));
+    QVERIFY(QString::fromStdString(verdict).startsWith(u"sparse/segment/4 is fast"_s));
     judged.notes.insert(judged.notes.begin(), verdict);
     list_->show_advice(judged);
     QCOMPARE(list_->model()->rowCount(), 5);
     QCOMPARE(row(0).toString(), QString::fromStdString(verdict));
-    QCOMPARE(row(1, Qt::AccessibleTextRole).toString(),
-             QStringLiteral("1. sparse/segment/4: takes its time."));
-    QCOMPARE(row(4).toString(), QStringLiteral("Times are of one layer."));
+    QCOMPARE(row(1, Qt::AccessibleTextRole).toString(), u"1. sparse/segment/4: takes its time."_s);
+    QCOMPARE(row(4).toString(), u"Times are of one layer."_s);
   }
 
-  void WhatIsCopied_HasTheRemarks() {
+  void CopiesSentenceAndRemarks() {
     const std::pair<int, const char*> copied[] = {
         {0, "1. sparse/segment/4: takes its time.\nIt has a remark.\nAnd another.\n"},
         {3, "Times are of one layer.\n"}};
@@ -112,7 +108,7 @@ class AnswerListTest : public QObject {
     }
   }
 
-  void TheOpenContender_StaysOpenInAnotherAnswer() {
+  void KeepsTheOpenContenderInTheNextAnswer() {
     list_->setCurrentIndex(list_->model()->index(1, 0));
     report::Advice other = advice();
     std::swap(other.contenders[0], other.contenders[1]);
@@ -120,7 +116,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(list_->currentIndex().row(), 0);
   }
 
-  void Lines_BreakAnewWhereTheWidthChangedOutOfSight() {
+  void WrapsLinesAfterAHiddenResize() {
     report::Advice talkative = advice();
     for (report::Advised& one : talkative.contenders) {
       for (int i = 0; i < 5; ++i) one.sentence += " It says so once more.";
@@ -137,7 +133,7 @@ class AnswerListTest : public QObject {
     }
   }
 
-  void ThePlot_TakesWhatWasMeasuredBeforeWhatWasPublished() {
+  void PrefersMeasuredToPublishedEffectiveness() {
     report::Advice answer = advice();
     answer.contenders[0].published.reset();
     answer.contenders[0].measured = report::MeasuredEffectiveness{
@@ -157,11 +153,11 @@ class AnswerListTest : public QObject {
     QCOMPARE(figure.series[0].points.front().mark, std::string("†"));
     QCOMPARE(figure.series[1].points.front().mark, std::string("publ."));
     QVERIFY(figure.front.empty());  // of one measured value
-    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
-    QVERIFY(absent->text().contains(QStringLiteral("Neither measured nor published: 1 contender")));
+    const auto* absent = plot_->findChild<QLabel*>(u"without_published"_s);
+    QVERIFY(absent->text().contains(u"Neither measured nor published: 1 contender"_s));
   }
 
-  void ThePlot_HasOnlyWhatHasATimeAndAPublishedNumber() {
+  void PlotsContendersWithTimeAndEffectiveness() {
     const report::Figure& figure = chart().figure();
     QCOMPARE(figure.series.size(), std::size_t{2});
     QCOMPARE(figure.series.front().points.front().x, 20.0);
@@ -170,15 +166,15 @@ class AnswerListTest : public QObject {
              std::string("≈ interpolated, published, not measured here, on the Pareto front"));
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
     QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
-    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
-    QCOMPARE(absent->text(), QStringLiteral("Not published: 1 contender"));
-    QCOMPARE(absent->toolTip(), QStringLiteral("full/sdpa"));
+    const auto* absent = plot_->findChild<QLabel*>(u"without_published"_s);
+    QCOMPARE(absent->text(), u"Not published: 1 contender"_s);
+    QCOMPARE(absent->toolTip(), u"full/sdpa"_s);
     QCOMPARE(figure.front.size(), std::size_t{2});
     plot_->show_advice({});
     QVERIFY(chart().figure().series.empty() && !chart().y_range());
   }
 
-  void LongTimes_AreInSeconds() {
+  void PlotsLongTimesInSeconds() {
     report::Advice slow = advice();
     slow.contenders[1].time_ns->value = 20e9;
     plot_->show_advice(slow);
@@ -186,7 +182,7 @@ class AnswerListTest : public QObject {
     QCOMPARE(chart().figure().series.back().points.front().x, 20.0);
   }
 
-  void SmallDifferences_AreSeenAndLookSmall() {
+  void ScalesSmallDifferencesHonestly() {
     const auto range = chart().y_range();
     QVERIFY(range.has_value());
     QVERIFY(range->low < 0.66 && range->high > 0.67);

@@ -22,8 +22,6 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_fields.h"
-#include "app/gui/views/answer_list.h"
-#include "app/gui/views/effectiveness_plot.h"
 #include "base/text_file.h"
 #include "base/written_file.h"
 #include "engine/sweep/sweep.h"
@@ -52,7 +50,7 @@ class AnswerPanelTest : public QObject {
     return panel_->findChild<QLabel*>(QLatin1String(name));
   }
   [[nodiscard]] QPushButton* question() const {
-    return panel_->findChild<QPushButton*>(QStringLiteral("answer_question"));
+    return panel_->findChild<QPushButton*>(u"answer_question"_s);
   }
   [[nodiscard]] QToolButton* button(const char* name) const {
     return panel_->findChild<QToolButton*>(QLatin1String(name));
@@ -97,7 +95,7 @@ class AnswerPanelTest : public QObject {
     delete dialog;
   }
   [[nodiscard]] QString write_lengths(const QByteArray& text) const {
-    QFile file(folder_.filePath(QStringLiteral("lengths.txt")));
+    QFile file(folder_.filePath(u"lengths.txt"_s));
     if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
     return file.fileName();
   }
@@ -106,7 +104,7 @@ class AnswerPanelTest : public QObject {
 
   void initTestCase() {
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    const QString file = folder_.filePath(u"a.db"_s);
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     run_ = read(add_done_run(*store_, "made-up", {64, 128, 256, 512, 1024, 2048}));
     empty_ = read(begin_run_with(*store_, "empty", {}, 2));
@@ -130,46 +128,44 @@ class AnswerPanelTest : public QObject {
   }
   void cleanup() { panel_.reset(); }
 
-  void TheContenders_AreRankedInSentences() {
+  void RanksContendersInSentences() {
     QCOMPARE(panel_->list()->model()->rowCount(), 5);  // the first is the verdict, the last a note
     const QString verdict = panel_->list()->model()->index(0, 0).data().toString();
-    QVERIFY2(verdict.startsWith(QStringLiteral("Fastest that is equivalent to ")),
-             qPrintable(verdict));
-    QVERIFY2(sentence(0).startsWith(QStringLiteral("full/dense: ")), qPrintable(sentence(0)));
-    QVERIFY2(sentence(1).contains(QStringLiteral("the time of full/dense")),
-             qPrintable(sentence(1)));
+    QVERIFY2(verdict.startsWith(u"Fastest that is equivalent to "_s), qPrintable(verdict));
+    QVERIFY2(sentence(0).startsWith(u"full/dense: "_s), qPrintable(sentence(0)));
+    QVERIFY2(sentence(1).contains(u"the time of full/dense"_s), qPrintable(sentence(1)));
   }
 
-  void WhatIsAskedAtFirst_IsWhatTheRunMeasured_UntilAPersonAsks() {
+  void StartsFromTheSettingsOfTheRun() {
     QVERIFY(heading_has("sequences of 512 tokens"));
     QVERIFY(panel_->advice()->to_measure.empty());
-    QVERIFY(!sentence(0).contains(QStringLiteral("≈")));
+    QVERIFY(!sentence(0).contains(u"≈"_s));
     const auto batch = static_cast<int>(report::documents_of(run_->table.rows.front()));
     QCOMPARE(field("candidates")->text(), QString::number(batch));
     panel_->show_run(mixed_);
     QTRY_VERIFY(heading_has("sequences of 128 tokens"));
-    type("document_tokens", QStringLiteral("300"));
+    type("document_tokens", u"300"_s);
     panel_->show_run(run_);
     QTRY_VERIFY(heading_has("documents of 300 tokens"));
   }
 
-  void AQuestion_IsAskedByKeyboardAlone() {
+  void AnswersAQuestionTypedByKeyboard() {
     panel_->list()->setFocus();
-    QTest::keySequence(panel_->list(), QKeySequence(QStringLiteral("Ctrl+J")));
+    QTest::keySequence(panel_->list(), QKeySequence(u"Ctrl+J"_s));
     QCOMPARE(QApplication::focusWidget(), field("document_tokens"));
-    QTest::keyClicks(field("document_tokens"), QStringLiteral("2000"));
+    QTest::keyClicks(field("document_tokens"), u"2000"_s);
     QTRY_VERIFY(heading_has("documents of 2000 tokens"));
-    QVERIFY2(sentence(0).startsWith(QStringLiteral("sparse/segment/4: ")), qPrintable(sentence(0)));
+    QVERIFY2(sentence(0).startsWith(u"sparse/segment/4: "_s), qPrintable(sentence(0)));
     QTest::keyClick(field("document_tokens"), Qt::Key_Tab);     // the file button
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);  // what the lengths are of
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
     QCOMPARE(QApplication::focusWidget(), field("candidates"));
     QTest::keySequence(field("candidates"), QKeySequence::SelectAll);
-    QTest::keyClicks(field("candidates"), QStringLiteral("7"));
+    QTest::keyClicks(field("candidates"), u"7"_s);
     QTRY_VERIFY(heading_has("7 candidates"));
   }
 
-  void DrawnLengths_HaveAVerdictOfEach_AndNoAnswerToOneLength() {
+  void ComparesRunsOfDrawnLengths() {
     const RunId run = begin_run_with(*store_, "drawn", {}, 3);
     int index = 0;
     for (const Stage stage : {Stage::online, Stage::whole}) {
@@ -194,16 +190,15 @@ class AnswerPanelTest : public QObject {
       QVERIFY2(drawn->verdict.contains(QLatin1String(verdict)), qPrintable(drawn->verdict));
     panel_->show_run(drawn);
     QTRY_VERIFY(label("answer_nothing")->isVisible());
-    QTRY_VERIFY2(
-        label("answer_nothing")->text().startsWith(QStringLiteral("Documents' lengths are drawn")),
-        qPrintable(label("answer_nothing")->text()));
+    QTRY_VERIFY2(label("answer_nothing")->text().startsWith(u"Document lengths are drawn"_s),
+                 qPrintable(label("answer_nothing")->text()));
     QVERIFY(!panel_->list()->isVisible());
   }
 
-  void ALength_IsOfADocumentOrOfTheWholeSequence() {
+  void AcceptsDocumentAndSequenceLengths() {
     QTest::mouseClick(question(), Qt::LeftButton);
-    auto* of = panel_->findChild<QComboBox*>(QStringLiteral("lengths_of"));
-    type("document_tokens", QStringLiteral("512"));
+    auto* of = panel_->findChild<QComboBox*>(u"lengths_of"_s);
+    type("document_tokens", u"512"_s);
     QTRY_VERIFY(heading_has("documents of 512 tokens"));
     of->setFocus();
     QTest::keyClick(of, Qt::Key_Down);
@@ -213,25 +208,24 @@ class AnswerPanelTest : public QObject {
     QVERIFY(again.requested() && again.requested()->question.of_sequences);
   }
 
-  void SeveralLengths_AreAskedAtOnce() {
-    type("document_tokens", QStringLiteral("3x100, 400"));
+  void AcceptsSeveralLengths() {
+    type("document_tokens", u"3x100, 400"_s);
     QTRY_VERIFY(heading_has("documents as 4 given (100 to 400 tokens, mean 175"));
   }
 
-  void AFileOfLengths_IsReadElsewhere_AndWhatIsWrongWithItStandsBesideIt() {
+  void ReadsAFileOfLengthsAndShowsItsErrors() {
     type("document_tokens", write_lengths("100\n# a comment\n200\n300\n"));
     QTRY_VERIFY(heading_has("documents as 3 given"));
     type("document_tokens", write_lengths("100\nmany\n"));
-    QTRY_VERIFY(label("answer_nothing")->text().contains(QStringLiteral("line 2")));
+    QTRY_VERIFY(label("answer_nothing")->text().contains(u"line 2"_s));
     QCOMPARE(label("document_tokens_problem")->text(), label("answer_nothing")->text());
     QVERIFY(panel_->advice() == nullptr);
-    type("document_tokens", QStringLiteral("lengths-that-are-not-there.txt"));
-    QTRY_VERIFY(label("document_tokens_problem")
-                    ->text()
-                    .startsWith(QStringLiteral("There is no file of lengths")));
+    type("document_tokens", u"lengths-that-are-not-there.txt"_s);
+    QTRY_VERIFY(
+        label("document_tokens_problem")->text().startsWith(u"There is no file of lengths"_s));
   }
 
-  void AFileOfLengths_IsChosenByMouse() {
+  void ChoosesAFileOfLengthsByMouse() {
     const QString file = write_lengths("100\n200\n");
     QTest::mouseClick(question(), Qt::LeftButton);
     QTest::mouseClick(button("lengths_file"), Qt::LeftButton);
@@ -243,35 +237,35 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has("documents as 2 given"));
   }
 
-  void ADroppedFileOfPairs_AsksForTheCheckpoint_WhoseTokensBecomeTheLengths() {
-    const QString pairs = folder_.filePath(QStringLiteral("pairs.tsv"));
+  void CountsTheTokensOfDroppedPairs() {
+    const QString pairs = folder_.filePath(u"pairs.tsv"_s);
     QVERIFY(write_file(pairs.toStdString(), "how tall\tIt is tall.\n").has_value());
     QVERIFY(drop(pairs));
-    choose_checkpoint(QStringLiteral("/models/mini"));
+    choose_checkpoint(u"/models/mini"_s);
     QTRY_VERIFY(heading_has("documents as 2 given (100 to 300 tokens"));
-    QVERIFY(field("document_tokens")->text().endsWith(QStringLiteral("/pairs-mini.json")));
-    QCOMPARE(QString::fromStdString(read_text_file((pairs + QStringLiteral(".asked")).toStdString(),
-                                                   "question", 1 << 20)
-                                        .value_or("")),
-             QStringLiteral("--checkpoint=/models/mini\n--pairs=%1\n--format=json\n").arg(pairs));
+    QVERIFY(field("document_tokens")->text().endsWith(u"/pairs-mini.json"_s));
+    QCOMPARE(
+        QString::fromStdString(
+            read_text_file((pairs + u".asked"_s).toStdString(), "question", 1 << 20).value_or("")),
+        u"--checkpoint=/models/mini\n--pairs=%1\n--format=json\n"_s.arg(pairs));
     QSignalSpy failed(panel_.get(), &AnswerPanel::failed);
     QVERIFY(drop(pairs));
-    choose_checkpoint(QStringLiteral("/models/refused"));
+    choose_checkpoint(u"/models/refused"_s);
     QTRY_COMPARE(failed.size(), 1);
-    QVERIFY(failed.front().front().toString().contains(QStringLiteral("no model's configuration")));
+    QVERIFY(failed.front().front().toString().contains(u"no model's configuration"_s));
   }
 
-  void ADroppedFileOfLengths_IsTaken_AndOtherFilesAreTheWindows() {
+  void AcceptsOnlyDroppedFilesOfLengths() {
     const QString lengths = write_lengths("100\n200\n300\n");
     QVERIFY(drop(lengths));
     QTRY_VERIFY(heading_has("documents as 3 given"));
-    const QString sweep = folder_.filePath(QStringLiteral("sweep.json"));
+    const QString sweep = folder_.filePath(u"sweep.json"_s);
     QVERIFY(write_file(sweep.toStdString(), "{\"contenders\": []}").has_value());
     QVERIFY(!drop(sweep));
     QVERIFY(panel_->findChild<QFileDialog*>() == nullptr);
   }
 
-  void WhatCannotBeRead_IsSaidBesideItsFieldAndInPlaceOfAnAnswer() {
+  void ShowsInputErrors() {
     QTest::mouseClick(question(), Qt::LeftButton);
     const std::pair<const char*, const char*> wrong[] = {
         {"query_tokens", "-1"},  {"document_tokens", "12.5"}, {"document_tokens", "0"},
@@ -282,7 +276,7 @@ class AnswerPanelTest : public QObject {
       type(name, QLatin1String(text));
       const QByteArray problem = QByteArray(name) + "_problem";
       QVERIFY2(label(problem)->isVisible(), name);
-      QVERIFY(label(problem)->text().endsWith(QLatin1Char('.')));
+      QVERIFY(label(problem)->text().endsWith(u'.'));
       QTRY_VERIFY(panel_->advice() == nullptr);
       QCOMPARE(label("answer_nothing")->text(), label(problem)->text());
       type(name, right);
@@ -291,39 +285,39 @@ class AnswerPanelTest : public QObject {
     }
   }
 
-  void Limits_PutContendersLast_WithTheReason() {
-    type("document_tokens", QStringLiteral("512"));
-    type("candidates", QStringLiteral("100"));
-    type("latency_ms", QStringLiteral("350"));
-    QTRY_VERIFY(sentence(1).contains(QStringLiteral("is too slow (the limit is 350 ms)")));
+  void RanksContendersAboveALimitLast() {
+    type("document_tokens", u"512"_s);
+    type("candidates", u"100"_s);
+    type("latency_ms", u"350"_s);
+    QTRY_VERIFY(sentence(1).contains(u"is too slow (the limit is 350 ms)"_s));
     const QModelIndex last = panel_->list()->model()->index(row_of(1), 0);
     QCOMPARE(last.data(Qt::AccessibleTextRole), last.data());
-    type("memory_mb", QStringLiteral("0.5"));
-    QTRY_VERIFY(sentence(2).contains(QStringLiteral("does not fit")));
+    type("memory_mb", u"0.5"_s);
+    QTRY_VERIFY(sentence(2).contains(u"does not fit"_s));
   }
 
-  void AnInterpolatedLength_IsMarked_AndAButtonMeasuresIt() {
-    type("document_tokens", QStringLiteral("600"));
-    QTRY_VERIFY(sentence(0).contains(QStringLiteral("≈")));
+  void MarksInterpolatedLengthsAndOffersToMeasureThem() {
+    type("document_tokens", u"600"_s);
+    QTRY_VERIFY(sentence(0).contains(u"≈"_s));
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     auto* measure = button("measure_exactly_button");
     QVERIFY(measure->isEnabled());
     const auto tokens = panel_->advice()->to_measure.front();
-    QCOMPARE(measure->text(), QStringLiteral("Measure %1 tokens").arg(tokens));
+    QCOMPARE(measure->text(), u"Measure %1 tokens"_s.arg(tokens));
     QTest::mouseClick(measure, Qt::LeftButton);
     QCOMPARE(requested.size(), 1);
     const auto sweep = nlohmann::json::parse(requested.front().front().toString().toStdString());
     QCOMPARE(sweep["sequence_tokens"].get<std::vector<std::int64_t>>(), std::vector{tokens});
   }
 
-  void WhatIsMeasured_IsTheRunsOwnSweepWithTheLengthsThatLack() {
+  void MeasuresTheMissingLengthsWithTheSweepOfTheRun() {
     const auto quick = load_sweep("quick");
     NewRun planned = new_run("quick", 1);
     planned.sweep_text = quick.value_or(Sweep{}).text;
     const auto begun = store_->begin_run(planned);
     QVERIFY(begun && store_->add_heat(*begun, made_up_heat(0, 1024, three_contenders())));
     panel_->show_run(read(*begun));
-    type("document_tokens", QStringLiteral("300, 700"));
+    type("document_tokens", u"300, 700"_s);
     QTRY_VERIFY(heading_has("documents as 2 given"));
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
@@ -337,14 +331,14 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(lengths, panel_->advice()->to_measure);
   }
 
-  void AMeasuredLength_NeedsNoMeasuring() {
+  void OffersNoMeasurementForMeasuredLengths() {
     QVERIFY(!button("measure_exactly_button")->isEnabled());
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
     QCOMPARE(requested.size(), 0);
   }
 
-  void Arrows_OpenWhatOneMustKnow_AndTheKeyCopiesIt() {
+  void OpensRemarksByKeyboardAndCopiesThem() {
     AnswerList* list = panel_->list();
     list->setFocus();
     list->setCurrentIndex(list->model()->index(row_of(0), 0));
@@ -354,20 +348,20 @@ class AnswerPanelTest : public QObject {
                 list->visualRect(list->model()->index(row_of(0), 0)).height() +
                     list->fontMetrics().height());
     QTest::keySequence(list, QKeySequence::Copy);
-    const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
-    QVERIFY2(lines[0].startsWith(QStringLiteral("2. ") + sentence(1)), qPrintable(lines[0]));
+    const QStringList lines = QApplication::clipboard()->text().split(u'\n');
+    QVERIFY2(lines[0].startsWith(u"2. "_s + sentence(1)), qPrintable(lines[0]));
     QVERIFY(lines.size() > 2);
-    const QString open = sentence(1).section(QLatin1Char(':'), 0, 0);
-    type("document_tokens", QStringLiteral("2000"));
+    const QString open = sentence(1).section(u':', 0, 0);
+    type("document_tokens", u"2000"_s);
     QTRY_VERIFY(heading_has("2000 tokens"));
     QVERIFY(list->currentIndex().data().toString().startsWith(open));
   }
 
-  void TheAnswer_IsCopiedAndSaved() {
+  void CopiesAndSavesTheAnswer() {
     action("copy_answer")->trigger();
     const QString text = QApplication::clipboard()->text();
-    QVERIFY(text.contains(QStringLiteral("1. full/dense: ")));
-    QVERIFY(text.contains(QStringLiteral("made-up processor")));
+    QVERIFY(text.contains(u"1. full/dense: "_s));
+    QVERIFY(text.contains(u"made-up processor"_s));
     QSignalSpy stated(panel_.get(), &AnswerPanel::succeeded);
     const auto save_as = [&](const QString& file) {
       action("save_answer")->trigger();
@@ -378,10 +372,10 @@ class AnswerPanelTest : public QObject {
       QTRY_VERIFY(panel_->findChild<QFileDialog*>() == nullptr);
     };
     QSignalSpy refused(panel_.get(), &AnswerPanel::failed);
-    save_as(folder_.filePath(QStringLiteral("answer.doc")));
+    save_as(folder_.filePath(u"answer.doc"_s));
     QCOMPARE(refused.size(), 1);
-    QVERIFY(refused.front().front().toString().contains(QStringLiteral(".json")));
-    const QString file = folder_.filePath(QStringLiteral("answer.JSON"));
+    QVERIFY(refused.front().front().toString().contains(u".json"_s));
+    const QString file = folder_.filePath(u"answer.JSON"_s);
     save_as(file);
     QCOMPARE(stated.size(), 1);
     QFile written(file);
@@ -390,53 +384,52 @@ class AnswerPanelTest : public QObject {
     QCOMPARE(json.at(0).at("contenders").size(), std::size_t{3});
   }
 
-  void Effectiveness_StandsBeside_LabelledForWhatItIs() {
+  void LabelsTheEffectiveness() {
     const charts::RunChart* chart = panel_->plot()->chart();
     QCOMPARE(chart->figure().series.size(), std::size_t{3});
-    QVERIFY(chart->accessibleName().contains(QStringLiteral("published, not measured here")));
+    QVERIFY(chart->accessibleName().contains(u"published, not measured here"_s));
     QVERIFY(chart->y_range() && chart->y_range()->low > 0.1);
     QVERIFY(!label("without_published")->isVisible());
-    type("document_tokens", QStringLiteral("5000"));  // longer than the paper's documents
+    type("document_tokens", u"5000"_s);  // longer than the paper's documents
     QTRY_VERIFY(chart->figure().series.empty());
   }
 
-  void InALowPanel_ContendersCanBeRead() {
+  void ShowsContendersInALowPanel() {
     panel_->resize(720, 200);
     QTRY_VERIFY(panel_->list()->height() >= 3 * panel_->fontMetrics().height());
   }
 
-  void TheQuestion_IsKept() {
-    type("document_tokens", QStringLiteral("300"));
-    type("latency_ms", QStringLiteral("90"));
+  void RestoresTheQuestion() {
+    type("document_tokens", u"300"_s);
+    type("latency_ms", u"90"_s);
     const AnswerFields again;
-    QCOMPARE(again.documents()->text(), QStringLiteral("300"));
+    QCOMPARE(again.documents()->text(), u"300"_s);
     QVERIFY(again.requested() && again.requested()->question.latency_ns == 90e6);
   }
 
-  void WithoutAFinishedHeat_ItSaysWhatToDo() {
+  void ExplainsARunWithoutAFinishedHeat() {
     panel_->show_run(empty_);
     QVERIFY(panel_->advice() == nullptr);
     QVERIFY(label("answer_nothing")->isVisible());
-    QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("first heat")));
+    QVERIFY(label("answer_nothing")->text().contains(u"first heat"_s));
     QVERIFY(!action("copy_answer")->isEnabled());
     QVERIFY(!action("save_answer")->isEnabled());
     panel_->show_run(nullptr);
-    QVERIFY(label("answer_nothing")->text().contains(QStringLiteral("Ctrl+N")));
+    QVERIFY(label("answer_nothing")->text().contains(u"Ctrl+N"_s));
   }
 
-  void ARunOfSeveralSettings_IsAnsweredForOneOfThem() {
+  void AnswersForOneSetting() {
     panel_->show_run(mixed_);
-    auto* settings = panel_->findChild<QComboBox*>(QStringLiteral("answer_setting"));
+    auto* settings = panel_->findChild<QComboBox*>(u"answer_setting"_s);
     QTRY_VERIFY(settings->isVisible() && settings->count() == 2);
-    QVERIFY2(settings->itemText(1).contains(QStringLiteral("float16")),
-             qPrintable(settings->itemText(1)));
+    QVERIFY2(settings->itemText(1).contains(u"float16"_s), qPrintable(settings->itemText(1)));
     settings->setFocus();
     QTest::keyClick(settings, Qt::Key_Down);
     QCOMPARE(panel_->advice()->point.dtype, DType::float16);
   }
 
-  void EveryControl_HasANameAndIsReachedByTab() {
-    type("document_tokens", QStringLiteral("600"));
+  void NamesEveryControlAndReachesItByTab() {
+    type("document_tokens", u"600"_s);
     QTRY_VERIFY(button("measure_exactly_button")->isEnabled());
     std::set<QWidget*> reached;
     const auto walk = [&reached](QWidget* from) {

@@ -6,7 +6,6 @@
 #include <QtTest>
 
 #include "app/gui/views/answer_fields.h"
-#include "app/gui/views/answer_list.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/run_view.h"
@@ -24,7 +23,7 @@ void fill(const AnswerPanel& panel, const char* field, const char* text) {
 bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& documents) {
   return QTest::qWaitFor(
       [&] { return panel.advice() && panel.advice()->question.documents == documents; },
-      patience_ms);
+      timeout_ms);
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ bool shoot_answer(MainWindow& window, const std::function<bool(const QString& na
   fill(*panel, "document_tokens", "512");
   bool saved = is_answered(*panel, report::DocumentLengths(512));
   panel->list()->setCurrentIndex(panel->list()->model()->index(0, 0));
-  saved = save(QStringLiteral("answer-open")) && saved;
+  saved = save(u"answer-open"_s) && saved;
   fill(*panel, "document_tokens", "20x120, 60x300, 15x700, 5x1500");
   fill(*panel, "memory_mb", "500");
   fill(*panel, "latency_ms", "150");
@@ -46,13 +45,13 @@ bool shoot_answer(MainWindow& window, const std::function<bool(const QString& na
   lengths.insert(lengths.end(), 5, 1500);
   saved = is_answered(*panel, report::DocumentLengths(lengths)) && saved;
   panel->list()->setCurrentIndex({});
-  saved = save(QStringLiteral("answer-limits")) && saved;
+  saved = save(u"answer-limits"_s) && saved;
   fill(*panel, "document_tokens", "12.5");
-  saved = QTest::qWaitFor([&] { return panel->advice() == nullptr; }, patience_ms) && saved;
-  saved = save(QStringLiteral("answer-problem")) && saved;
+  saved = QTest::qWaitFor([&] { return panel->advice() == nullptr; }, timeout_ms) && saved;
+  saved = save(u"answer-problem"_s) && saved;
   for (const char* limit : {"memory_mb", "latency_ms"}) fill(*panel, limit, "");
   panel->fields()->documents()->setText(requested);
-  saved = QTest::qWaitFor([&] { return panel->advice() != nullptr; }, patience_ms) && saved;
+  saved = QTest::qWaitFor([&] { return panel->advice() != nullptr; }, timeout_ms) && saved;
   return saved;
 }
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <thread>
 
-#include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/latest_job.h"
-#include "app/gui/views/head_grid.h"
+#include "app/gui/views/attention_source.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/token_text.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
 
@@ -37,14 +37,14 @@ class AttentionModelsTest : public QObject {
 
  private Q_SLOTS:
 
-  void Heads_AreLayersDownAndHeadsAcross() {
+  void ListsLayersAsRowsAndHeadsAsColumns() {
     HeadGrid grid;
     grid.set_dump(dump());
     QCOMPARE(grid.rowCount(), 2);
     QCOMPARE(grid.columnCount(), 3);  // the mean stands behind them
-    QCOMPARE(grid.name_of(1, 2), QStringLiteral("layer 2, mean of 2 heads"));
-    QCOMPARE(grid.verticalHeaderItem(1)->text(), QStringLiteral("2"));
-    QCOMPARE(grid.name_of(1, 0), QStringLiteral("layer 2, head 0"));
+    QCOMPARE(grid.name_of(1, 2), u"layer 2, mean of 2 heads"_s);
+    QCOMPARE(grid.verticalHeaderItem(1)->text(), u"2"_s);
+    QCOMPARE(grid.name_of(1, 0), u"layer 2, head 0"_s);
     const auto summary = std::make_shared<HeadSummary>();
     summary->rows[0] = 1;
     summary->group_mass[0][1] = 0.5;
@@ -54,11 +54,11 @@ class AttentionModelsTest : public QObject {
     QVERIFY(grid.item(1, 0)
                 ->data(Qt::AccessibleTextRole)
                 .toString()
-                .contains(QStringLiteral("[CLS]: 50.0\u00a0% on query")));
+                .contains(u"[CLS]: 50.0\u00a0% on query"_s));
     QVERIFY(!grid.item(0, 0)->data(Qt::DecorationRole).isValid());
   }
 
-  void ManyHeadsOfOneLayer_TakeSeveralRows() {
+  void WrapsManyHeadsOfOneLayer() {
     DumpParts parts = small_dump();
     for (const char* part : {"q", "k", "v"}) {
       parts.tensors.erase(std::string("layer.2.") + part);
@@ -69,7 +69,7 @@ class AttentionModelsTest : public QObject {
     grid.show();
     grid.set_dump(std::make_shared<const Dump>(*parts.read()));
     QCOMPARE(grid.rowCount(), 3);  // of 8 heads and their mean
-    QCOMPARE(grid.verticalHeaderItem(1)->text(), QStringLiteral("3"));
+    QCOMPARE(grid.verticalHeaderItem(1)->text(), u"3"_s);
     QVERIFY(grid.columnWidth(0) > 2 * grid.fontMetrics().height());
     QSignalSpy chosen(&grid, &HeadGrid::chosen);
     QTest::mouseClick(grid.viewport(), Qt::LeftButton, {},
@@ -82,7 +82,7 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(chosen.size(), 1);  // the same head is chosen
   }
 
-  void AttendedTokens_StandInTheirOrderWithWhatTheyReceive() {
+  void ListsAttendedTokensInOrder() {
     AttendedTokensModel model;
     const QAbstractItemModelTester tester(&model);
     std::vector<double> mass(12, 0.0);
@@ -91,11 +91,10 @@ class AttentionModelsTest : public QObject {
     model.set_dump(dump());
     model.set_mass(mass, std::nullopt, false, false);
     QCOMPARE(model.rowCount(), 12);
-    QCOMPARE(model.index(1, AttendedTokensModel::token).data().toString(), QStringLiteral("what"));
-    QCOMPARE(model.index(1, AttendedTokensModel::group).data().toString(), QStringLiteral("query"));
-    QCOMPARE(model.index(5, AttendedTokensModel::position).data().toString(), QStringLiteral("5"));
-    QCOMPARE(model.index(5, AttendedTokensModel::mass).data().toString(),
-             QStringLiteral("25.0\u00a0%"));
+    QCOMPARE(model.index(1, AttendedTokensModel::token).data().toString(), u"what"_s);
+    QCOMPARE(model.index(1, AttendedTokensModel::group).data().toString(), u"query"_s);
+    QCOMPARE(model.index(5, AttendedTokensModel::position).data().toString(), u"5"_s);
+    QCOMPARE(model.index(5, AttendedTokensModel::mass).data().toString(), u"25.0\u00a0%"_s);
     QVERIFY(!model.index(2, 0).data(AttendedTokensModel::listed_role).toBool());
     QCOMPARE(model.scale().largest, 0.75);
     model.set_mass(mass, TokenGroup::document, false, false);
@@ -103,7 +102,7 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(model.scale().largest, 0.25);
   }
 
-  void TokensThatBeginWithASpace_BeginWords_AndOthersGoOn() {
+  void StartsWordsAtTokensWithASpace() {
     DumpParts parts = small_dump();
     parts.metadata["tokens"] =
         R"(["<s>"," tall"," to","wer","</s>","</s>"," the"," ","é","\\xC3","!","</s>"])";
@@ -115,11 +114,11 @@ class AttentionModelsTest : public QObject {
       texts << model.index(row, 0).data(AttendedTokensModel::text_role).toString();
       joined += model.index(row, 0).data(AttendedTokensModel::joined_role).toBool() ? u'+' : u'-';
     }
-    QCOMPARE(texts.join(u','), QStringLiteral("<s>,tall,to,wer,</s>,</s>,the,·,é,\\xC3,!,</s>"));
-    QCOMPARE(joined, QStringLiteral("---+----+++-"));
+    QCOMPARE(texts.join(u','), u"<s>,tall,to,wer,</s>,</s>,the,·,é,\\xC3,!,</s>"_s);
+    QCOMPARE(joined, u"---+----+++-"_s);
   }
 
-  void TextOnAnyGround_CanBeRead() {
+  void ContrastsTextWithEveryBackground() {
     for (int hue = 0; hue < 360; hue += 15) {
       for (int lightness = 0; lightness <= 255; lightness += 5) {
         const QColor ground = QColor::fromHsl(hue, 200, lightness);
@@ -128,7 +127,7 @@ class AttentionModelsTest : public QObject {
     }
   }
 
-  void ACheckBox_CanBeSeenInBothThemes() {
+  void ContrastsCheckBoxesInBothThemes() {
     for (const Theme theme : {Theme::dark, Theme::light}) {
       apply_theme(theme);
       QCheckBox box;
@@ -143,14 +142,14 @@ class AttentionModelsTest : public QObject {
     }
   }
 
-  void Shares_AreSaidInFewDigits() {
-    QCOMPARE(share_words(0.1234), QStringLiteral("12.3\u00a0%"));
-    QCOMPARE(share_words(0), QStringLiteral("0\u00a0%"));
-    QCOMPARE(share_words(0.0001), QStringLiteral("<\u00a00.1\u00a0%"));
-    QCOMPARE(share_words(-0.04), QStringLiteral("−4.0\u00a0%"));
+  void RoundsShares() {
+    QCOMPARE(share_text(0.1234), u"12.3\u00a0%"_s);
+    QCOMPARE(share_text(0), u"0\u00a0%"_s);
+    QCOMPARE(share_text(0.0001), u"<\u00a00.1\u00a0%"_s);
+    QCOMPARE(share_text(-0.04), u"−4.0\u00a0%"_s);
   }
 
-  void OfSeveralJobs_OnlyTheLastAnswers() {
+  void DeliversOnlyTheLastJob() {
     LatestJob job;
     QSignalSpy finished(&job, &LatestJob::finished);
     std::vector<int> answers;
@@ -164,7 +163,7 @@ class AttentionModelsTest : public QObject {
     QVERIFY(!job.is_busy());
   }
 
-  void ADroppedJob_SeesItAndAnswersNothing() {
+  void CancelsADroppedJob() {
     LatestJob job;
     std::atomic<bool> began = false;
     std::atomic<bool> saw_it = false;

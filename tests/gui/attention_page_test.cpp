@@ -20,13 +20,11 @@
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/head_grid.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/regions_view.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/token_text.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
@@ -66,12 +64,11 @@ class AttentionPageTest : public QObject {
     auto* tabs = find<QTabWidget>("number_tabs");
     tabs->setCurrentIndex(-1);
     for (int tab = 0; tab < tabs->count(); ++tab) {
-      if (tabs->tabText(tab).remove(QLatin1Char('&')) == QLatin1String(name))
-        tabs->setCurrentIndex(tab);
+      if (tabs->tabText(tab).remove(u'&') == QLatin1String(name)) tabs->setCurrentIndex(tab);
     }
   }
   void set_second_window(int tokens) const {
-    page_->source()->second()->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(tokens);
+    page_->source()->second()->findChild<QSpinBox*>(u"window"_s)->setValue(tokens);
   }
   void choose_second(const QString& title) const { page_->source()->second()->choose(title); }
 
@@ -89,14 +86,14 @@ class AttentionPageTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void TheExample_OpensByItselfAndSaysWhatItIs() {
+  void OpensTheExampleFirst() {
     QVERIFY(session().file().isEmpty());
-    auto* note = page_->findChild<QLabel*>(QStringLiteral("dump_note"));
-    QVERIFY(note->text().contains(QStringLiteral("not a trained model")));
+    auto* note = page_->findChild<QLabel*>(u"dump_note"_s);
+    QVERIFY(note->text().contains(u"not a trained model"_s));
     QVERIFY(has(AttentionSide::a));
   }
 
-  void EveryHead_GetsAPicture() {
+  void PaintsEveryHead() {
     const QAbstractItemModel& heads = *find<HeadGrid>("heads")->model();
     for (int layer = 0; layer < heads.rowCount(); ++layer) {
       for (int number = 0; number < heads.columnCount(); ++number) {
@@ -105,37 +102,36 @@ class AttentionPageTest : public QObject {
       }
     }
     const QModelIndex cell = heads.index(1, 2);
-    QVERIFY(cell.data(Qt::ToolTipRole).toString().contains(QStringLiteral("%")));
+    QVERIFY(cell.data(Qt::ToolTipRole).toString().contains(u"%"_s));
     const auto light = cell.data(Qt::DecorationRole).value<QImage>();
     page_->setPalette(QPalette(Qt::black, Qt::black));
     QVERIFY(cell.data(Qt::DecorationRole).value<QImage>() != light);
   }
 
-  void MassFromGroupToGroup_IsOfTheGroupsThatHaveTokens() {
+  void ListsMassBetweenGroupsWithTokens() {
     const auto* table = find<QTableWidget>("group_mass");
     QCOMPARE(table->rowCount(), 3);
-    QCOMPARE(table->horizontalHeaderItem(2)->text(), QStringLiteral("document"));
+    QCOMPARE(table->horizontalHeaderItem(2)->text(), u"document"_s);
     QCOMPARE(
         table->item(1, 2)->text(),
-        share_words(
+        share_text(
             head().side(AttentionSide::a).summary->mass(TokenGroup::query, TokenGroup::document)));
     session().choose_head(1, 1);
     QVERIFY(!has(AttentionSide::a));
-    QCOMPARE(table->item(1, 2)->text(), QStringLiteral("–"));
+    QCOMPARE(table->item(1, 2)->text(), u"–"_s);
   }
 
-  void AClickOnAPicture_ChoosesItsHead() {
+  void ChoosesAHeadByMouse() {
     auto* grid = find<HeadGrid>("heads");
     const QRect cell = grid->visualRect(grid->model()->index(2, 1));
     QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, cell.center());
     QCOMPARE(head().layer, 2);
     QCOMPARE(head().head, 1);
     QTRY_VERIFY(has(AttentionSide::a));
-    QCOMPARE(page_->findChild<QLabel*>(QStringLiteral("head_title"))->text(),
-             QStringLiteral("Layer 2, head 1"));
+    QCOMPARE(page_->findChild<QLabel*>(u"head_title"_s)->text(), u"Layer 2, head 1"_s);
   }
 
-  void ArrowKeys_ChooseAmongTheHeads() {
+  void ChoosesHeadsByArrowKeys() {
     auto* grid = find<HeadGrid>("heads");
     grid->setFocus();
     QTest::keyClick(grid, Qt::Key_Right);
@@ -145,7 +141,7 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(has(AttentionSide::a));
   }
 
-  void SwitchingHeadsQuickly_EndsWithTheLastOne() {
+  void ShowsTheLastOfManyHeads() {
     for (int layer = 0; layer < 3; ++layer) {
       for (int number = 0; number < 4; ++number) session().choose_head(layer, number);
     }
@@ -158,7 +154,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(has(AttentionSide::a));
   }
 
-  void Tokens_StandAlongTheAxesOfALargeMap() {
+  void LabelsTheAxesOfALargeMapWithTokens() {
     const QRectF labelled = map()->map_rect();
     const QRect alongside(
         QPoint(static_cast<int>(labelled.left()) - 60, static_cast<int>(labelled.top())),
@@ -173,17 +169,17 @@ class AttentionPageTest : public QObject {
     QVERIFY(map()->grab(alongside).toImage() != with);
   }
 
-  void PointingAtAPair_SaysTokensAndWeight() {
+  void ShowsTokensAndWeightOfAHoveredPair() {
     QTest::mouseMove(map(), at(3, 7));
-    QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
+    QTRY_VERIFY(explanation().contains(u"lighthouses"_s));
     RowWeights row;
     head().side(AttentionSide::a).weights->row(3, row);
-    QVERIFY(explanation().contains(share_words(static_cast<double>(row.weights[7]))));
+    QVERIFY(explanation().contains(share_text(static_cast<double>(row.weights[7]))));
     const double score = head().side(AttentionSide::a).weights->score(3, 7);
-    QVERIFY(explanation().contains(QStringLiteral("score %1").arg(QString::number(score, 'f', 2))));
+    QVERIFY(explanation().contains(u"score %1"_s.arg(QString::number(score, 'f', 2))));
   }
 
-  void DraggingAlongTheMarginOfRows_ShowsTheirMass() {
+  void ShowsTheMassOfDraggedRows() {
     const auto alongside = [&](qint64 row) {
       return QPoint(static_cast<int>(map()->row_margin().center().x()), at(row, 0).y());
     };
@@ -193,16 +189,16 @@ class AttentionPageTest : public QObject {
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{20, 25}}));
     QTRY_VERIFY(session().received().has_value());
     QCOMPARE(session().received()->rows, std::int64_t{5});
-    QCOMPARE(find<QComboBox>("rows")->currentText(), QStringLiteral("Tokens 20 to 24"));
+    QCOMPARE(find<QComboBox>("rows")->currentText(), u"Tokens 20 to 24"_s);
     QCOMPARE(find<TokenText>("token_text")->chosen(), std::optional(TokenRange{20, 25}));
     QTest::keyClick(map(), Qt::Key_Escape);
     QVERIFY(session().rows().empty());
   }
 
-  void AClick_KeepsThePairAndShowsItsRow() {
+  void SelectsAPairByMouse() {
     QTest::mouseClick(map(), Qt::LeftButton, {}, at(3, 7));
     QTest::mouseMove(map(), QPoint(2, 2));
-    QTRY_VERIFY(explanation().contains(QStringLiteral("lighthouses")));
+    QTRY_VERIFY(explanation().contains(u"lighthouses"_s));
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{3, 4}}));
     map()->setFocus();
     QTest::keyClick(map(), Qt::Key_Down);
@@ -212,9 +208,9 @@ class AttentionPageTest : public QObject {
     QVERIFY(!map()->pinned_pair());
   }
 
-  void AGroup_IsChosenFromTheList() {
+  void ChoosesAGroupFromTheList() {
     QComboBox* rows = find<QComboBox>("rows");
-    const int query = rows->findText(QStringLiteral("query"));
+    const int query = rows->findText(u"query"_s);
     QVERIFY(query > 0);
     rows->setFocus();
     for (int i = 0; i < query; ++i) QTest::keyClick(rows, Qt::Key_Down);
@@ -223,7 +219,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(rows->currentIndex(), query);
   }
 
-  void Tokens_AreChosenInTheTextByKeyboard() {
+  void SelectsTokensByKeyboard() {
     show_tab("Text");
     TokenText* text = find<TokenText>("token_text");
     text->setFocus();
@@ -234,7 +230,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(session().rows().empty());
   }
 
-  void AClickInTheText_ChoosesOneToken() {
+  void SelectsATokenByMouse() {
     show_tab("Text");
     TokenText* text = find<TokenText>("token_text");
     QTest::mouseClick(text->viewport(), Qt::LeftButton, {},
@@ -246,7 +242,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(std::abs(sum - 1) < 1e-5);
   }
 
-  void TheMostAttended_ComeFirst() {
+  void SortsAttendedTokens() {
     const QAbstractItemModel* listed = find<QTableView>("attended")->model();
     QVERIFY(listed->rowCount() > 10);
     double last = 1;
@@ -257,23 +253,22 @@ class AttentionPageTest : public QObject {
     }
   }
 
-  void TheDocumentAlone_IsListedAndSetsTheScales() {
+  void ListsAndScalesTheDocumentAlone() {
     session().choose_rows({{1, 9}});  // the query, which looks at itself
     QTRY_VERIFY(session().received().has_value());
     QComboBox* attended = find<QComboBox>("attended_group");
     const double all = page_->numbers()->tokens().scale().largest;
     const double map_of_all = map()->scale().largest;
     attended->setFocus();
-    for (int i = 0; i < attended->findText(QStringLiteral("document")); ++i) {
+    for (int i = 0; i < attended->findText(u"document"_s); ++i) {
       QTest::keyClick(attended, Qt::Key_Down);
     }
-    QCOMPARE(attended->currentText(), QStringLiteral("document"));
+    QCOMPARE(attended->currentText(), u"document"_s);
     const QAbstractItemModel* listed = find<QTableView>("attended")->model();
     QVERIFY(listed->rowCount() > 10);
     double largest = 0;
     for (int row = 0; row < listed->rowCount(); ++row) {
-      QCOMPARE(listed->index(row, AttendedTokensModel::group).data().toString(),
-               QStringLiteral("document"));
+      QCOMPARE(listed->index(row, AttendedTokensModel::group).data().toString(), u"document"_s);
       largest =
           std::max(largest, listed->index(row, 0).data(AttendedTokensModel::size_role).toDouble());
     }
@@ -283,38 +278,36 @@ class AttentionPageTest : public QObject {
     QVERIFY(find<charts::RunChart>("profile")->figure().series.size() == 1);
   }
 
-  void TheMeanOfALayersHeads_StandsBehindTheLast() {
+  void ShowsTheMeanOfALayerLast() {
     session().choose_head(2, session().dump()->info().heads);
     QTRY_VERIFY(has(AttentionSide::a));
-    QVERIFY(page_->findChild<QLabel*>(QStringLiteral("head_title"))
-                ->text()
-                .contains(QStringLiteral("mean of 4 heads")));
+    QVERIFY(page_->findChild<QLabel*>(u"head_title"_s)->text().contains(u"mean of 4 heads"_s));
     RowWeights mean, one;
     head().side(AttentionSide::a).weights->row(3, mean);
     double sum = 0;
     for (const float weight : mean.weights) sum += static_cast<double>(weight);
     QVERIFY(std::abs(sum - 1) < 1e-5);
-    choose_second(QStringLiteral("Sparse asymmetric"));
+    choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(head().kept.has_value());
   }
 
-  void PatternsAndMaps_AreThereAgainOnAnotherPage() {
-    choose_second(QStringLiteral("Longformer"));
+  void RestoresPatternsAndMaps() {
+    choose_second(u"Longformer"_s);
     set_second_window(7);
     find<QComboBox>("shown")->setCurrentIndex(3);
     const QVariantMap kept = page_->chosen();
     AttentionPage next;
     next.restore(kept);
     next.show();
-    QCOMPARE(next.source()->second()->title(), QStringLiteral("Longformer"));
+    QCOMPARE(next.source()->second()->title(), u"Longformer"_s);
     QCOMPARE(next.source()->second()->choice()->window, std::optional(Window::of(7)));
     QTRY_VERIFY(next.session().head().kept.has_value());
     QVERIFY(next.map(AttentionSide::difference)->isVisible());
     QVERIFY(!next.map(AttentionSide::a)->isVisible());
   }
 
-  void WithLargeText_TheMapsKeepTheirRoom() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void KeepsTheSizeOfMapsInLargeText() {
+    choose_second(u"Sparse asymmetric"_s);
     page_->resize(920, 560);  // of a window of 1000 x 650
     QFont large = page_->font();
     large.setPointSizeF(2 * large.pointSizeF());
@@ -327,8 +320,8 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(page_->minimumSizeHint().width() <= next_to_the_rail);
   }
 
-  void ASecondPattern_StandsBesideTheFirst() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void ShowsTwoPatterns() {
+    choose_second(u"Sparse asymmetric"_s);
     QVERIFY(map(AttentionSide::b)->isVisible());
     QVERIFY(!map(AttentionSide::difference)->isVisible());
     QTRY_VERIFY(has(AttentionSide::difference));
@@ -347,8 +340,8 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(session().received().has_value());
   }
 
-  void TheWindowOfB_ChangesItsWeights() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void AppliesTheWindowOfB() {
+    choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(head().kept.has_value());
     const double narrow = head().kept->all;
     set_second_window(30);
@@ -356,8 +349,8 @@ class AttentionPageTest : public QObject {
     QVERIFY(head().kept->all > narrow);
   }
 
-  void GivingUpB_LeavesOneMap() {
-    choose_second(QStringLiteral("Full attention"));
+  void ShowsOneMapWithoutB() {
+    choose_second(u"Full attention"_s);
     QTRY_VERIFY(has(AttentionSide::difference));
     choose_second({});
     QVERIFY(!map(AttentionSide::b)->isVisible());
@@ -365,8 +358,8 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->source()->second()->title().isEmpty());
   }
 
-  void ZoomingOneMap_ZoomsTheOther() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void ZoomsBothMaps() {
+    choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(has(AttentionSide::b) && map()->is_settled());
     map()->setFocus();
     QTest::keyClick(map(), Qt::Key_Plus);
@@ -379,14 +372,14 @@ class AttentionPageTest : public QObject {
     QCOMPARE(map(AttentionSide::b)->focus(), charts::MapFocus());
   }
 
-  void TheLogSwitch_ChangesTheColours() {
+  void ChangesColoursByTheLogSwitch() {
     const QImage before = map()->cells();
     find<QCheckBox>("log")->click();
     QTRY_VERIFY(map()->is_settled() && map()->cells() != before);
     QVERIFY(map()->scale().logarithmic);
   }
 
-  void ADumpOfOnesOwn_IsOpenedAndRemembered() {
+  void OpensAndRemembersADump() {
     const QString file = written(small_dump(), "mine.safetensors");
     page_->open_file(file);
     QTRY_COMPARE(session().file(), file);
@@ -395,45 +388,44 @@ class AttentionPageTest : public QObject {
     QCOMPARE(map()->tokens(), qint64{12});
   }
 
-  void ABrokenDump_IsSaidOnThePageAndChangesNothing() {
+  void RefusesABrokenDump() {
     DumpParts parts = small_dump();
     parts.tensors.erase("layer.0.k");
     page_->open_file(written(parts, "broken.safetensors"));
     QTRY_VERIFY(page_->messages()->isVisible());
-    QVERIFY(page_->messages()->error().contains(QStringLiteral("layer.0.k")));
+    QVERIFY(page_->messages()->error().contains(u"layer.0.k"_s));
     QVERIFY(session().file().isEmpty());
     QVERIFY(has(AttentionSide::a));
     QTRY_VERIFY(map()->is_settled());
     QCOMPARE(map()->tokens(), qint64{93});
   }
 
-  void AHeadWithNaN_IsSaidInThePlaceOfItsMap() {
+  void ExplainsAHeadWithNan() {
     DumpParts parts = small_dump();
     parts.tensors["layer.0.q"].values[0] = NAN;
     page_->open_file(written(parts, "nan.safetensors"));
     QTRY_COMPARE(map()->tokens(), qint64{0});
-    QTRY_VERIFY(map()->accessibleDescription().contains(QStringLiteral("nan at token 0")));
+    QTRY_VERIFY(map()->accessibleDescription().contains(u"nan at token 0"_s));
     session().choose_head(1, 0);
     QTRY_VERIFY(has(AttentionSide::a));
   }
 
-  void TheTable_IsCopiedInTheFormAskedFor() {
+  void CopiesTheTable() {
     QVERIFY(page_->has_table());
     show_tab("Groups");
     page_->copy_table(report::TableFormat::csv);
-    const QStringList lines =
-        QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    const QStringList lines = QApplication::clipboard()->text().split(u'\n', Qt::SkipEmptyParts);
     QCOMPARE(lines.size(), 1 + 3 * 3);
-    QVERIFY(lines[0].startsWith(QStringLiteral("from,to,")));
+    QVERIFY(lines[0].startsWith(u"from,to,"_s));
     double query = 0;
     for (const QString& line : lines) {
-      const QStringList fields = line.split(QLatin1Char(','));
+      const QStringList fields = line.split(u',');
       if (fields[0] == QLatin1String("query")) query += fields[2].toDouble();
     }
     QVERIFY(std::abs(query - 1) < 1e-5);
   }
 
-  void TheList_SaysWhereATokenIs_HoweverNarrowItIs() {
+  void ShowsPositionsInANarrowList() {
     const QTableView* table = find<QTableView>("attended");
     const QHeaderView& columns = *table->horizontalHeader();
     QVERIFY(!table->isColumnHidden(AttendedTokensModel::group));
@@ -448,75 +440,75 @@ class AttentionPageTest : public QObject {
     QVERIFY(columns.sectionSize(AttendedTokensModel::token) > table->fontMetrics().height());
   }
 
-  void CopyInTheList_TakesEveryToken() {
+  void CopiesEveryTokenOfTheList() {
     QTableView* table = find<QTableView>("attended");
     table->setFocus();
     QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
     const QString copied = QApplication::clipboard()->text();
-    QCOMPARE(copied.count(QLatin1Char('\n')), 1 + static_cast<int>(map()->tokens()));
-    QVERIFY(copied.contains(QStringLiteral("lighthouse\tdocument\t")));
+    QCOMPARE(copied.count(u'\n'), 1 + static_cast<int>(map()->tokens()));
+    QVERIFY(copied.contains(u"lighthouse\tdocument\t"_s));
   }
 
-  void TheFigure_IsWrittenInEveryForm() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void WritesTheFigureInEveryFormat() {
+    choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(has(AttentionSide::difference));
     QVERIFY(page_->has_figure());
     page_->export_figure();
     QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
     QVERIFY(dialog != nullptr);
-    QVERIFY(!dialog->findChild<QCheckBox*>(QStringLiteral("own_height"))->isVisible());
-    dialog->findChild<QCheckBox*>(QStringLiteral("csv"))->setChecked(true);
-    const QString file = folder_.filePath(QStringLiteral("figure.pdf"));
-    dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
-    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
-    QTRY_VERIFY(page_->messages()->text().contains(QStringLiteral("figure.pdf")));
+    QVERIFY(!dialog->findChild<QCheckBox*>(u"own_height"_s)->isVisible());
+    dialog->findChild<QCheckBox*>(u"csv"_s)->setChecked(true);
+    const QString file = folder_.filePath(u"figure.pdf"_s);
+    dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
+    QTest::mouseClick(dialog->findChild<QPushButton*>(u"write"_s), Qt::LeftButton);
+    QTRY_VERIFY(page_->messages()->text().contains(u"figure.pdf"_s));
     QVERIFY(QFileInfo(file).size() > 2000);
-    QFile csv(folder_.filePath(QStringLiteral("figure.csv")));
+    QFile csv(folder_.filePath(u"figure.csv"_s));
     QVERIFY(csv.open(QIODevice::ReadOnly));
     QVERIFY(csv.readAll().contains("document"));
     QTRY_VERIFY(dialog.isNull());
   }
 
-  void TheFigure_DoesNotReplaceTheDump() {
-    const QString file = folder_.filePath(QStringLiteral("dump.svg"));
+  void RefusesToReplaceTheDump() {
+    const QString file = folder_.filePath(u"dump.svg"_s);
     QVERIFY(QFile::copy(QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors"),
                         file));
     session().open(file);
     QTRY_VERIFY(session().file() == file && page_->has_figure());
     page_->export_figure();
     auto* dialog = page_->findChild<FigureDialog*>();
-    dialog->findChild<QComboBox*>(QStringLiteral("format"))->setCurrentText(QStringLiteral("SVG"));
-    dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(file);
+    dialog->findChild<QComboBox*>(u"format"_s)->setCurrentText(u"SVG"_s);
+    dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
     dialog->write();
-    dialog->findChild<QPushButton*>(QStringLiteral("replace_files"))->click();
-    QTRY_VERIFY2(dialog->message().contains(QStringLiteral("is what is read")),
+    dialog->findChild<QPushButton*>(u"replace_files"_s)->click();
+    QTRY_VERIFY2(dialog->message().contains(u"is an input of this command"_s),
                  qPrintable(dialog->message()));
     delete dialog;
   }
 
-  void TheFigure_ComesInEveryForm_AndInNoOther() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void RefusesOtherFormatsOfFigures() {
+    choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(has(AttentionSide::difference));
     const charts::Printable what = charts::printable(page_->figure());
     for (const char* extension : {"svg", "png"}) {
-      const QString file = folder_.filePath(QStringLiteral("form.") + QLatin1String(extension));
+      const QString file = folder_.filePath(u"form."_s + QLatin1String(extension));
       const auto written = charts::write_printable(what, file.toStdString(), {});
       QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
       QVERIFY(QFileInfo(file).size() > 2000);
     }
-    const std::string other = folder_.filePath(QStringLiteral("figure.txt")).toStdString();
+    const std::string other = folder_.filePath(u"figure.txt"_s).toStdString();
     QVERIFY(!charts::write_printable(what, other, {}).has_value());
     charts::FigureOptions narrow;
     narrow.width_mm = 30;
     narrow.font_pt = 40;
-    const auto refused = charts::write_printable(
-        what, folder_.filePath(QStringLiteral("narrow.pdf")).toStdString(), narrow);
+    const auto refused =
+        charts::write_printable(what, folder_.filePath(u"narrow.pdf"_s).toStdString(), narrow);
     QVERIFY(!refused.has_value());
     QVERIFY(refused.error().message.find("do not fit 30 mm") != std::string::npos);
   }
 
-  void Run_BenchmarksTheProblemOfTheDump() {
-    choose_second(QStringLiteral("Sparse asymmetric"));
+  void OffersARunOfTheProblem() {
+    choose_second(u"Sparse asymmetric"_s);
     QSignalSpy requested(page_.get(), &Page::run_requested);
     page_->run();
     QCOMPARE(requested.size(), 1);
@@ -525,10 +517,10 @@ class AttentionPageTest : public QObject {
     QVERIFY2(sweep.has_value(), sweep ? "" : sweep.error().message.c_str());
     QVERIFY(text.find("\"sparse/segment\"") != std::string::npos);
     QVERIFY(text.find("\"heads\": 4") != std::string::npos);
-    QVERIFY(page_->run_words().startsWith(QStringLiteral("New run")));
+    QVERIFY(page_->run_text().startsWith(u"New run"_s));
   }
 
-  void WordsOfTheField_AreExplainedWhereTheyStand() {
+  void ExplainsTerms() {
     int explained = 0;
     for (const QLabel* label : page_->findChildren<QLabel*>()) {
       if (!label->buddy()) continue;
@@ -539,7 +531,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(explained, 5);  // A, B, heads, rows, attended tokens
   }
 
-  void WithLargeTextInASmallWindow_EveryTabOfTheNumbersIsInSight() {
+  void ShowsEveryTabInLargeText() {
     page_->resize(920, 560);  // of a window of 1000 x 650
     QFont large = page_->font();
     large.setPointSizeF(2 * large.pointSizeF());
@@ -551,33 +543,33 @@ class AttentionPageTest : public QObject {
     for (const auto* arrow : tabs->findChildren<QToolButton*>()) QVERIFY(!arrow->isVisible());
   }
 
-  void RegionsOfADocument_TakeTheMapsPlaceUntilADumpIsOpened() {
+  void ShowsRegionsUntilADumpIsOpened() {
     const tests::RegionsFile regions;
-    const QString file = folder_.filePath(QStringLiteral("regions.safetensors"));
+    const QString file = folder_.filePath(u"regions.safetensors"_s);
     QVERIFY(regions.write(file.toStdString()));
     page_->open_file(file);
     QTRY_VERIFY(session().regions() != nullptr);
     QVERIFY(page_->regions()->isVisible());
     QVERIFY(!map()->isVisible());
     QVERIFY(!page_->source()->heads()->isVisible());
-    QVERIFY(page_->regions()->text().contains(QStringLiteral("words 41 to 70, score -1.000")));
-    QVERIFY(page_->regions()->text().contains(QStringLiteral("tall near cosine 1 (+1.500)")));
+    QVERIFY(page_->regions()->text().contains(u"words 41 to 70, score -1.000"_s));
+    QVERIFY(page_->regions()->text().contains(u"tall near cosine 1 (+1.500)"_s));
     QVERIFY(page_->has_figure());
     QVERIFY(!page_->has_table());
-    QCOMPARE(page_->chosen().value(QStringLiteral("file")).toString(), file);
+    QCOMPARE(page_->chosen().value(u"file"_s).toString(), file);
     session().open_example();
     QTRY_VERIFY(map()->isVisible());
     QVERIFY(!page_->regions()->isVisible());
     QVERIFY(page_->source()->heads()->isVisible());
   }
 
-  void ADamagedFileOfRegions_IsToldAndNothingIsShown() {
+  void RefusesADamagedFileOfRegions() {
     tests::RegionsFile regions;
     regions.counted[0] = 1000;
-    const QString file = folder_.filePath(QStringLiteral("damaged.safetensors"));
+    const QString file = folder_.filePath(u"damaged.safetensors"_s);
     QVERIFY(regions.write(file.toStdString()));
     page_->open_file(file);
-    QTRY_VERIFY(page_->messages()->error().contains(QStringLiteral("names the region 1000")));
+    QTRY_VERIFY(page_->messages()->error().contains(u"names the region 1000"_s));
     QVERIFY(!session().regions());
   }
 };

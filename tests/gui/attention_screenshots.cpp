@@ -14,8 +14,7 @@
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
-#include "app/gui/views/head_grid.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "engine/safetensors/safetensors.h"
 #include "tests/gui/gui_test.h"
 
@@ -65,7 +64,7 @@ QString long_dump(const QTemporaryDir& folder) {
     begin += bytes;
   }
   const std::string text = header.dump();
-  QFile file(folder.filePath(QStringLiteral("long.safetensors")));
+  QFile file(folder.filePath(u"long.safetensors"_s));
   if (!file.open(QIODevice::WriteOnly)) return {};
   const auto length = static_cast<quint64>(text.size());
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
@@ -110,7 +109,7 @@ QString regions_file(const QTemporaryDir& folder) {
     shares[i * query * 11 + 11] = 1.1F;
     shares[i * query * 11 + 24] = -0.2F;
   }
-  const QString file = folder.filePath(QStringLiteral("regions.safetensors"));
+  const QString file = folder.filePath(u"regions.safetensors"_s);
   const std::vector<NamedTensor> tensors{{"layer.0.score", {1}, score},
                                          {"layer.0.weights", {counted}, weights},
                                          {"layer.0.regions", {regions}, scores},
@@ -131,7 +130,7 @@ QString regions_file(const QTemporaryDir& folder) {
 }
 
 void wait_for(const std::function<bool()>& condition) {
-  if (!QTest::qWaitFor(condition, patience_ms)) {
+  if (!QTest::qWaitFor(condition, timeout_ms)) {
     std::fprintf(stderr, "Page Attention did not get there in time.\n");
   }
 }
@@ -158,52 +157,51 @@ void shoot_attention(MainWindow& window,
   wait_for([&] { return page.session().file().isEmpty() && page.session().dump(); });
   page.session().choose_head(2, 0);
   wait_until_drawn(page);
-  save(window, QStringLiteral("attention"));
+  save(window, u"attention"_s);
 
-  page.source()->second()->choose(QStringLiteral("Sparse asymmetric"));
-  page.findChild<QComboBox*>(QStringLiteral("shown"))->setCurrentIndex(2);
+  page.source()->second()->choose(u"Sparse asymmetric"_s);
+  page.findChild<QComboBox*>(u"shown"_s)->setCurrentIndex(2);
   page.session().choose_rows({{1, 9}});
   wait_for([&] { return page.session().head().kept.has_value(); });
   wait_until_drawn(page);
-  save(window, QStringLiteral("attention-two-patterns"));
-  page.findChild<QComboBox*>(QStringLiteral("side"))->setCurrentIndex(2);
+  save(window, u"attention-two-patterns"_s);
+  page.findChild<QComboBox*>(u"side"_s)->setCurrentIndex(2);
   page.session().choose_side(AttentionSide::difference);
   wait_until_drawn(page);
-  save(window, QStringLiteral("attention-difference"));
+  save(window, u"attention-difference"_s);
   page.source()->second()->choose({});
 
   page.open_file(regions_file(folder));
   wait_for([&] { return page.session().regions() != nullptr; });
   QTest::qWait(100);
-  save(window, QStringLiteral("attention-regions"));
+  save(window, u"attention-regions"_s);
 
   page.open_file(long_dump(folder));
   wait_for([&] { return !page.session().file().isEmpty() && !page.session().regions(); });
   page.session().choose_head(0, 4);
   wait_until_drawn(page);
-  save(window, QStringLiteral("attention-4096"));
+  save(window, u"attention-4096"_s);
   page.map(AttentionSide::a)->zoom_by(30);
   wait_until_drawn(page);
-  save(window, QStringLiteral("attention-4096-zoomed"));
+  save(window, u"attention-4096-zoomed"_s);
 
   page.ask_for_checkpoint();
   auto* dialog = page.findChild<CheckpointDialog*>();
-  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder_path"))
-      ->setText(QStringLiteral("/home/me/models/ms-marco-MiniLM-L-6-v2"));
-  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"))
-      ->setText(QStringLiteral("how tall is the tower"));
-  dialog->findChild<QPlainTextEdit*>()->setPlainText(QStringLiteral(
-      "The tower is 330 metres tall, about the same height as an 81-storey building. "
-      "Its base is square, measuring 125 metres on each side."));
-  dialog->findChild<PatternPicker*>()->choose(QStringLiteral("Sparse asymmetric"));
+  dialog->findChild<QLineEdit*>(u"checkpoint_folder_path"_s)
+      ->setText(u"/home/me/models/ms-marco-MiniLM-L-6-v2"_s);
+  dialog->findChild<QLineEdit*>(u"checkpoint_query"_s)->setText(u"how tall is the tower"_s);
+  dialog->findChild<QPlainTextEdit*>()->setPlainText(
+      u"The tower is 330 metres tall, about the same height as an 81-storey building. "
+      "Its base is square, measuring 125 metres on each side."_s);
+  dialog->findChild<PatternPicker*>()->choose(u"Sparse asymmetric"_s);
   wait_for([&] { return dialog->isVisible(); });
   QTest::qWait(100);
-  save(*dialog, QStringLiteral("attention-checkpoint"));
+  save(*dialog, u"attention-checkpoint"_s);
   dialog->reject();
 
-  page.open_file(folder.filePath(QStringLiteral("none.safetensors")));
+  page.open_file(folder.filePath(u"none.safetensors"_s));
   wait_for([&] { return !page.messages()->error().isEmpty(); });
-  save(window, QStringLiteral("attention-error"));
+  save(window, u"attention-error"_s);
   page.messages()->clear();
 }
 

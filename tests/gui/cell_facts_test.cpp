@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/cell_facts.h"
-
 #include <algorithm>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
+#include "app/gui/views/cell_panel.h"
 #include "engine/report/number_text.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -42,35 +41,35 @@ class CellFactsTest : public QObject {
 
  private Q_SLOTS:
 
-  void BehindATime_IsItsInterval_AndWhatDisturbedIt() {
+  void ShowsIntervalAndDisturbances() {
     report::Table table = table_at(64);
     QVERIFY(cell_tip(table.rows[2], Quantity::time)
-                .startsWith(QStringLiteral("95 % interval: 2.35 ms to 2.47 ms; 10 samples in 2")));
+                .startsWith(u"95 % interval: 2.35 ms to 2.47 ms; 10 samples in 2"_s));
     table.rows[2].cell.cell.samples.front().throttled = true;
-    QVERIFY(cell_tip(table.rows[2], Quantity::time).contains(QStringLiteral("; 1 of 10 samples")));
+    QVERIFY(cell_tip(table.rows[2], Quantity::time).contains(u"; 1 of 10 samples"_s));
   }
 
-  void BehindACellWithoutATime_IsTheReason_WhateverTheTableShows() {
+  void ExplainsACellWithoutATime() {
     const report::Table table = table_at(8192);
     for (const Quantity quantity :
          {Quantity::time, Quantity::memory, Quantity::ratio, Quantity::limit, Quantity::error}) {
-      QCOMPARE(pivot_text(table, quantity, 0), QStringLiteral("oom"));
-      QVERIFY(cell_tip(table.rows[0], quantity).startsWith(QStringLiteral("needs 6.4 GB")));
+      QCOMPARE(pivot_text(table, quantity, 0), u"oom"_s);
+      QVERIFY(cell_tip(table.rows[0], quantity).startsWith(u"needs 6.4 GB"_s));
     }
   }
 
-  void ADamagedCell_HasTheWayOut_AndNoValue() {
+  void ExplainsADamagedCell() {
     report::Table table = table_at(64);
     table.rows[1].cell.damaged = true;
     for (const Quantity quantity : {Quantity::time, Quantity::memory, Quantity::ratio,
                                     Quantity::limit, Quantity::error, Quantity::executed}) {
-      QCOMPARE(pivot_text(table, quantity, 1), QStringLiteral("damaged"));
-      QVERIFY(cell_tip(table.rows[1], quantity).contains(QStringLiteral("attnscope export")));
+      QCOMPARE(pivot_text(table, quantity, 1), u"damaged"_s);
+      QVERIFY(cell_tip(table.rows[1], quantity).contains(u"attnscope export"_s));
     }
     QVERIFY(cell_facts(table, table.rows[1]).sections.empty());
   }
 
-  void WhatARatioSays_IsInTheWordsOfTheTables() {
+  void ExplainsARatio() {
     using enum statistics::Verdict;
     report::Table table = table_at(64);
     table.baseline = table.rows[1].cell.cell.contender.id();
@@ -86,8 +85,8 @@ class CellFactsTest : public QObject {
       for (const Quantity quantity : {Quantity::time, Quantity::ratio})
         QVERIFY(cell_tip(row, quantity).contains(ends));
       const auto facts = cell_facts(table, row);
-      const auto section = std::ranges::find(facts.sections, QStringLiteral("Against the baseline"),
-                                             &CellFacts::Section::name);
+      const auto section =
+          std::ranges::find(facts.sections, u"Against the baseline"_s, &CellFacts::Section::name);
       QVERIFY(section != facts.sections.end());
       QCOMPARE(section->facts[0].value, charts::with_minus(stated));
       QCOMPARE(section->facts[1].value, charts::with_minus(ends));
@@ -95,27 +94,25 @@ class CellFactsTest : public QObject {
     }
   }
 
-  void ACellThatDrifted_IsMarked_AndItsTipSaysHow() {
+  void ExplainsDrift() {
     report::Table table = table_at(64);
     table.rows[2].drift = {.change = 0.031, .is_flagged = true};
     table.rows[2].ratio_drifted = false;
-    QVERIFY(pivot_text(table, Quantity::time, 2).endsWith(QStringLiteral(" ~")));
-    QVERIFY(!pivot_text(table, Quantity::time, 0).contains(QLatin1Char('~')));
+    QVERIFY(pivot_text(table, Quantity::time, 2).endsWith(u" ~"_s));
+    QVERIFY(!pivot_text(table, Quantity::time, 0).contains(u'~'));
     const QString tip = cell_tip(table.rows[2], Quantity::time);
-    QVERIFY2(tip.contains(QStringLiteral("drifted by +3.1 % over its heat")), qPrintable(tip));
+    QVERIFY2(tip.contains(u"drifted by +3.1 % over its heat"_s), qPrintable(tip));
   }
 
-  void BehindExecutedWorkErrorAndShareOfTheLimit_IsWhatTheyAreMeasuredBy() {
+  void ExplainsExecutedWorkErrorAndShareOfTheLimit() {
     report::Table table = table_at(64);
     report::Row& row = table.rows[2];
     const QString executed = cell_tip(row, Quantity::executed);
-    QVERIFY2(executed.startsWith(QStringLiteral("executes 1.95x the useful products: ")),
-             qPrintable(executed));
-    QVERIFY(executed.contains(QStringLiteral("GFLOP where 0.00197 are useful")));
-    QVERIFY(cell_tip(row, Quantity::error).contains(QStringLiteral("float64 reference")));
+    QVERIFY2(executed.startsWith(u"executes 1.95x the useful products: "_s), qPrintable(executed));
+    QVERIFY(executed.contains(u"GFLOP where 0.00197 are useful"_s));
+    QVERIFY(cell_tip(row, Quantity::error).contains(u"float64 reference"_s));
     row.limit_ms = 1.2;
-    QCOMPARE(cell_tip(row, Quantity::limit),
-             QStringLiteral("The machine's ceilings allow 1.20 ms a call"));
+    QCOMPARE(cell_tip(row, Quantity::limit), u"The machine's ceilings allow 1.20 ms per call"_s);
   }
 };
 

@@ -23,7 +23,7 @@ class CellPanelTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    const QString file = folder_.filePath(u"a.db"_s);
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     RunRequest request;
     request.uuid = QString::fromStdString(add_done_run(*store_, "made-up", {64, 8192}).uuid);
@@ -43,52 +43,51 @@ class CellPanelTest : public QObject {
     panel_.reset();
   }
 
-  void WithoutACell_ItSaysHowToChooseOne() {
-    QVERIFY(panel_->text().contains(QStringLiteral("Choose one in the table")));
+  void ExplainsHowToChooseACell() {
+    QVERIFY(panel_->text().contains(u"Choose a cell in the table"_s));
     QVERIFY(panel_->samples()->page().empty());
     QVERIFY(panel_->command().isEmpty());
   }
 
-  void AMeasuredCell_HasEverySection() {
+  void ShowsEverySectionOfAMeasuredCell() {
     panel_->show_cell(run_, 2);
     const QString text = panel_->text();
     for (const char* part :
          {"sparse/segment/4", "64 tokens", "95 % interval", "10 in 2 placements of 1 process",
-          "round by round", "While it was measured", "3.0e-07", "2.5e-06", "Requested", "Reserved",
+          "round by round", "Measurement conditions", "3.0e-07", "2.5e-06", "Requested", "Reserved",
           "Per document", "GFLOP, 1.95x", "Outliers: 0 of 10"})
       QVERIFY2(text.contains(QLatin1String(part)), part);
   }
 
-  void ACellThatDidNotFit_SaysWhyAndHasNoTimes() {
+  void ExplainsACellOutOfMemory() {
     panel_->show_cell(run_, 3);
-    const auto* status = panel_->findChild<QLabel*>(QStringLiteral("cell_status"));
+    const auto* status = panel_->findChild<QLabel*>(u"cell_status"_s);
     QVERIFY(status->isVisible());
-    QVERIFY(status->text().startsWith(QStringLiteral("oom: needs 6.4 GB")));
+    QVERIFY(status->text().startsWith(u"oom: needs 6.4 GB"_s));
     QVERIFY(panel_->samples()->page().empty());
-    QVERIFY(!panel_->text().contains(QStringLiteral("95 % interval")));
+    QVERIFY(!panel_->text().contains(u"95 % interval"_s));
     QVERIFY(!panel_->command().isEmpty());
   }
 
-  void ADamagedCell_ShowsNoValues() {
+  void HidesTheValuesOfADamagedCell() {
     auto damaged = std::make_shared<RunSnapshot>(*run_);
     damaged->table.rows[2].cell.damaged = true;
     panel_->show_cell(damaged, 2);
-    QVERIFY(panel_->text().contains(QStringLiteral("damaged: its stored values")));
-    QVERIFY(!panel_->text().contains(QStringLiteral("GFLOP")));
+    QVERIFY(panel_->text().contains(u"damaged: its stored values"_s));
+    QVERIFY(!panel_->text().contains(u"GFLOP"_s));
   }
 
-  void TheCommand_IsCopied() {
+  void CopiesTheCommand() {
     panel_->show_cell(run_, 2);
-    QTest::mouseClick(panel_->findChild<QPushButton*>(QStringLiteral("copy_command")),
-                      Qt::LeftButton);
+    QTest::mouseClick(panel_->findChild<QPushButton*>(u"copy_command"_s), Qt::LeftButton);
     const QString command = QApplication::clipboard()->text();
-    QVERIFY2(command.startsWith(QStringLiteral("attnscope run --again ")), qPrintable(command));
-    QVERIFY(command.contains(QStringLiteral("contender=sparse/segment/4,contender=full/dense")));
-    QVERIFY(command.contains(QStringLiteral("sequence_tokens=64")));
-    QVERIFY(command.contains(QStringLiteral("--db ")));
+    QVERIFY2(command.startsWith(u"attnscope run --again "_s), qPrintable(command));
+    QVERIFY(command.contains(u"contender=sparse/segment/4,contender=full/dense"_s));
+    QVERIFY(command.contains(u"sequence_tokens=64"_s));
+    QVERIFY(command.contains(u"--db "_s));
   }
 
-  void EverySample_StandsByItself_InTheOrderOfPlacements() {
+  void PlotsSamplesByPlacement() {
     panel_->show_cell(run_, 2);
     const charts::ChartDrawing& drawing = panel_->samples()->drawing();
     QCOMPARE(drawing.series().size(), std::size_t{1});
@@ -101,35 +100,35 @@ class CellPanelTest : public QObject {
     QVERIFY(samples.points[0].position.y() > samples.points[4].position.y());
     QCOMPARE(drawing.marks().size(), std::size_t{2});
     QCOMPARE(drawing.ceilings().size(), std::size_t{3});
-    QVERIFY(drawing.ceilings().front().text.startsWith(QStringLiteral("median ")));
+    QVERIFY(drawing.ceilings().front().text.startsWith(u"median "_s));
   }
 
-  void Outliers_AreASeriesOfTheirOwn() {
+  void PlotsOutliersAsASeries() {
     auto odd = std::make_shared<RunSnapshot>(*run_);
     odd->table.rows[2].cell.outliers[3] = true;
     panel_->show_cell(odd, 2);
     const auto& series = panel_->samples()->drawing().series();
     QCOMPARE(series.size(), std::size_t{2});
     QCOMPARE(series.back().points.size(), std::size_t{1});
-    QVERIFY(series.back().points.front().text.contains(QStringLiteral("outlier")));
+    QVERIFY(series.back().points.front().text.contains(u"outlier"_s));
   }
 
-  void Samples_AreReadByMouseAndByKeyboard() {
+  void ReadsSamplesByMouseAndKeyboard() {
     panel_->show_cell(run_, 2);
     charts::RunChart* chart = panel_->samples();
     const auto& points = chart->drawing().series().front().points;
     const QString first = chart->value_at(points.front().position);
-    QVERIFY2(first.contains(QStringLiteral("placement 1, round 1")), qPrintable(first));
+    QVERIFY2(first.contains(u"placement 1, round 1"_s), qPrintable(first));
     chart->setFocus();
     QTest::keyClick(chart, Qt::Key_Down);
     QTest::keyClick(chart, Qt::Key_Right);
     QCOMPARE(chart->current_value(), first);
     for (int i = 0; i < 20; ++i) QTest::keyClick(chart, Qt::Key_Right);
-    QVERIFY(chart->current_value().contains(QStringLiteral("placement 2, round 5")));
+    QVERIFY(chart->current_value().contains(u"placement 2, round 5"_s));
     QCOMPARE(chart->accessibleDescription(), chart->current_value());
   }
 
-  void VeryManySamples_AreThinnedButKeepTheirOutliers() {
+  void ThinsManySamplesExceptOutliers() {
     auto many = std::make_shared<RunSnapshot>(*run_);
     report::Row& row = many->table.rows[2];
     const Sample sample = row.cell.cell.samples.front();

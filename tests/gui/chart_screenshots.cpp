@@ -42,19 +42,18 @@ bool shoot_views(const report::Table& table, const QString& folder, const QStrin
     chart.set_figure(*figure);
     chart.resize(QSize(620, 520).expandedTo(chart.minimumSizeHint()));
     chart.show();
-    saved = save(chart, folder + QStringLiteral("/chart-") + words(view.key) + suffix) && saved;
+    saved = save(chart, folder + u"/chart-"_s + qstring(view.key) + suffix) && saved;
     if (view.y != report::YAxis::time) continue;
     for (int i = 0; i < 3; ++i) QTest::keyClick(&chart, Qt::Key_Plus);
-    saved = save(chart, folder + QStringLiteral("/chart-zoomed") + suffix) && saved;
+    saved = save(chart, folder + u"/chart-zoomed"_s + suffix) && saved;
     QTest::keyClick(&chart, Qt::Key_T);
-    saved = save(*chart.findChild<QDialog*>(), folder + QStringLiteral("/chart-table") + suffix) &&
-            saved;
-    FigureDialog dialog(charts::printable(*figure), chart.shown_options(), QStringLiteral("time"));
+    saved = save(*chart.findChild<QDialog*>(), folder + u"/chart-table"_s + suffix) && saved;
+    FigureDialog dialog(charts::printable(*figure), chart.shown_options(), u"time"_s);
     dialog.setAttribute(Qt::WA_DeleteOnClose, false);
     dialog.show();
     const bool painted =
-        QTest::qWaitFor([&] { return !dialog.preview()->image().isNull(); }, patience_ms);
-    saved = save(dialog, folder + QStringLiteral("/figure-dialog") + suffix) && painted && saved;
+        QTest::qWaitFor([&] { return !dialog.preview()->image().isNull(); }, timeout_ms);
+    saved = save(dialog, folder + u"/figure-dialog"_s + suffix) && painted && saved;
   }
   return saved;
 }
@@ -79,7 +78,7 @@ bool shoot_charts(const std::filesystem::path& database, const QString& folder,
     view.set_facets(*facets);
     view.resize(1000, 650);
     view.show();
-    saved = save(view, folder + QStringLiteral("/facets") + suffix) && saved;
+    saved = save(view, folder + u"/facets"_s + suffix) && saved;
   }
   return saved;
 }

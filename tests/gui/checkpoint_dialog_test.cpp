@@ -30,21 +30,21 @@ class CheckpointDialogTest : public QObject {
   QTemporaryDir folder_;
   std::unique_ptr<AttentionPage> page_;
 
-  [[nodiscard]] QString dump() const { return folder_.filePath(QStringLiteral("dump")); }
+  [[nodiscard]] QString dump() const { return folder_.filePath(u"dump"_s); }
   [[nodiscard]] CheckpointDialog* dialog() const { return page_->findChild<CheckpointDialog*>(); }
   [[nodiscard]] QLineEdit* folder() const {
-    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder_path"));
+    return dialog()->findChild<QLineEdit*>(u"checkpoint_folder_path"_s);
   }
   [[nodiscard]] QLineEdit* query() const {
-    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"));
+    return dialog()->findChild<QLineEdit*>(u"checkpoint_query"_s);
   }
   [[nodiscard]] QPlainTextEdit* document() const { return dialog()->findChild<QPlainTextEdit*>(); }
   [[nodiscard]] QPushButton* compute() const {
-    return dialog()->findChild<QPushButton*>(QStringLiteral("compute"));
+    return dialog()->findChild<QPushButton*>(u"compute"_s);
   }
   [[nodiscard]] QString problem() const { return dialog()->findChild<ProblemLabel*>()->text(); }
   void read_document(const QString& file) const {
-    dialog()->findChild<QPushButton*>(QStringLiteral("document_file"))->click();
+    dialog()->findChild<QPushButton*>(u"document_file"_s)->click();
     auto* files = dialog()->findChild<QFileDialog*>();
     QVERIFY(files);
     QMetaObject::invokeMethod(files, "fileSelected", Q_ARG(QString, file));
@@ -59,14 +59,14 @@ class CheckpointDialogTest : public QObject {
   /// The dialog, filled in.
   CheckpointDialog* open_with(const QString& text) const {
     checkpoint_action()->trigger();
-    folder()->setText(QStringLiteral("/models/mini"));
+    folder()->setText(u"/models/mini"_s);
     query()->setText(text);
-    document()->setPlainText(QStringLiteral("a tall tower"));
+    document()->setPlainText(u"a tall tower"_s);
     return dialog();
   }
   /// What the program was asked, an argument a line.
   [[nodiscard]] QString requested() const {
-    QFile file(dump() + QStringLiteral(".asked"));
+    QFile file(dump() + u".asked"_s);
     return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
   }
 
@@ -90,53 +90,53 @@ class CheckpointDialogTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void ItsShortcutOpensTheDialog_AndStandsInTheListOfShortcuts() {
+  void OpensByItsShortcut() {
     QTest::keyClick(page_.get(), Qt::Key_K, Qt::ControlModifier);
     QVERIFY(dialog() != nullptr);
-    QCOMPARE(checkpoint_action()->shortcut(), QKeySequence(QStringLiteral("Ctrl+K")));
-    QVERIFY(page_->findChild<QToolButton*>(QStringLiteral("open_checkpoint"))->isVisible());
+    QCOMPARE(checkpoint_action()->shortcut(), QKeySequence(u"Ctrl+K"_s));
+    QVERIFY(page_->findChild<QToolButton*>(u"open_checkpoint"_s)->isVisible());
   }
 
-  void WithoutFolderAndQuery_NothingCanBeComputed() {
+  void RequiresFolderAndQuery() {
     checkpoint_action()->trigger();
     QVERIFY(!compute()->isEnabled());
-    folder()->setText(QStringLiteral("/models/mini"));
+    folder()->setText(u"/models/mini"_s);
     QVERIFY(!compute()->isEnabled());
-    query()->setText(QStringLiteral("how tall"));
+    query()->setText(u"how tall"_s);
     QVERIFY(compute()->isEnabled());
   }
 
-  void WhatIsComputed_IsOpenedAsAnyDump() {
-    open_with(QStringLiteral("how tall"));
+  void OpensTheComputedDump() {
+    open_with(u"how tall"_s);
     compute()->click();
     QTRY_VERIFY(page_->session().file().startsWith(CheckpointInspection::folder()));
     QTRY_VERIFY(dialog() == nullptr);
-    QVERIFY(page_->session().file().endsWith(QStringLiteral("-mini.safetensors")));
-    QVERIFY(requested().contains(QStringLiteral("--checkpoint=/models/mini\n--query=how tall\n")));
-    QVERIFY(!requested().contains(QStringLiteral("--pattern")));
+    QVERIFY(page_->session().file().endsWith(u"-mini.safetensors"_s));
+    QVERIFY(requested().contains(u"--checkpoint=/models/mini\n--query=how tall\n"_s));
+    QVERIFY(!requested().contains(u"--pattern"_s));
   }
 
-  void AChosenPattern_IsAskedForWithItsWindow() {
-    CheckpointDialog* asking = open_with(QStringLiteral("how tall"));
-    asking->findChild<PatternPicker*>()->choose(QStringLiteral("Sparse asymmetric"));
-    asking->findChild<QSpinBox*>(QStringLiteral("window"))->setValue(16);
+  void PassesPatternAndWindow() {
+    CheckpointDialog* asking = open_with(u"how tall"_s);
+    asking->findChild<PatternPicker*>()->choose(u"Sparse asymmetric"_s);
+    asking->findChild<QSpinBox*>(u"window"_s)->setValue(16);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
-    QVERIFY(requested().contains(QStringLiteral("/pattern.json\n--window=16\n")));
+    QVERIFY(requested().contains(u"/pattern.json\n--window=16\n"_s));
   }
 
-  void ARefusal_IsSaidInTheDialog_WhichStaysOpen() {
-    CheckpointDialog* asking = open_with(QStringLiteral("refused"));
+  void ShowsARefusal() {
+    CheckpointDialog* asking = open_with(u"refused"_s);
     compute()->click();
-    QTRY_VERIFY(problem().contains(QStringLiteral("no model's configuration")));
+    QTRY_VERIFY(problem().contains(u"no model's configuration"_s));
     QVERIFY(asking->isVisible());
     QVERIFY(compute()->isEnabled());
-    folder()->setText(QStringLiteral("/models/other"));
+    folder()->setText(u"/models/other"_s);
     QVERIFY(problem().isEmpty());
   }
 
-  void WhileItComputes_ItCanBeGivenUp() {
-    CheckpointDialog* asking = open_with(QStringLiteral("wait"));
+  void Cancels() {
+    CheckpointDialog* asking = open_with(u"wait"_s);
     compute()->click();
     QVERIFY(asking->findChild<QProgressBar*>()->isVisible());
     QVERIFY(!compute()->isEnabled());
@@ -147,70 +147,69 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(page_->session().file().isEmpty());
   }
 
-  void WhatWasTyped_IsThereTheNextTime() {
-    open_with(QStringLiteral("how tall"));
+  void RestoresTheFields() {
+    open_with(u"how tall"_s);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
     checkpoint_action()->trigger();
-    QCOMPARE(folder()->text(), QStringLiteral("/models/mini"));
-    QCOMPARE(query()->text(), QStringLiteral("how tall"));
-    QCOMPARE(document()->toPlainText(), QStringLiteral("a tall tower"));
+    QCOMPARE(folder()->text(), u"/models/mini"_s);
+    QCOMPARE(query()->text(), u"how tall"_s);
+    QCOMPARE(document()->toPlainText(), u"a tall tower"_s);
   }
 
-  void ADocument_CanBeReadFromAFile() {
-    QFile file(folder_.filePath(QStringLiteral("page.txt")));
+  void ReadsADocumentFromAFile() {
+    QFile file(folder_.filePath(u"page.txt"_s));
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("a page");
     file.close();
-    open_with(QStringLiteral("how tall"));
+    open_with(u"how tall"_s);
     read_document(file.fileName());
-    QCOMPARE(document()->toPlainText(), QStringLiteral("a page"));
-    read_document(folder_.filePath(QStringLiteral("none.txt")));
-    QVERIFY(problem().contains(QStringLiteral("there is no document")));
+    QCOMPARE(document()->toPlainText(), u"a page"_s);
+    read_document(folder_.filePath(u"none.txt"_s));
+    QVERIFY(problem().contains(u"there is no document"_s));
   }
 
-  void AComparison_GivesItsPairs_AndAPatternStandsBesideTheFirst() {
+  void ComparesTwoPatternsOfPairs() {
     const QString file = write("differences.json", R"([
         {"run": "sparse-4", "query": "q1", "text": "how tall", "rbo": 0.5, "tau": null, "difference": -0.1,
          "moved": [{"document": "d1", "from": 1, "to": 7, "text": "a tower"},
                    {"document": "d2", "from": 2, "to": 1}]},
         {"run": "sparse-4", "query": "q2", "text": "how old", "rbo": 0.9, "tau": 1, "difference": 0,
          "moved": [{"document": "d3", "from": 0, "to": 2, "text": "a bridge"}]}])");
-    CheckpointDialog* asking = open_with(QStringLiteral("any"));
+    CheckpointDialog* asking = open_with(u"any"_s);
     asking->open_comparison(file);
-    auto* pairs = asking->findChild<QComboBox*>(QStringLiteral("checkpoint_pair"));
+    auto* pairs = asking->findChild<QComboBox*>(u"checkpoint_pair"_s);
     QCOMPARE(pairs->count(), 2);  // one has no text
-    QCOMPARE(pairs->itemText(0), QStringLiteral("sparse-4: query q1, document d1, rank 1>7"));
-    QCOMPARE(query()->text(), QStringLiteral("how tall"));
-    QCOMPARE(document()->toPlainText(), QStringLiteral("a tower"));
+    QCOMPARE(pairs->itemText(0), u"sparse-4: query q1, document d1, rank 1>7"_s);
+    QCOMPARE(query()->text(), u"how tall"_s);
+    QCOMPARE(document()->toPlainText(), u"a tower"_s);
     pairs->setFocus();
     QTest::keyClick(pairs, Qt::Key_Down);
-    QCOMPARE(query()->text(), QStringLiteral("how old"));
-    QCOMPARE(document()->toPlainText(), QStringLiteral("a bridge"));
-    asking->findChild<PatternPicker*>(QStringLiteral("checkpoint_compared"))
-        ->choose(QStringLiteral("Sparse asymmetric"));
+    QCOMPARE(query()->text(), u"how old"_s);
+    QCOMPARE(document()->toPlainText(), u"a bridge"_s);
+    asking->findChild<PatternPicker*>(u"checkpoint_compared"_s)->choose(u"Sparse asymmetric"_s);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
     QTRY_VERIFY(page_->session().dump() != nullptr);
-    QCOMPARE(page_->source()->second()->title(), QStringLiteral("Sparse asymmetric"));
+    QCOMPARE(page_->source()->second()->title(), u"Sparse asymmetric"_s);
     checkpoint_action()->trigger();
-    pairs = dialog()->findChild<QComboBox*>(QStringLiteral("checkpoint_pair"));
+    pairs = dialog()->findChild<QComboBox*>(u"checkpoint_pair"_s);
     QCOMPARE(pairs->currentIndex(), 1);
   }
 
-  void AComparisonWithoutTexts_IsRefusedWithTheMend() {
-    open_with(QStringLiteral("any"));
+  void RefusesAComparisonWithoutTexts() {
+    open_with(u"any"_s);
     dialog()->open_comparison(write("bare.json", R"([{"run": "a", "query": "q", "rbo": 1,
         "tau": null, "difference": null, "moved": []}])"));
-    QVERIFY(problem().contains(QStringLiteral("--queries FILE --documents FILE")));
+    QVERIFY(problem().contains(u"--queries FILE --documents FILE"_s));
     dialog()->open_comparison(write("broken.json", "[{}]"));
-    QVERIFY(problem().contains(QStringLiteral("broken.json, line 1")));
-    QCOMPARE(query()->text(), QStringLiteral("any"));
+    QVERIFY(problem().contains(u"broken.json, line 1"_s));
+    QCOMPARE(query()->text(), u"any"_s);
   }
 
-  void OnlyTheNewestDumpsAreKept() {
+  void KeepsOnlyTheNewestDumps() {
     for (int i = 0; i < CheckpointInspection::most_dumps + 2; ++i) {
-      open_with(QStringLiteral("how tall"));
+      open_with(u"how tall"_s);
       compute()->click();
       QTRY_VERIFY(dialog() == nullptr);
     }

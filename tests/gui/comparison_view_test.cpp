@@ -31,7 +31,7 @@ class ComparisonViewTest : public QObject {
 
   /// Two runs of the fixture; the second has one cell that takes ten times as long.
   [[nodiscard]] ComparisonPointer made_up(const std::vector<std::int64_t>& lengths_b) const {
-    Store store = open_store(folder_->filePath(QStringLiteral("a.db")).toStdString());
+    Store store = open_store(folder_->filePath(u"a.db"_s).toStdString());
     const RunId a = add_done_run(store, "first", {64, 128});
     const RunId b = begin_run_with(store, "second", {}, static_cast<int>(lengths_b.size()));
     int index = 0;
@@ -42,8 +42,8 @@ class ComparisonViewTest : public QObject {
       if (!store.add_heat(b, heat)) qFatal("the heat was not stored");
     }
     auto snapshot = std::make_shared<ComparisonSnapshot>();
-    snapshot->uuid_a = words(a.uuid);
-    snapshot->uuid_b = words(b.uuid);
+    snapshot->uuid_a = qstring(a.uuid);
+    snapshot->uuid_b = qstring(b.uuid);
     snapshot->comparison = report::compare_runs(store, store.find_run(a.uuid).value(), store,
                                                 store.find_run(b.uuid).value())
                                .value();
@@ -63,7 +63,7 @@ class ComparisonViewTest : public QObject {
     view_->show();
   }
 
-  void TheModel_KeepsQtsRules() {
+  void FollowsTheRulesOfItemModels() {
     ComparisonModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_comparison(made_up({64, 128}));
@@ -72,18 +72,18 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void EverySharedCell_HasItsVerdict() {
+  void ListsSharedCellsWithVerdicts() {
     view_->show_comparison(made_up({64, 128}));
     QCOMPARE(table()->model()->rowCount(), 6);
-    QCOMPARE(text(0, ComparisonModel::contender), QStringLiteral("full/dense"));
-    QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
-    QCOMPARE(text(1, ComparisonModel::ratio), QStringLiteral("no difference shown"));
-    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
-    QVERIFY(!notes->text().contains(QStringLiteral("attnscope run")));
-    QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
+    QCOMPARE(text(0, ComparisonModel::contender), u"full/dense"_s);
+    QVERIFY(text(0, ComparisonModel::ratio).startsWith(u'+'));
+    QCOMPARE(text(1, ComparisonModel::ratio), u"no difference shown"_s);
+    const auto* notes = view_->findChild<QLabel*>(u"comparison_notes"_s);
+    QVERIFY(!notes->text().contains(u"attnscope run"_s));
+    QVERIFY(notes->text().contains(u"slower in 1"_s));
   }
 
-  void TheRatios_AreAChart_ThatIsExported() {
+  void ExportsTheChartOfRatios() {
     view_->show_comparison(made_up({64, 128}));
     const report::Figure& figure = view_->chart()->figure();
     QCOMPARE(figure.series.size(), std::size_t{3});
@@ -98,9 +98,9 @@ class ComparisonViewTest : public QObject {
     QVERIFY(!view_->has_figure() && !view_->chart()->isVisible());
   }
 
-  void OnlyDifferences_LeavesTheOthersOut_ByKeyboard() {
+  void ShowsOnlyDifferencesByKeyboard() {
     view_->show_comparison(made_up({64, 128}));
-    auto* only = view_->findChild<QCheckBox*>(QStringLiteral("comparison_only"));
+    auto* only = view_->findChild<QCheckBox*>(u"comparison_only"_s);
     only->setFocus();
     QTest::keyClick(only, Qt::Key_Space);
     QCOMPARE(table()->model()->rowCount(), 1);
@@ -108,32 +108,31 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(table()->model()->rowCount(), 6);
   }
 
-  void AClickOnARatioHeader_SortsByTheNumber() {
+  void SortsByRatio() {
     view_->show_comparison(made_up({64, 128}));
     table()->sortByColumn(ComparisonModel::ratio, Qt::DescendingOrder);
-    QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
+    QVERIFY(text(0, ComparisonModel::ratio).startsWith(u'+'));
   }
 
-  void Swap_AsksForTheTwoExchanged() {
+  void SwapsTheRuns() {
     const ComparisonPointer shown = made_up({64});
     view_->show_comparison(shown);
     const QSignalSpy requested(view_.get(), &ComparisonView::swap_requested);
-    QTest::mouseClick(view_->findChild<QToolButton*>(QStringLiteral("comparison_swap")),
-                      Qt::LeftButton);
+    QTest::mouseClick(view_->findChild<QToolButton*>(u"comparison_swap"_s), Qt::LeftButton);
     QCOMPARE(requested.count(), 1);
     QCOMPARE(requested[0][0].toString(), shown->uuid_b);
     QCOMPARE(requested[0][1].toString(), shown->uuid_a);
   }
 
-  void RunsWithoutASharedCell_SayWhatToDo() {
+  void ExplainsRunsWithoutASharedCell() {
     view_->show_comparison(made_up({512}));
     QCOMPARE(table()->model()->rowCount(), 0);
-    const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
-    QVERIFY(notes->text().contains(QStringLiteral("Choose runs of the same sweep")));
+    const auto* notes = view_->findChild<QLabel*>(u"comparison_notes"_s);
+    QVERIFY(notes->text().contains(u"Choose runs of the same sweep"_s));
   }
 
-  void TwoChosenRuns_AreComparedByKeyboard_AndEscapeGoesBack() {
-    const std::string database = folder_->filePath(QStringLiteral("both.db")).toStdString();
+  void ComparesTwoRunsByKeyboard() {
+    const std::string database = folder_->filePath(u"both.db"_s).toStdString();
     {
       Store store = open_store(database);
       (void)add_done_run(store, "same", {64, 128});
@@ -143,28 +142,27 @@ class ComparisonViewTest : public QObject {
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     MainWindow window({.database = database});
     window.show();
-    QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 2, patience_ms);
+    QTRY_COMPARE(window.runs().rowCount(), 2);
     QListView* list = window.compare()->run_list()->list();
     list->setFocus();
     list->selectAll();
     QTest::keyClick(list, Qt::Key_D, Qt::ControlModifier);
     ComparisonView* comparison = window.compare()->comparison_view();
-    QTRY_VERIFY_WITH_TIMEOUT(comparison->isVisible(), patience_ms);
+    QTRY_VERIFY(comparison->isVisible());
     QCOMPARE(comparison->findChild<QTableView*>()->model()->rowCount(), 6);
-    QCOMPARE(comparison->findChild<QLabel*>(QStringLiteral("comparison_title"))->text(),
-             QStringLiteral("B: 2 same against A: 1 same"));
-    QTest::keyClick(comparison->findChild<QToolButton*>(QStringLiteral("comparison_back")),
-                    Qt::Key_Escape);
+    QCOMPARE(comparison->findChild<QLabel*>(u"comparison_title"_s)->text(),
+             u"B: 2 same against A: 1 same"_s);
+    QTest::keyClick(comparison->findChild<QToolButton*>(u"comparison_back"_s), Qt::Key_Escape);
     QTRY_VERIFY(!comparison->isVisible());
     QVERIFY(window.compare()->run_view()->isVisible());
   }
 
-  void TheTable_IsCopiedInEveryForm() {
+  void CopiesTheTableInEveryFormat() {
     view_->show_comparison(made_up({64, 128}));
     view_->copy_table(report::TableFormat::csv);
-    QCOMPARE(QApplication::clipboard()->text().count(QStringLiteral("\r\n")), 7);
+    QCOMPARE(QApplication::clipboard()->text().count(u"\r\n"_s), 7);
     view_->copy_table(report::TableFormat::markdown);
-    QVERIFY(QApplication::clipboard()->text().startsWith(QStringLiteral("| setting |")));
+    QVERIFY(QApplication::clipboard()->text().startsWith(u"| setting |"_s));
   }
 };
 

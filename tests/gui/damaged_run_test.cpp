@@ -6,33 +6,22 @@
 #include <QComboBox>
 #include <QFile>
 #include <QLabel>
-#include <QSettings>
 #include <QTableView>
 #include <bit>
 #include <cmath>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/main_window.h"
-#include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/run_view.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
-class DamagedRunTest : public QObject {
+class DamagedRunTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  [[nodiscard]] QString database() const { return folder_->filePath(QStringLiteral("a.db")); }
-
-  /// Every place of `before` in the file becomes `after`; how many there were.
+  /// Replaces every occurrence of `before` in the file; how many there were.
   qsizetype replace(const QByteArray& before, const QByteArray& after) const {
-    QFile file(database());
+    QFile file(path("attnscope.db"));
     if (!file.open(QIODevice::ReadWrite)) return 0;
     QByteArray bytes = file.readAll();
     const qsizetype count = bytes.count(before);
@@ -40,35 +29,24 @@ class DamagedRunTest : public QObject {
     file.seek(0);
     return file.write(bytes) == bytes.size() ? count : 0;
   }
-  void open_window() {
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database().toStdString()});
-    window_->resize(1280, 800);
-    window_->show();
-    QTRY_VERIFY_WITH_TIMEOUT(view()->run() && !view()->run()->table.rows.empty(), patience_ms);
-  }
-  [[nodiscard]] RunView* view() const { return window_->compare()->run_view(); }
   [[nodiscard]] QString labels() const {
     QStringList texts;
     for (const QLabel* label : view()->findChildren<QLabel*>()) texts.append(label->text());
-    return texts.join(QLatin1Char('\n'));
+    return texts.join(u'\n');
   }
   [[nodiscard]] QModelIndex pivot(int row, int column) const {
     return view()->run_table()->view()->model()->index(row, column);
   }
 
  private Q_SLOTS:
-
-  void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    QSettings().clear();
-  }
+  void init() { reset(); }
   void cleanup() { window_.reset(); }
 
-  void ADamagedCell_HasNoValueInTableChartAndClipboard() {
+  void HidesTheValueOfADamagedCell() {
     constexpr int row = 4;  // full/sdpa at 128 tokens
     double time_ns = 0;
     {
-      Store store = open_store(database().toStdString());
+      Store store = open_store(database());
       const RunId run = add_done_run(store, "made-up", {64, 128});
       const auto cells = store.cells(run, true);
       QVERIFY(cells.has_value());
@@ -86,36 +64,33 @@ class DamagedRunTest : public QObject {
     QVERIFY(replace(stored, flipped) > 0);
 
     open_window();
-    QCOMPARE(pivot(1, 2).data().toString(), QStringLiteral("damaged"));
-    QVERIFY(
-        pivot(1, 2).data(Qt::ToolTipRole).toString().contains(QStringLiteral("attnscope export")));
-    QVERIFY(!pivot(0, 2).data().toString().contains(QStringLiteral("damaged")));
+    QTRY_VERIFY(shows_rows());
+    QCOMPARE(pivot(1, 2).data().toString(), u"damaged"_s);
+    QVERIFY(pivot(1, 2).data(Qt::ToolTipRole).toString().contains(u"attnscope export"_s));
+    QVERIFY(!pivot(0, 2).data().toString().contains(u"damaged"_s));
 
     for (const std::size_t panel : {0U, 1U}) {
       const charts::RunChart* chart = view()->chart();
       const report::Series& series = chart->figure(panel).series.at(1);
       QCOMPARE(series.points.size(), std::size_t{1});
       QCOMPARE(series.rail.size(), std::size_t{1});
-      QCOMPARE(chart->drawing(panel).rail_lanes().front().label, QStringLiteral("damaged"));
+      QCOMPARE(chart->drawing(panel).rail_lanes().front().label, u"damaged"_s);
       QVERIFY(chart->drawing(panel).series().at(1).rail.front().text.contains(
-          QStringLiteral("do not match their fingerprint")));
+          u"do not match their fingerprint"_s));
     }
-    QVERIFY(labels().contains(QStringLiteral("1 damaged cell")));
+    QVERIFY(labels().contains(u"1 damaged cell"_s));
 
     view()->copy_table(report::TableFormat::text);
-    QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("damaged")));
+    QVERIFY(QApplication::clipboard()->text().contains(u"damaged"_s));
   }
 
-  void ARunWhoseStartIsDamaged_IsMarkedWhereItIsShown_AndNamedWithTheWayOut() {
-    {
-      Store store = open_store(database().toStdString());
-      (void)add_done_run(store, "made-up", {64});
-    }
+  void MarksARunWithADamagedStart() {
+    add_runs({"made-up"});
     QVERIFY(replace("made-up processor", "made-up qrocessor") > 0);
     open_window();
-    QVERIFY(labels().contains(QStringLiteral("damaged, done")));
-    const MessageBar* messages = window_->compare()->messages();
-    QTRY_VERIFY_WITH_TIMEOUT(messages->error().contains(QStringLiteral("export")), patience_ms);
+    QTRY_VERIFY(shows_rows());
+    QVERIFY(labels().contains(u"damaged, done"_s));
+    QTRY_VERIFY(messages()->error().contains(u"export"_s));
   }
 };
 

@@ -13,7 +13,7 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 

@@ -2,7 +2,7 @@
 //
 // `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
 // sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "until-told" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
+// interrupted, "until-signalled" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
 // until it is continued; "refused" ends with a sentence before its run begins.
 
 #include <unistd.h>
@@ -38,7 +38,7 @@ int list_implementations() {
 int costs() {
   std::puts(R"({"implementations": [
  {"id": "dense", "reason": "", "executed_flop": 1e9, "executed_bytes": 1e6, "peak_bytes": 2e6},
- {"id": "sdpa", "reason": "sdpa knows only full attention"},
+ {"id": "sdpa", "reason": "sdpa supports only full attention"},
  {"id": "segment", "reason": "", "executed_flop": 1e8, "executed_bytes": 1e6, "peak_bytes": 1e3}]})");
   return 0;
 }
@@ -50,7 +50,7 @@ int estimate() {
  {"pattern": "full", "implementation": "sdpa", "reason": "", "item_bytes": 1048576},
  {"pattern": "full", "implementation": "segment", "reason": "", "item_bytes": 1048576},
  {"pattern": "sparse", "implementation": "dense", "reason": "", "item_bytes": 104857600},
- {"pattern": "sparse", "implementation": "sdpa", "reason": "sdpa knows only full attention"},
+ {"pattern": "sparse", "implementation": "sdpa", "reason": "sdpa supports only full attention"},
  {"pattern": "sparse", "implementation": "segment", "reason": "", "item_bytes": 1048576}]})");
   return 0;
 }
@@ -122,7 +122,7 @@ int run(const std::string& sweep_file, const std::string& database) {
       if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
       wait_for(PauseRequest::go_on);
     }
-    if (sweep->name == "until-told" && done == 1) {
+    if (sweep->name == "until-signalled" && done == 1) {
       int signal = 0;
       sigwait(&go_on, &signal);
     }

@@ -40,8 +40,7 @@ class FigureDialogTest : public QObject {
     return report::make_figure(table(), report::XAxis::length, report::YAxis::time).value();
   }
   void open(charts::Printable what, charts::FigureOptions shown = {}) {
-    dialog_ =
-        std::make_unique<FigureDialog>(std::move(what), std::move(shown), QStringLiteral("figure"));
+    dialog_ = std::make_unique<FigureDialog>(std::move(what), std::move(shown), u"figure"_s);
     dialog_->setAttribute(Qt::WA_DeleteOnClose, false);
     dialog_->show();
     QVERIFY(QTest::qWaitForWindowExposed(dialog_.get()));
@@ -58,10 +57,10 @@ class FigureDialogTest : public QObject {
     store_ = std::make_unique<Store>(open_store(path("a.db").toStdString()));
     QVERIFY(!add_done_run(*store_, "made-up", {64, 128, 8192}).uuid.empty());
   }
-  void init() { QSettings().remove(QStringLiteral("figure")); }
+  void init() { QSettings().remove(u"figure"_s); }
   void cleanup() { dialog_.reset(); }
 
-  void WhatIsWritten_IsByteForByteWhatPlotWrites() {
+  void WritesTheSameBytesAsPlot() {
     charts::FigureOptions shown;
     shown.contenders = table().contenders;
     shown.intervals = false;
@@ -79,10 +78,10 @@ class FigureDialogTest : public QObject {
       const bool svg = qstrcmp(format, "svg") == 0;
       QCOMPARE(find<QCheckBox>("tex")->isEnabled(), !svg);
       find<QCheckBox>("tex")->setChecked(true);
-      QDir(folder_.path()).mkpath(QStringLiteral("window"));
-      QDir(folder_.path()).mkpath(QStringLiteral("plot"));
-      const QString name = QStringLiteral("f-%1.%1").arg(QLatin1String(format));
-      find<QLineEdit>("file")->setText(folder_.filePath(QStringLiteral("window/") + name));
+      QDir(folder_.path()).mkpath(u"window"_s);
+      QDir(folder_.path()).mkpath(u"plot"_s);
+      const QString name = u"f-%1.%1"_s.arg(QLatin1String(format));
+      find<QLineEdit>("file")->setText(folder_.filePath(u"window/"_s + name));
       QSignalSpy written(dialog_.get(), &FigureDialog::written);
       QTest::mouseClick(find<QPushButton>("write"), Qt::LeftButton);
       QTRY_COMPARE(written.size(), 1);
@@ -95,41 +94,41 @@ class FigureDialogTest : public QObject {
                             "--height",  "90",
                             "--csv",     "--no-intervals",
                             "--range-x", "64:256",
-                            "-o",        folder_.filePath(QStringLiteral("plot/") + name)};
+                            "-o",        folder_.filePath(u"plot/"_s + name)};
       if (!svg) arguments.append("--tex");
       QProcess plot;
       plot.start(QStringLiteral(REAL_ATTNSCOPE), arguments);
       QVERIFY(plot.waitForFinished());
       QCOMPARE(plot.exitCode(), 0);
       const auto same = [&](const QString& ending) {
-        const QString stem = QStringLiteral("/f-%1.").arg(QLatin1String(format)) + ending;
-        const QByteArray ours = bytes(qPrintable(QStringLiteral("window") + stem));
-        return !ours.isEmpty() && ours == bytes(qPrintable(QStringLiteral("plot") + stem));
+        const QString stem = u"/f-%1."_s.arg(QLatin1String(format)) + ending;
+        const QByteArray ours = bytes(qPrintable(u"window"_s + stem));
+        return !ours.isEmpty() && ours == bytes(qPrintable(u"plot"_s + stem));
       };
       QVERIFY2(same(QLatin1String(format)), format);
-      QVERIFY2(same(QStringLiteral("csv")), format);
-      QVERIFY2(svg || same(QStringLiteral("tex")), format);
+      QVERIFY2(same(u"csv"_s), format);
+      QVERIFY2(svg || same(u"tex"_s), format);
     }
   }
 
-  void ThePreview_HasThePagesProportions() {
+  void PreviewsThePage() {
     open(charts::printable(figure()));
     QTRY_VERIFY(!dialog_->preview()->image().isNull());
     find<QCheckBox>("own_height")->setChecked(true);
     find<QDoubleSpinBox>("height")->setValue(122);
-    QTRY_VERIFY(dialog_->message().contains(QStringLiteral("122.0 × 122.0 mm")));
+    QTRY_VERIFY(dialog_->message().contains(u"122.0 × 122.0 mm"_s));
     const QSize size = dialog_->preview()->image().size();
     QVERIFY(std::abs(size.width() - size.height()) <= 1);
   }
 
-  void APageTooLow_IsSaidWithTheHeightItTakes() {
+  void RefusesAPageThatIsTooLow() {
     open(charts::printable(figure()));
     find<QCheckBox>("own_height")->setChecked(true);
     find<QDoubleSpinBox>("height")->setValue(20);
-    QTRY_VERIFY(dialog_->message().contains(QStringLiteral("it takes")));
+    QTRY_VERIFY(dialog_->message().contains(u"it takes"_s));
   }
 
-  void ExistingFiles_AreReplacedOnlyAfterAskingWithTheirNames() {
+  void ConfirmsReplacingExistingFiles() {
     open(charts::printable(figure()));
     name_file("old.pdf");
     find<QCheckBox>("csv")->setChecked(true);
@@ -139,34 +138,33 @@ class FigureDialogTest : public QObject {
       file.write("old");
     }
     dialog_->write();
-    auto* question = dialog_->findChild<QMessageBox*>(QStringLiteral("replace"));
+    auto* question = dialog_->findChild<QMessageBox*>(u"replace"_s);
     QVERIFY(question);
-    QVERIFY(question->text().contains(QStringLiteral("old.pdf")));
-    QVERIFY(question->text().contains(QStringLiteral("old.csv")));
+    QVERIFY(question->text().contains(u"old.pdf"_s));
+    QVERIFY(question->text().contains(u"old.csv"_s));
     question->reject();
     QCOMPARE(bytes("old.pdf"), QByteArray("old"));
-    QTRY_VERIFY(!dialog_->findChild<QMessageBox*>(QStringLiteral("replace")));
+    QTRY_VERIFY(!dialog_->findChild<QMessageBox*>(u"replace"_s));
     dialog_->write();
-    question = dialog_->findChild<QMessageBox*>(QStringLiteral("replace"));
+    question = dialog_->findChild<QMessageBox*>(u"replace"_s);
     QVERIFY(question);
     QSignalSpy written(dialog_.get(), &FigureDialog::written);
-    QTest::mouseClick(question->findChild<QPushButton*>(QStringLiteral("replace_files")),
-                      Qt::LeftButton);
+    QTest::mouseClick(question->findChild<QPushButton*>(u"replace_files"_s), Qt::LeftButton);
     QTRY_COMPARE(written.size(), 1);
     QVERIFY(written[0][0].toString().contains(path("old.csv")));
     QVERIFY(bytes("old.pdf").startsWith("%PDF"));
   }
 
-  void AnUnwritableFile_KeepsTheDialogOpenWithTheSentence() {
+  void StaysOpenAfterAWriteError() {
     open(charts::printable(figure()));
     name_file("no/such/f.pdf");
     QTest::keyClick(dialog_.get(), Qt::Key_Return);
-    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("cannot be written")),
+    QTRY_VERIFY2(dialog_->message().contains(u"cannot be written"_s),
                  qPrintable(dialog_->message()));
     QVERIFY(dialog_->isVisible());
   }
 
-  void TheDatabase_IsNotReplaced_WhateverItsName() {
+  void RefusesToReplaceTheDatabase() {
     const std::filesystem::path database = path("runs.svg").toStdString();
     {
       Store store = open_store(database);
@@ -174,36 +172,35 @@ class FigureDialogTest : public QObject {
     }
     const QByteArray before = bytes("runs.svg");
     open(charts::printable(figure()));
-    find<QComboBox>("format")->setCurrentText(QStringLiteral("SVG"));
+    find<QComboBox>("format")->setCurrentText(u"SVG"_s);
     name_file("runs.svg");
     dialog_->write();
     find<QPushButton>("replace_files")->click();
-    QTRY_VERIFY2(dialog_->message().contains(QStringLiteral("is a database")),
-                 qPrintable(dialog_->message()));
+    QTRY_VERIFY2(dialog_->message().contains(u"is a database"_s), qPrintable(dialog_->message()));
     QCOMPARE(bytes("runs.svg"), before);
   }
 
-  void TheChoices_AreThereAgainNextTime() {
+  void RestoresTheChoices() {
     open(charts::printable(figure()));
     find<QComboBox>("venue")->setCurrentIndex(3);
     find<QDoubleSpinBox>("width")->setValue(101.5);
-    find<QComboBox>("format")->setCurrentText(QStringLiteral("SVG"));
+    find<QComboBox>("format")->setCurrentText(u"SVG"_s);
     find<QCheckBox>("csv")->setChecked(true);
     QTest::keyClick(dialog_.get(), Qt::Key_Escape);
     open(charts::printable(figure()));
     QCOMPARE(dialog_->options().width_mm, 101.5);
     QVERIFY(dialog_->options().csv);
-    QVERIFY(dialog_->file().endsWith(QStringLiteral(".svg")));
+    QVERIFY(dialog_->file().endsWith(u".svg"_s));
   }
 
-  void ADarkWindow_StillExportsLight() {
+  void ExportsLightFromADarkWindow() {
     charts::FigureOptions shown;
     shown.theme = charts::ChartTheme::dark;
     open(charts::printable(figure()), shown);
     QCOMPARE(dialog_->options().theme, charts::ChartTheme::light);
   }
 
-  void MasksAndPanels_HaveTheSameDialog() {
+  void ExportsMasksAndPanels() {
     const auto pattern = find_pattern("full");
     QVERIFY(pattern.has_value());
     LayoutItem item;
@@ -221,12 +218,11 @@ class FigureDialogTest : public QObject {
     QTRY_VERIFY(!dialog_->preview()->image().isNull());
   }
 
-  void TheSamePdf_HasTheSameBytesInEveryProcess() {
+  void WritesReproduciblePdf() {
     for (const char* name : {"one.pdf", "other.pdf"}) {
       QProcess plot;
       plot.start(QStringLiteral(REAL_ATTNSCOPE),
-                 {QStringLiteral("plot"), QStringLiteral("last"), QStringLiteral("--db"),
-                  path("a.db"), QStringLiteral("-o"), path(name)});
+                 {u"plot"_s, u"last"_s, u"--db"_s, path("a.db"), u"-o"_s, path(name)});
       QVERIFY(plot.waitForFinished());
       QVERIFY2(plot.exitCode() == 0, plot.readAllStandardError().constData());
     }
@@ -234,7 +230,7 @@ class FigureDialogTest : public QObject {
     QCOMPARE(bytes("one.pdf"), bytes("other.pdf"));
   }
 
-  void EveryChoice_IsReachedByTheKeyboardAndHasAName() {
+  void NamesEveryControlAndReachesItByTab() {
     open(charts::printable(figure()));
     find<QComboBox>("venue")->setFocus();
     QStringList reached;

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every suite of the window's tests stands on: offscreen, with settings and data in a folder
-// that goes away. The suites of a program are chosen by their files' names: `window_test
-// heats_test`.
+// Common to the window's tests: they run offscreen, with settings and data in a temporary folder.
+// The suites of a program are chosen by the names of their files: `window_test heats_test`.
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -18,17 +17,25 @@
 // QTRY_VERIFY and its like of Qt 6.8 make an int of a count of milliseconds.
 #pragma GCC diagnostic ignored "-Wconversion"
 
+#undef QTRY_VERIFY
+#undef QTRY_COMPARE
+#define QTRY_VERIFY(condition) QTRY_VERIFY_WITH_TIMEOUT(condition, attnscope::gui::timeout_ms)
+#define QTRY_COMPARE(actual, expected) \
+  QTRY_COMPARE_WITH_TIMEOUT(actual, expected, attnscope::gui::timeout_ms)
+
 namespace attnscope::gui {
 
-/// For what must happen: long enough for a machine that does other things beside.
-constexpr int patience_ms = 60'000;
+using namespace Qt::StringLiterals;  // NOLINT(google-build-using-namespace)
+
+/// Long enough for a loaded machine.
+constexpr int timeout_ms = 60'000;
 
 /// Must live as long as the application.
 class TestHome {
  public:
   TestHome() {
-    qputenv("XDG_DATA_HOME", folder_.filePath(QStringLiteral("data")).toUtf8());
-    qputenv("XDG_CONFIG_HOME", folder_.filePath(QStringLiteral("config")).toUtf8());
+    qputenv("XDG_DATA_HOME", folder_.filePath(u"data"_s).toUtf8());
+    qputenv("XDG_CONFIG_HOME", folder_.filePath(u"config"_s).toUtf8());
     if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
   }
 
@@ -36,19 +43,19 @@ class TestHome {
   QTemporaryDir folder_;
 };
 
-/// What an object of another thread says, heard on this one; a QSignalSpy would write from there.
-template <typename Sender, typename... Stated>
-class Heard {
+/// Receives signals of an object in another thread on this thread, unlike QSignalSpy.
+template <typename Sender, typename... Values>
+class SignalLog {
  public:
-  Heard(const Sender* sender, void (Sender::*signal)(Stated...)) {
+  SignalLog(const Sender* sender, void (Sender::*signal)(Values...)) {
     QObject::connect(sender, signal, &here_,
-                     [this](const std::decay_t<Stated>&... text) { all_.emplace_back(text...); });
+                     [this](const std::decay_t<Values>&... each) { all_.emplace_back(each...); });
   }
   [[nodiscard]] int count() const { return static_cast<int>(all_.size()); }
-  [[nodiscard]] const std::vector<std::tuple<std::decay_t<Stated>...>>& all() const { return all_; }
+  [[nodiscard]] const std::vector<std::tuple<std::decay_t<Values>...>>& all() const { return all_; }
 
  private:
-  std::vector<std::tuple<std::decay_t<Stated>...>> all_;
+  std::vector<std::tuple<std::decay_t<Values>...>> all_;
   QObject here_;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The heats of a live run: read from the store, as a model, and as squares.
-#include "app/gui/session/heats.h"
-
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QLabel>
@@ -11,8 +9,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 
-#include "app/gui/models/heats_model.h"
-#include "app/gui/views/heats_view.h"
+#include "app/gui/session/snapshot.h"
 #include "app/gui/views/progress_strip.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/run_plan.h"
@@ -24,9 +21,9 @@ namespace {
 
 HeatsPointer with_states(const std::vector<HeatState>& states) {
   auto heats = std::make_shared<HeatsSnapshot>();
-  heats->uuid = QStringLiteral("a");
+  heats->uuid = u"a"_s;
   for (const HeatState state : states)
-    heats->heats.push_back({.state = state, .point = QStringLiteral("64 tokens")});
+    heats->heats.push_back({.state = state, .point = u"64 tokens"_s});
   return heats;
 }
 
@@ -79,32 +76,31 @@ class HeatsTest : public QObject {
 
   void init() {
     folder_ = std::make_unique<QTemporaryDir>();
-    store_ = std::make_unique<Store>(
-        open_store(folder_->filePath(QStringLiteral("heats.db")).toStdString()));
+    store_ = std::make_unique<Store>(open_store(folder_->filePath(u"heats.db"_s).toStdString()));
   }
   void cleanup() { store_.reset(); }
 
-  void HeatsOfTheStoredPlan_AreKnownBeforeAnyIsMeasured() {
+  void ListsTheHeatsOfThePlan() {
     begin(true);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QVERIFY(heats);
     QCOMPARE(heats->heats.size(), std::size_t{3});
-    QCOMPARE(heats->heats[2].point, QStringLiteral("256 tokens"));
+    QCOMPARE(heats->heats[2].point, u"256 tokens"_s);
     for (const HeatEntry& heat : heats->heats) QCOMPARE(heat.state, HeatState::waiting);
   }
 
-  void TheFirstThatIsNotDone_IsTheOneBeingMeasured() {
+  void MarksTheHeatBeingMeasured() {
     begin(true);
     add_heat(64);
     tell("128 tokens, sparse/segment/4");
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::done);
-    QCOMPARE(heats->heats[0].outcome, QStringLiteral("3 ok"));
+    QCOMPARE(heats->heats[0].outcome, u"3 ok"_s);
     QCOMPARE(heats->heats[1].state, HeatState::running);
     QCOMPARE(heats->heats[2].state, HeatState::waiting);
   }
 
-  void CeilingsAreNoHeat_AndARunThatIsPausedOrWaitsHasNoneRunning() {
+  void MarksNoHeatOfAPausedRun() {
     begin(true);
     tell("ceilings of this machine");
     HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -120,19 +116,19 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[0].state, HeatState::running);
   }
 
-  void AHeat_HasTheWorstOfItsCells() {
+  void GivesAHeatTheWorstStateOfItsCells() {
     begin(true);
     add_heat(64, CellStatus::oom);
     add_heat(128, CellStatus::wrong);
     add_heat(256, CellStatus::unsupported);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::too_large);
-    QCOMPARE(heats->heats[0].outcome, QStringLiteral("2 ok, 1 oom"));
+    QCOMPARE(heats->heats[0].outcome, u"2 ok, 1 oom"_s);
     QCOMPARE(heats->heats[1].state, HeatState::wrong);
     QCOMPARE(heats->heats[2].state, HeatState::done);
   }
 
-  void NothingNew_IsTheSnapshotBefore() {
+  void ReusesTheSnapshotWithoutChanges() {
     begin(true);
     add_heat(64);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -141,7 +137,7 @@ class HeatsTest : public QObject {
     QVERIFY(read_heats(*store_, entry(), heats) != heats);
   }
 
-  void WithoutAPlan_HeatsAreCounted() {
+  void CountsHeatsWithoutAPlan() {
     begin(false);
     add_heat(64);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -150,7 +146,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[1].state, HeatState::waiting);
   }
 
-  void TheModel_ChangesSingleRowsOfOneRun() {
+  void ChangesSingleRows() {
     HeatsModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_heats(with_states({HeatState::running, HeatState::waiting}));
@@ -161,13 +157,13 @@ class HeatsTest : public QObject {
     QCOMPARE(reset.count(), 0);
     QCOMPARE(model.count(HeatState::done), 1);
     QCOMPARE(model.index(0).data(Qt::AccessibleTextRole).toString(),
-             QStringLiteral("Heat 1 of 2, 64 tokens: measured"));
+             u"Heat 1 of 2, 64 tokens: measured"_s);
     model.set_heats(nullptr);
     QCOMPARE(model.rowCount(), 0);
     QCOMPARE(reset.count(), 1);
   }
 
-  void EveryState_IsDrawnItsOwnWayWithoutColour() {
+  void DrawsStatesWithoutColour() {
     std::vector<QImage> drawn;
     for (int state = 0; state < heat_states; ++state) {
       QImage image(24, 24, QImage::Format_RGB32);
@@ -182,7 +178,7 @@ class HeatsTest : public QObject {
     }
   }
 
-  void TheView_IsMovedThroughByKeysAndSaysTheHeat() {
+  void MovesThroughHeatsByKeys() {
     HeatsModel model;
     HeatsView view(&model);
     view.resize(400, 60);
@@ -203,18 +199,18 @@ class HeatsTest : public QObject {
     QVERIFY(view.currentIndex().row() > 2);
     QTest::keyClick(&view, Qt::Key_End);
     QCOMPARE(view.currentIndex().row(), 199);
-    QVERIFY(chosen.last().front().toString().startsWith(QStringLiteral("Heat 200 of 200")));
+    QVERIFY(chosen.last().front().toString().startsWith(u"Heat 200 of 200"_s));
   }
 
-  void TheLegend_CountsInWords() {
+  void CountsStatesInTheLegend() {
     HeatsModel model;
     const HeatsLegend legend(&model);
     model.set_heats(with_states({HeatState::done, HeatState::crashed, HeatState::waiting}));
-    QCOMPARE(legend.text(), QStringLiteral("1 waiting, 1 measured, 1 crashed"));
+    QCOMPARE(legend.text(), u"1 waiting, 1 measured, 1 crashed"_s);
     QCOMPARE(legend.accessibleName(), legend.text());
   }
 
-  void TheStrip_HasNoHeatsOfAnotherRun() {
+  void ShowsOnlyTheHeatsOfItsRun() {
     begin(true);
     ProgressStrip strip;
     const RunEntry live = entry();
@@ -229,7 +225,7 @@ class HeatsTest : public QObject {
     QVERIFY(!strip.heats_action()->isEnabled());
   }
 
-  void WhatGoesOnBeyondTheGuess_HasNoSecondsLeft() {
+  void ShowsNoNegativeRemainingTime() {
     begin(true);
     ProgressStrip strip;
     RunEntry live = entry();
@@ -241,7 +237,7 @@ class HeatsTest : public QObject {
     }
   }
 
-  void TheBar_MovesWithinAHeatAndNeverBack() {
+  void NeverMovesTheBarBack() {
     begin(true);
     ProgressStrip strip;
     const auto* bar = strip.findChild<QProgressBar*>();
@@ -260,7 +256,7 @@ class HeatsTest : public QObject {
     QCOMPARE(share_at(540, 0), 1000);
   }
 
-  void PauseAndContinue_FollowWhatTheRunTells() {
+  void FollowsPausesOfTheRun() {
     begin(true);
     ProgressStrip strip;
     tell("64 tokens");
@@ -270,16 +266,16 @@ class HeatsTest : public QObject {
     QSignalSpy continued(&strip, &ProgressStrip::continue_requested);
     strip.pause_action()->trigger();
     QCOMPARE(paused.count(), 1);
-    QVERIFY(strip.text().contains(QStringLiteral("then a pause")));
+    QVERIFY(strip.text().contains(u"then a pause"_s));
     live.progress->current = std::string(paused_words);
     strip.show_run(&live);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Continue run"));
+    QCOMPARE(strip.pause_button()->text(), u"Continue run"_s);
     strip.pause_action()->trigger();
     QCOMPARE(continued.count(), 1);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+    QCOMPARE(strip.pause_button()->text(), u"Pause run"_s);
     live.progress->current = "128 tokens";
     strip.show_run(&live);
-    QCOMPARE(strip.pause_button()->text(), QStringLiteral("Pause run"));
+    QCOMPARE(strip.pause_button()->text(), u"Pause run"_s);
   }
 };
 

@@ -2,47 +2,23 @@
 //
 // What a window shows again after it was closed: sizes, choices, the run, the pattern, the dump.
 #include <QComboBox>
-#include <QSettings>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QSplitterHandle>
 
-#include "app/gui/main_window.h"
 #include "app/gui/views/attention_page.h"
-#include "app/gui/views/compare_page.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/run_list_panel.h"
-#include "app/gui/views/run_view.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
-class KeptStateTest : public QObject {
+class KeptStateTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  [[nodiscard]] std::filesystem::path database() const {
-    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
-  }
-  void open_window() {
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void restart() {
-    window_->close();
-    window_.reset();
-    open_window();
-  }
-  [[nodiscard]] RunListPanel* list() const { return window_->compare()->run_list(); }
   [[nodiscard]] static std::unique_ptr<QSplitter> splitter() {
     auto made = std::make_unique<QSplitter>(Qt::Horizontal);
-    made->setObjectName(QStringLiteral("two"));
+    made->setObjectName(u"two"_s);
     for (int i = 0; i < 2; ++i) made->addWidget(new QWidget);
     made->resize(400, 100);
     made->setSizes({200, 200});
@@ -52,19 +28,10 @@ class KeptStateTest : public QObject {
   }
 
  private Q_SLOTS:
-
-  void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    QSettings().clear();
-  }
+  void init() { reset(); }
   void cleanup() { window_.reset(); }
 
-  void Settings_LieUnderTheProgramsName() {
-    QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
-  }
-
-  void SizesAreThoseThatWereDraggedTo() {
+  void RestoresSizes() {
     const auto first = splitter();
     QVERIFY(QTest::qWaitForWindowExposed(first.get()));
     QSplitterHandle* handle = first->handle(1);
@@ -76,11 +43,11 @@ class KeptStateTest : public QObject {
     QCOMPARE(splitter()->sizes(), first->sizes());
   }
 
-  void OnlyWhatAPersonChoosesIsKept() {
+  void StoresOnlyChoicesOfTheUser() {
     const auto box = [] {
       auto made = std::make_unique<QComboBox>();
-      made->setObjectName(QStringLiteral("three"));
-      made->addItems({QStringLiteral("a"), QStringLiteral("b"), QStringLiteral("c")});
+      made->setObjectName(u"three"_s);
+      made->addItems({u"a"_s, u"b"_s, u"c"_s});
       keep_choice(*made);
       return made;
     };
@@ -91,47 +58,37 @@ class KeptStateTest : public QObject {
     QTest::keyClick(first.get(), Qt::Key_Down);
     QCOMPARE(first->currentIndex(), 2);
     QCOMPARE(box()->currentIndex(), 2);
-    QSettings().setValue(QStringLiteral("kept/three"), 7);  // of an earlier version
+    QSettings().setValue(u"kept/three"_s, 7);  // of an earlier version
     QCOMPARE(box()->currentIndex(), 0);
   }
 
-  void TheRunThatWasLookedAt_IsShownAgain() {
-    QString older;
-    {
-      Store store = open_store(database());
-      older = QString::fromStdString(add_done_run(store, "older", {64, 128}).uuid);
-      QVERIFY(!add_done_run(store, "newer", {64, 128}).uuid.empty());
-    }
+  void RestoresTheChosenRun() {
+    const QString older = QString::fromStdString(add_runs({"older"}).uuid);
+    add_runs({"newer"});
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(!list()->chosen().isEmpty(), patience_ms);
-    QVERIFY(list()->chosen() != older);
-    list()->choose(older);
+    QTRY_VERIFY(!panel()->chosen().isEmpty());
+    QVERIFY(panel()->chosen() != older);
+    panel()->choose(older);
     restart();
-    QTRY_COMPARE_WITH_TIMEOUT(list()->chosen(), older, patience_ms);
-    const RunView* view = window_->compare()->run_view();
-    QTRY_VERIFY_WITH_TIMEOUT(view->run() && view->run()->request.uuid == older, patience_ms);
+    QTRY_COMPARE(panel()->chosen(), older);
+    QTRY_VERIFY(view()->run() && view()->run()->request.uuid == older);
   }
 
-  void ARunThatIsGone_GivesWayToTheNewest() {
-    QSettings().setValue(QStringLiteral("compare/chosen"),
-                         QVariantMap{{QStringLiteral("run"), QStringLiteral("gone")}});
-    QString newest;
-    {
-      Store store = open_store(database());
-      newest = QString::fromStdString(add_done_run(store, "here", {64, 128}).uuid);
-    }
+  void ShowsTheNewestRunInPlaceOfARemovedRun() {
+    QSettings().setValue(u"compare/chosen"_s, QVariantMap{{u"run"_s, u"gone"_s}});
+    const QString newest = QString::fromStdString(add_runs({"here"}).uuid);
     open_window();
-    QTRY_COMPARE_WITH_TIMEOUT(list()->chosen(), newest, patience_ms);
+    QTRY_COMPARE(panel()->chosen(), newest);
   }
 
-  void ThePattern_ItsWindowAndItsLengths_AreShownAgain() {
+  void RestoresPatternWindowAndLengths() {
     open_window();
     window_->show_page(MainWindow::patterns_page);
-    PatternsPage* page = window_->patterns();
-    page->choose(QStringLiteral("longformer"));
-    page->editor().set_window(Window::of(16));
-    page->editor().set_query(7);
-    page->editor().set_documents({30, 40});
+    window_->patterns()->choose(u"longformer"_s);
+    PatternEditor& before = window_->patterns()->editor();
+    before.set_window(Window::of(16));
+    before.set_query(7);
+    before.set_documents({30, 40});
     restart();
     QTRY_VERIFY(window_->patterns()->isVisible());
     PatternEditor& editor = window_->patterns()->editor();
@@ -142,81 +99,67 @@ class KeptStateTest : public QObject {
     QVERIFY(!editor.undo_stack().canUndo());
   }
 
-  void TheHead_IsShownAgain() {
+  void RestoresTheHead() {
     open_window();
     window_->show_page(MainWindow::attention_page);
     AttentionSession& session = window_->attention()->session();
-    QTRY_VERIFY_WITH_TIMEOUT(session.dump() != nullptr, patience_ms);
+    QTRY_VERIFY(session.dump() != nullptr);
     QVERIFY(session.dump()->info().heads > 1);
     session.choose_head(0, 1);
     restart();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->attention()->session().head().head == 1, patience_ms);
-    QTRY_VERIFY_WITH_TIMEOUT(
-        window_->attention()->session().head().side(AttentionSide::a).summary != nullptr,
-        patience_ms);
+    QTRY_VERIFY(window_->attention()->session().head().head == 1);
+    QTRY_VERIFY(window_->attention()->session().head().side(AttentionSide::a).summary != nullptr);
   }
 
-  void ADumpThatDoesNotFit_LeavesTheKeptOneToBeShown() {
+  void KeepsTheDumpAfterARefusedOne() {
     const auto kept = QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors");
-    QSettings().setValue(QStringLiteral("attention/chosen"),
-                         QVariantMap{{QStringLiteral("file"), kept},
-                                     {QStringLiteral("layer"), 0},
-                                     {QStringLiteral("head"), 0}});
+    QSettings().setValue(u"attention/chosen"_s,
+                         QVariantMap{{u"file"_s, kept}, {u"layer"_s, 0}, {u"head"_s, 0}});
     open_window();
-    QFile broken(folder_->filePath(QStringLiteral("broken.safetensors")));
-    QVERIFY(broken.open(QIODevice::WriteOnly) && broken.write("no tensors") > 0);
-    broken.close();
-    QVERIFY(window_->open_file(broken.fileName()));
-    AttentionPage* page = window_->attention();
-    QTRY_COMPARE_WITH_TIMEOUT(page->session().file(), kept, patience_ms);
-    QVERIFY(page->messages()->error().contains(QStringLiteral("broken.safetensors")));
-    QCOMPARE(page->chosen().value(QStringLiteral("file")).toString(), kept);
+    QVERIFY(window_->open_file(write("broken.safetensors", "no tensors")));
+    AttentionPage* attention = window_->attention();
+    QTRY_COMPARE(attention->session().file(), kept);
+    QVERIFY(attention->messages()->error().contains(u"broken.safetensors"_s));
+    QCOMPARE(attention->chosen().value(u"file"_s).toString(), kept);
   }
 
-  void ADatabaseThatDoesNotOpen_IsNotTheNextStarts() {
-    QSettings().setValue(QStringLiteral("window/database"), QStringLiteral("/mine.db"));
-    QFile foreign(QString::fromStdString(database().string()));
-    QVERIFY(foreign.open(QIODevice::WriteOnly) && foreign.write(QByteArray(8192, 'x')) > 0);
-    foreign.close();
+  void ForgetsADatabaseThatDoesNotOpen() {
+    QSettings().setValue(u"window/database"_s, u"/mine.db"_s);
+    write("attnscope.db", QByteArray(8192, 'x'));
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->compare()->messages()->isVisible(), patience_ms);
+    QTRY_VERIFY(messages()->isVisible());
     window_->close();
-    QCOMPARE(QSettings().value(QStringLiteral("window/database")).toString(),
-             QStringLiteral("/mine.db"));
+    QCOMPARE(QSettings().value(u"window/database"_s).toString(), u"/mine.db"_s);
   }
 
-  void ARunFileOfTheCommandLine_IsNotTheNextStarts() {
-    const std::filesystem::path file = folder_->filePath(QStringLiteral("run.attn")).toStdString();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.export_runs({add_done_run(store, "made-up", {64})}, file));
-    }
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = file});
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+  void ForgetsARunFileOfTheCommandLine() {
+    const std::filesystem::path file = path("run.attn").toStdString();
+    const RunId run = add_runs({"made-up"});
+    QVERIFY(open_store(database()).export_runs({run}, file));
+    open_window({.database = file});
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
     window_->close();
-    QVERIFY(!QSettings().contains(QStringLiteral("window/database")));
+    QVERIFY(!QSettings().contains(u"window/database"_s));
   }
 
-  void Settings_LieInAFolderOfTheProgramsName() {
-    QVERIFY(QSettings().fileName().endsWith(QStringLiteral("/AttnScope/attnscope.conf")));
+  void StoresSettingsUnderTheNameOfTheProgram() {
+    QVERIFY(QSettings().fileName().endsWith(u"/AttnScope/attnscope.conf"_s));
   }
 
-  void NonsenseInTheSettings_LeavesTheDefaults() {
-    QSettings().setValue(QStringLiteral("patterns/chosen"),
-                         QVariantMap{{QStringLiteral("pattern"), QStringLiteral("nowhere")},
-                                     {QStringLiteral("window"), QStringLiteral("-3")},
-                                     {QStringLiteral("query"), -5},
-                                     {QStringLiteral("documents"), QVariantList{0, -2}}});
-    QSettings().setValue(QStringLiteral("attention/chosen"),
-                         QVariantMap{{QStringLiteral("file"), QStringLiteral("/nowhere.json")},
-                                     {QStringLiteral("layer"), 99},
-                                     {QStringLiteral("head"), -4}});
+  void IgnoresInvalidSettings() {
+    QSettings().setValue(u"patterns/chosen"_s, QVariantMap{{u"pattern"_s, u"nowhere"_s},
+                                                           {u"window"_s, u"-3"_s},
+                                                           {u"query"_s, -5},
+                                                           {u"documents"_s, QVariantList{0, -2}}});
+    QSettings().setValue(
+        u"attention/chosen"_s,
+        QVariantMap{{u"file"_s, u"/nowhere.json"_s}, {u"layer"_s, 99}, {u"head"_s, -4}});
     open_window();
     const PatternEditor& editor = window_->patterns()->editor();
     QCOMPARE(editor.pattern().name, std::string("sparse"));
     QVERIFY(editor.item().documents.front() > 0);
     window_->show_page(MainWindow::attention_page);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->attention()->session().dump() != nullptr, patience_ms);
+    QTRY_VERIFY(window_->attention()->session().dump() != nullptr);
     QCOMPARE(window_->attention()->session().head().layer, 0);
   }
 };

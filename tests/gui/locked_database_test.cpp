@@ -1,45 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The window while another process holds its database: it waits, answers, and loses nothing.
+// The window while another process locks its database: it waits, responds and loses nothing.
 
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 
-#include "app/gui/main_window.h"
-#include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/run_list_panel.h"
-#include "app/gui/views/run_view.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
-/// Another process with a lock; lets go at the end.
+/// Another process that locks the database until release().
 class Holder {
  public:
   Holder(const std::filesystem::path& database, const char* what) {
     process_.start(QStringLiteral(HOLD_LOCK),
                    {QString::fromStdString(database.string()), QLatin1String(what)});
   }
-  ~Holder() { let_go(); }
+  ~Holder() { release(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
   [[nodiscard]] bool holds() {
     return process_.state() != QProcess::NotRunning &&
-           (held_ = held_ || (process_.waitForReadyRead(patience_ms) &&
+           (held_ = held_ || (process_.waitForReadyRead(timeout_ms) &&
                               process_.readAllStandardOutput() == "held\n"));
   }
-  void let_go() {
+  void release() {
     process_.closeWriteChannel();
-    process_.waitForFinished(patience_ms);
+    process_.waitForFinished(timeout_ms);
   }
 
  private:
@@ -47,185 +40,171 @@ class Holder {
   bool held_ = false;
 };
 
-class LockedDatabaseTest : public QObject {
+/// A store with the list of its runs.
+struct ListedStore {
+  explicit ListedStore(const std::filesystem::path& database, int most_tries = 0)
+      : thread(database) {
+    if (most_tries > 0) thread.reader()->set_most_tries(most_tries);
+    QObject::connect(thread.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+  }
+  void start() {
+    thread.start();
+    QTRY_COMPARE(model.rowCount(), 1);
+  }
+
+  StoreThread thread;
+  RunListModel model;
+};
+
+class LockedDatabaseTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
   QString run_;
-
-  [[nodiscard]] std::filesystem::path database() const {
-    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
-  }
-  [[nodiscard]] std::filesystem::path exported() const {
-    return folder_->filePath(QStringLiteral("run.attn")).toStdString();
-  }
+  [[nodiscard]] std::filesystem::path exported() const { return path("run.attn").toStdString(); }
 
  private Q_SLOTS:
-
   void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    QSettings().clear();
-    Store store = open_store(database());
-    const RunId run = add_done_run(store, "stored", {64, 128});
+    reset();
+    const RunId run = add_runs({"stored"}, {64, 128});
     run_ = QString::fromStdString(run.uuid);
-    QVERIFY(store.export_runs({run}, exported()).has_value());
+    QVERIFY(open_store(database()).export_runs({run}, exported()).has_value());
   }
+  void cleanup() { window_.reset(); }
 
-  void AWindowOnALockedDatabase_AnswersMeanwhileAndOpensByItself() {
+  void OpensOnceTheLockIsReleased() {
     Holder holder(database(), "everything");
     QVERIFY(holder.holds());
-    MainWindow window({.database = database()});
-    window.show();
-    ComparePage* page = window.compare();
-    QTRY_VERIFY_WITH_TIMEOUT(
-        page->messages()->text().contains(QStringLiteral("is locked by another process; waiting")),
-        patience_ms);
+    open_window();
+    QTRY_VERIFY(messages()->text().contains(u"is locked by another process; waiting"_s));
 
-    // The window's own thread goes on: events by the thousand, keys, pages.
+    // The window's thread handles thousands of events, keys and pages.
     int turns = 0;
     std::function<void()> turn = [&] {
-      if (++turns < 2000) QMetaObject::invokeMethod(&window, turn, Qt::QueuedConnection);
+      if (++turns < 2000) QMetaObject::invokeMethod(window_.get(), turn, Qt::QueuedConnection);
     };
     turn();
     QTRY_COMPARE(turns, 2000);
-    QTest::keyClicks(page->run_list()->search(), QStringLiteral("stored"));
-    QCOMPARE(page->run_list()->search()->text(), QStringLiteral("stored"));
-    QTest::keyClick(&window, Qt::Key_2, Qt::ControlModifier);
-    QTRY_VERIFY(window.patterns()->isVisible());
-    QTest::keyClick(&window, Qt::Key_1, Qt::ControlModifier);
+    QTest::keyClicks(panel()->search(), u"stored"_s);
+    QCOMPARE(panel()->search()->text(), u"stored"_s);
+    QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
+    QTRY_VERIFY(window_->patterns()->isVisible());
+    QTest::keyClick(window_.get(), Qt::Key_1, Qt::ControlModifier);
     QVERIFY(holder.holds());
-    QVERIFY(!window.runs().is_known());
+    QVERIFY(!window_->runs().is_known());
 
-    holder.let_go();
-    QTRY_COMPARE_WITH_TIMEOUT(window.runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(!page->messages()->isVisible());
-    QTRY_VERIFY(page->run_view()->run() != nullptr);
+    holder.release();
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
+    QTRY_VERIFY(!messages()->isVisible());
+    QTRY_VERIFY(view()->run() != nullptr);
   }
 
-  void ARemovalDuringALock_WaitsAndIsDone() {
-    StoreThread store(database());
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard waiting(store.reader(), &StoreReader::waiting);
-    Heard waited(store.reader(), &StoreReader::waited);
-    Heard failed(store.reader(), &StoreReader::failed);
+  void RemovesAfterTheLock() {
+    ListedStore store(database());
+    SignalLog waiting(store.thread.reader(), &StoreReader::waiting);
+    SignalLog released(store.thread.reader(), &StoreReader::lock_released);
+    SignalLog failed(store.thread.reader(), &StoreReader::failed);
     store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.post(&StoreReader::remove_runs, QStringList{run_});
-    QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
-    QCOMPARE(model.rowCount(), 1);
-    QCOMPARE(waited.count(), 0);
-    holder.let_go();
-    QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
-    QTRY_COMPARE(waited.count(), 1);
+    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    QTRY_COMPARE(waiting.count(), 1);
+    QCOMPARE(store.model.rowCount(), 1);
+    QCOMPARE(released.count(), 0);
+    holder.release();
+    QTRY_COMPARE(store.model.rowCount(), 0);
+    QTRY_COMPARE(released.count(), 1);
     QCOMPARE(failed.count(), 0);
     QCOMPARE(waiting.count(), 1);
   }
 
-  void ANoteTypedDuringALock_KeepsTheWindowOpenUntilItIsStored() {
-    MainWindow window({.database = database()});
-    window.show();
-    QTRY_VERIFY_WITH_TIMEOUT(window.compare()->run_view()->run() != nullptr, patience_ms);
+  void StaysOpenUntilANoteIsStored() {
+    open_window();
+    QTRY_VERIFY(view()->run() != nullptr);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    auto* note = window.findChild<QPlainTextEdit*>(QStringLiteral("run_note"));
+    auto* note = find<QPlainTextEdit>("run_note");
     QTRY_VERIFY(note->isVisible());
     note->setFocus();
-    QTest::keyClicks(note, QStringLiteral("noisy"));
-    QVERIFY(!window.close());
-    QVERIFY(window.isVisible());
-    QVERIFY(window.compare()->messages()->fix_button()->text().startsWith("Go on without"));
-    QCOMPARE(note->toPlainText(), QStringLiteral("noisy"));
-    holder.let_go();
-    QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), patience_ms);
-    QCOMPARE(open_store(database()).find_run("1")->note, std::string("noisy"));
+    QTest::keyClicks(note, u"noisy"_s);
+    QVERIFY(!window_->close());
+    QVERIFY(window_->isVisible());
+    QVERIFY(messages()->fix_button()->text().startsWith("Continue without"));
+    QCOMPARE(note->toPlainText(), u"noisy"_s);
+    holder.release();
+    QTRY_VERIFY(!window_->isVisible());
+    QCOMPARE(stored_run("1").note, std::string("noisy"));
   }
 
-  void RequestsDuringALock_KeepTheirOrder() {
-    StoreThread store(database());
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard waiting(store.reader(), &StoreReader::waiting);
-    Heard succeeded(store.reader(), &StoreReader::succeeded);
+  void KeepsTheOrderOfRequests() {
+    ListedStore store(database());
+    SignalLog waiting(store.thread.reader(), &StoreReader::waiting);
+    SignalLog succeeded(store.thread.reader(), &StoreReader::succeeded);
     store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.post(&StoreReader::remove_runs, QStringList{run_});
-    store.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
-    QTRY_COMPARE_WITH_TIMEOUT(waiting.count(), 1, patience_ms);
+    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    store.thread.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
+    QTRY_COMPARE(waiting.count(), 1);
     QCOMPARE(succeeded.count(), 0);
-    holder.let_go();
-    QTRY_COMPARE_WITH_TIMEOUT(succeeded.count(), 1, patience_ms);
-    QVERIFY2(std::get<0>(succeeded.all().front()).startsWith(QStringLiteral("Imported 1 run")),
+    holder.release();
+    QTRY_COMPARE(succeeded.count(), 1);
+    QVERIFY2(std::get<0>(succeeded.all().front()).startsWith(u"Imported 1 run"_s),
              qPrintable(std::get<0>(succeeded.all().front())));
-    QTRY_COMPARE(model.rowCount(), 1);
+    QTRY_COMPARE(store.model.rowCount(), 1);
   }
 
-  void ARequestThatWaitedTooLong_IsToldInOneSentenceAndChangesNothing() {
-    StoreThread store(database());
-    store.reader()->set_most_tries(2);
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard failed(store.reader(), &StoreReader::failed);
-    Heard waited(store.reader(), &StoreReader::waited);
+  void ReportsARequestThatTimedOut() {
+    ListedStore store(database(), 2);
+    SignalLog failed(store.thread.reader(), &StoreReader::failed);
+    SignalLog released(store.thread.reader(), &StoreReader::lock_released);
     store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.post(&StoreReader::remove_runs, QStringList{run_});
-    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
-    QVERIFY(std::get<0>(failed.all().front()).contains(QStringLiteral("is locked by")));
-    QTRY_COMPARE(waited.count(), 1);
-    QCOMPARE(model.rowCount(), 1);
-    holder.let_go();
-    store.post(&StoreReader::remove_runs, QStringList{run_});
-    QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 0, patience_ms);
+    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    QTRY_COMPARE(failed.count(), 1);
+    QVERIFY(std::get<0>(failed.all().front()).contains(u"is locked by"_s));
+    QTRY_COMPARE(released.count(), 1);
+    QCOMPARE(store.model.rowCount(), 1);
+    holder.release();
+    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    QTRY_COMPARE(store.model.rowCount(), 0);
     QCOMPARE(failed.count(), 1);
   }
 
-  void WhatAPersonWrote_IsNeverGivenUpToALockAndIsShownMeanwhile() {
-    StoreThread store(database());
-    store.reader()->set_most_tries(1);
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard failed(store.reader(), &StoreReader::failed);
-    Heard written(store.reader(), &StoreReader::written_down);
+  void KeepsTypedTextDuringALock() {
+    ListedStore store(database(), 1);
+    SignalLog failed(store.thread.reader(), &StoreReader::failed);
+    SignalLog written(store.thread.reader(), &StoreReader::text_written);
     store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.post(&StoreReader::rename_run, run_, QStringLiteral("typed"));
-    store.post(&StoreReader::change_tags, QStringList{run_}, QStringList{QStringLiteral("quiet")},
-               QStringList());
-    store.post(&StoreReader::write_note, run_, QStringLiteral("fan off"), QString());
-    const auto shown = [&](int role) { return model.index(0).data(role).toString(); };
-    QTRY_VERIFY_WITH_TIMEOUT(model.entry(run_)->info.note == "fan off", patience_ms);
-    QVERIFY(shown(Qt::DisplayRole).endsWith(QStringLiteral("typed")));
-    QVERIFY(shown(RunListModel::detail_role).startsWith(QStringLiteral("not stored yet")));
-    QCOMPARE(shown(RunListModel::tags_role), QStringLiteral("quiet"));
+    store.thread.post(&StoreReader::rename_run, run_, u"typed"_s);
+    store.thread.post(&StoreReader::change_tags, QStringList{run_}, QStringList{u"quiet"_s},
+                      QStringList());
+    store.thread.post(&StoreReader::write_note, run_, u"fan off"_s, QString());
+    const auto shown = [&](int role) { return store.model.index(0).data(role).toString(); };
+    QTRY_VERIFY(store.model.entry(run_)->info.note == "fan off");
+    QVERIFY(shown(Qt::DisplayRole).endsWith(u"typed"_s));
+    QVERIFY(shown(RunListModel::detail_role).startsWith(u"not stored yet"_s));
+    QCOMPARE(shown(RunListModel::tags_role), u"quiet"_s);
     QVERIFY(holder.holds());
-    holder.let_go();
-    QTRY_COMPARE_WITH_TIMEOUT(written.count(), 3, patience_ms);
+    holder.release();
+    QTRY_COMPARE(written.count(), 3);
     QCOMPARE(failed.count(), 0);
-    QTRY_VERIFY(!shown(RunListModel::detail_role).contains(QStringLiteral("not stored")));
+    QTRY_VERIFY(!shown(RunListModel::detail_role).contains(u"not stored"_s));
     const RunInfo stored = *open_store(database()).find_run("1");
     QCOMPARE(stored.name, std::string("typed"));
     QCOMPARE(stored.tag, std::string("quiet"));
     QCOMPARE(stored.note, std::string("fan off"));
   }
 
-  void ARunIsRead_WhileAnotherProcessWrites() {
+  void ReadsWhileAnotherProcessWrites() {
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    MainWindow window({.database = database()});
-    window.show();
-    QTRY_VERIFY_WITH_TIMEOUT(window.compare()->run_view()->run() != nullptr, patience_ms);
-    QCOMPARE(window.compare()->run_view()->run()->table.rows.size(), std::size_t{6});
-    QVERIFY(!window.compare()->messages()->isVisible());
+    open_window();
+    QTRY_VERIFY(view()->run() != nullptr);
+    QCOMPARE(view()->run()->table.rows.size(), std::size_t{6});
+    QVERIFY(!messages()->isVisible());
     QVERIFY(holder.holds());
   }
 };

@@ -16,8 +16,8 @@
 #include <ctime>
 #include <vector>
 
-#include "app/drawing/offscreen_application.h"
-#include "app/gui/charts/mask_view.h"
+#include "app/drawing/printable.h"
+#include "app/gui/charts/map_view.h"
 
 namespace attnscope::charts {
 namespace {

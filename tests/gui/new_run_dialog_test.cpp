@@ -15,7 +15,7 @@
 #include <QToolButton>
 #include <QUrl>
 
-#include "app/gui/session/sweep_files.h"
+#include "app/gui/session/sweep_draft.h"
 #include "app/gui/views/contender_chips.h"
 #include "tests/gui/gui_test.h"
 
@@ -43,7 +43,7 @@ class NewRunDialogTest : public QObject {
     QTRY_VERIFY(dialog_->is_checked());
   }
   void click_pair(const QString& pattern, const QString& implementation) const {
-    auto* chip = find<QToolButton>(qPrintable(pattern + QLatin1Char('/') + implementation));
+    auto* chip = find<QToolButton>(qPrintable(pattern + u'/' + implementation));
     QVERIFY(chip != nullptr);
     chip->click();
     QTRY_VERIFY(dialog_->is_checked());
@@ -58,7 +58,7 @@ class NewRunDialogTest : public QObject {
   }
   /// As an editor saves: into the file, or another in its place.
   void save_file(const QByteArray& text, bool in_place) const {
-    QFile file(in_place ? opened_ : opened_ + QStringLiteral(".new"));
+    QFile file(in_place ? opened_ : opened_ + u".new"_s);
     QVERIFY(file.open(QIODevice::WriteOnly));
     QCOMPARE(file.write(text), text.size());
     file.close();
@@ -79,71 +79,68 @@ class NewRunDialogTest : public QObject {
  private Q_SLOTS:
 
   void init() {
-    QDesktopServices::setUrlHandler(QStringLiteral("file"), this, "open_in_editor");
+    QDesktopServices::setUrlHandler(u"file"_s, this, "open_in_editor");
     dialog_ = std::make_unique<NewRunDialog>();
-    dialog_->set_implementations({{QStringLiteral("dense"), QStringLiteral("products, softmax")},
-                                  {QStringLiteral("sdpa"), {}},
-                                  {QStringLiteral("sdpa-mask"), {}},
-                                  {QStringLiteral("windowed"), {}},
-                                  {QStringLiteral("segment"), {}}},
+    dialog_->set_implementations({{u"dense"_s, u"products, softmax"_s},
+                                  {u"sdpa"_s, {}},
+                                  {u"sdpa-mask"_s, {}},
+                                  {u"windowed"_s, {}},
+                                  {u"segment"_s, {}}},
                                  {});
     dialog_->open();
     QVERIFY(QTest::qWaitForWindowExposed(dialog_.get()));
     QTRY_VERIFY(dialog_->is_checked());
   }
   void cleanup() {
-    QDesktopServices::unsetUrlHandler(QStringLiteral("file"));
+    QDesktopServices::unsetUrlHandler(u"file"_s);
     dialog_.reset();
   }
 
-  void TheQuickPreset_CanStartAsItIs() {
+  void StartsTheQuickPreset() {
     choose("quick");
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("heats")));
+    QVERIFY(find<QLabel>("estimate")->text().contains(u"heats"_s));
     QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
     QCOMPARE(started.count(), 1);
     QVERIFY(!dialog_->isVisible());
   }
 
-  void WhyItCannotStart_StandsBesideStart() {
+  void ShowsWhyItCannotStart() {
     choose("quick");
-    type_into("query_tokens", QStringLiteral("ten"));
+    type_into("query_tokens", u"ten"_s);
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     const QString reason = find<QLabel>("estimate")->text();
-    QVERIFY2(reason.startsWith(QStringLiteral("The run cannot start. ")) &&
-                 reason.contains(QStringLiteral("uery")),
+    QVERIFY2(reason.startsWith(u"The run cannot start. "_s) && reason.contains(u"uery"_s),
              qPrintable(reason));
     QCOMPARE(find<QPushButton>("start_run")->toolTip(), reason);
-    type_into("query_tokens", QStringLiteral("10"));
+    type_into("query_tokens", u"10"_s);
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
-    QVERIFY(!find<QLabel>("estimate")->text().contains(QStringLiteral("cannot start")));
+    QVERIFY(!find<QLabel>("estimate")->text().contains(u"cannot start"_s));
   }
 
-  void ADesktopWithoutAnEditor_IsSaidAtOnce() {
+  void ReportsADesktopWithoutAnEditor() {
     choose("quick");
     edit_as_file();
     const QString stated = find<QLabel>("preset_saved")->text();
-    QVERIFY2(stated.contains(opened_) && stated.contains(QStringLiteral("If no editor opens")),
+    QVERIFY2(stated.contains(opened_) && stated.contains(u"If no editor opens"_s),
              qPrintable(stated));
   }
 
-  void EveryPreset_SaysWhatItMeasures() {
+  void DescribesPresets() {
     const auto* preset = find<QComboBox>("preset");
-    QCOMPARE(
-        preset->itemData(preset->findText(QStringLiteral("quick")), Qt::ToolTipRole).toString(),
-        QStringLiteral("5 contenders at 64:4096:*2 tokens on cpu"));
+    QCOMPARE(preset->itemData(preset->findText(u"quick"_s), Qt::ToolTipRole).toString(),
+             u"5 contenders at 64:4096:*2 tokens on cpu"_s);
   }
 
-  void ProgramsWithContenders_AreNamedOnceTheyAreTyped() {
+  void NamesProgramsWithContenders() {
     QSignalSpy named(dialog_.get(), &NewRunDialog::programs_named);
     auto* line = find<QLineEdit>("programs_path");
     line->setFocus();
-    QTest::keyClicks(line, QStringLiteral("mine.py, ,flex"));
+    QTest::keyClicks(line, u"mine.py, ,flex"_s);
     QCOMPARE(named.count(), 0);
     QTest::keyClick(line, Qt::Key_Tab);
     QCOMPARE(named.count(), 1);
-    QCOMPARE(named[0][0].toStringList(),
-             QStringList({QStringLiteral("mine.py"), QStringLiteral("flex")}));
+    QCOMPARE(named[0][0].toStringList(), QStringList({u"mine.py"_s, u"flex"_s}));
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     line->setFocus();
     QTest::keyClick(line, Qt::Key_Return);
@@ -154,27 +151,27 @@ class NewRunDialogTest : public QObject {
     QVERIFY(named[1][0].toStringList().isEmpty());
   }
 
-  void DoNotWait_HoldsForOneStart() {
+  void ResetsDoNotWait() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* now = find<QCheckBox>("now");
     QTest::mouseClick(now, Qt::LeftButton, {}, {8, now->height() / 2});
     for (const bool expected : {true, false}) {
       QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
-      QTRY_VERIFY_WITH_TIMEOUT(!started.isEmpty(), patience_ms);
+      QTRY_VERIFY(!started.isEmpty());
       QCOMPARE(started.takeFirst()[1].toBool(), expected);
       dialog_->show();
     }
   }
 
-  void ReturnInAField_StartsWhenAllIsRight() {
+  void StartsByReturn() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* lengths = find<QLineEdit>("sequence_tokens");
-    type_into("sequence_tokens", QStringLiteral("64:4"));
+    type_into("sequence_tokens", u"64:4"_s);
     QTest::keyClick(lengths, Qt::Key_Return);
     QCOMPARE(started.count(), 0);
     QVERIFY(dialog_->isVisible());
     // On a list of devices, Return means that.
-    type_into("sequence_tokens", QStringLiteral("96"));
+    type_into("sequence_tokens", u"96"_s);
     find<QComboBox>("device_choice")->setFocus();
     QTest::keyClick(find<QComboBox>("device_choice"), Qt::Key_Return);
     QCOMPARE(started.count(), 0);
@@ -185,14 +182,14 @@ class NewRunDialogTest : public QObject {
     QVERIFY(own_presets().empty());
   }
 
-  void KeysAlone_FillTheFormAndStartIt() {
+  void StartsByKeyboard() {
     QTRY_VERIFY(find<QComboBox>("preset")->hasFocus());
     auto* lengths = find<QLineEdit>("sequence_tokens");
     for (int i = 0; i < 30 && !lengths->hasFocus(); ++i)
       QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
     QVERIFY(lengths->hasFocus());
     lengths->selectAll();
-    QTest::keyClicks(lengths, QStringLiteral("64, 128"));
+    QTest::keyClicks(lengths, u"64, 128"_s);
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     // Right behind the last key, while that is still being checked.
     QTest::keyClick(lengths, Qt::Key_Return, Qt::ControlModifier);
@@ -201,190 +198,187 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->isVisible());
   }
 
-  void Escape_ClosesAndKeepsWhatIsFilledIn() {
+  void KeepsTheFormAfterEscape() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    type_into("sequence_tokens", QStringLiteral("96"));
+    type_into("sequence_tokens", u"96"_s);
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Escape);
     QVERIFY(!dialog_->isVisible());
     QCOMPARE(started.count(), 0);
     dialog_->open();
-    QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), QStringLiteral("96"));
+    QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), u"96"_s);
   }
 
-  void AWrongRange_IsSaidWhileItIsTypedAndStopsTheStart() {
-    type_into("sequence_tokens", QStringLiteral("64:4"));
+  void RefusesAWrongRange() {
+    type_into("sequence_tokens", u"64:4"_s);
     QTRY_VERIFY(find<QLabel>("sequence_tokens_problem")->isVisible());
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
-    type_into("sequence_tokens", QStringLiteral("64:256:*2"));
+    type_into("sequence_tokens", u"64:256:*2"_s);
     QVERIFY(!find<QLabel>("sequence_tokens_problem")->isVisible());
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
-    QVERIFY(find<QLabel>("estimate")->text().startsWith(QStringLiteral("3 heats")));
+    QVERIFY(find<QLabel>("estimate")->text().startsWith(u"3 heats"_s));
   }
 
-  void AnEdit_TurnsThePresetIntoACustomSweep() {
+  void MarksAnEditedPreset() {
     choose("quick");
-    type_into("windows", QStringLiteral("8"));
+    type_into("windows", u"8"_s);
     auto* preset = find<QComboBox>("preset");
     QCOMPARE(preset->currentIndex(), preset->count() - 1);
-    QCOMPARE(find<QLineEdit>("sweep_name")->text(), QStringLiteral("custom"));
+    QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"custom"_s);
     choose("quick");
-    QCOMPARE(find<QLineEdit>("windows")->text(), QStringLiteral("4, 64"));
+    QCOMPARE(find<QLineEdit>("windows")->text(), u"4, 64"_s);
   }
 
-  void AChip_AddsAContenderAndTakesItAway() {
+  void TogglesContenders() {
     const int before = dialog_->checked().cells;
-    click_pair(QStringLiteral("sparse"), QStringLiteral("dense"));
+    click_pair(u"sparse"_s, u"dense"_s);
     QVERIFY(dialog_->checked().ok());
     QVERIFY(dialog_->checked().cells > before);
-    click_pair(QStringLiteral("sparse"), QStringLiteral("dense"));
+    click_pair(u"sparse"_s, u"dense"_s);
     QCOMPARE(dialog_->checked().cells, before);
   }
 
-  void AnotherPattern_GetsALineFromTheMenu() {
+  void AddsAPattern() {
     choose("quick");
     QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
     const int before = dialog_->checked().cells;
     add_pattern("longformer");
     QVERIFY(find<QToolButton>("longformer/dense")->hasFocus());
-    click_pair(QStringLiteral("longformer"), QStringLiteral("segment"));
+    click_pair(u"longformer"_s, u"segment"_s);
     QVERIFY(dialog_->checked().cells > before);
     choose("quick");
     QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
   }
 
-  void WhatCannotBeMeasured_IsCountedInOneLineThatSaysWhy() {
+  void CountsUnavailableContenders() {
     choose("quick");
     Forecast forecast;
     for (const char* pattern : {"sparse", "longformer"}) {  // which has no line
-      forecast.pairs[{QLatin1String(pattern), QStringLiteral("dense")}].reason =
-          QStringLiteral("dense knows only full attention");
+      forecast.pairs[{QLatin1String(pattern), u"dense"_s}].reason =
+          u"dense knows only full attention"_s;
     }
     QVERIFY(!find<QToolButton>("more_contenders")->isVisible());
     dialog_->set_forecast(forecast);
     QVERIFY(find<QToolButton>("sparse/dense") == nullptr);
     auto* more = find<QToolButton>("more_contenders");
-    QCOMPARE(more->text(), QStringLiteral("1 more that cannot run here"));
+    QCOMPARE(more->text(), u"1 more that cannot run here"_s);
     auto* why = find<QLabel>("contender_reasons");
     QVERIFY(!why->isVisible());
     more->click();
     QVERIFY(why->isVisible());
-    QCOMPARE(why->text(), QStringLiteral("sparse/dense: dense knows only full attention"));
+    QCOMPARE(why->text(), u"sparse/dense: dense knows only full attention"_s);
     dialog_->set_forecast({});
     QVERIFY(find<QToolButton>("sparse/dense") != nullptr);
     QVERIFY(!more->isVisible());
   }
 
-  void AChosenContenderThatCannotBeMeasured_IsSaidBeforeTheStart() {
+  void WarnsAboutAnUnavailableContender() {
     choose("quick");
     const PatternAndImplementation first = dialog_->contenders()->checked().front();
     Forecast forecast;
-    forecast.pairs[first].reason = QStringLiteral("not on this device");
+    forecast.pairs[first].reason = u"not on this device"_s;
     dialog_->set_forecast(forecast);
     QVERIFY(find<QLabel>("impossible_contenders")->isVisible());
-    QVERIFY(find<QLabel>("impossible_contenders")
-                ->text()
-                .contains(QStringLiteral("not on this device")));
+    QVERIFY(find<QLabel>("impossible_contenders")->text().contains(u"not on this device"_s));
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
     // Without it, it is one of those that cannot be had.
     click_pair(first.first, first.second);
-    QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + QLatin1Char('/') + first.second)) ==
-                nullptr);
+    QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + u'/' + first.second)) == nullptr);
     QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
   }
 
-  void TheEstimate_SaysTheMemoryAndWhoNeedsIt() {
+  void EstimatesMemory() {
     choose("quick");
     Forecast forecast;
     constexpr double mebibyte = 1 << 20;
     for (const PatternAndImplementation& pair : dialog_->contenders()->checked())
       forecast.pairs[pair].item_bytes = mebibyte;
-    const PatternAndImplementation dense{QStringLiteral("full"), QStringLiteral("dense")};
+    const PatternAndImplementation dense{u"full"_s, u"dense"_s};
     forecast.pairs[dense].item_bytes = 100 * mebibyte;
     forecast.pairs[dense].tokens = 2048;
     forecast.batch_max = 10;
     forecast.batch_bytes = 400 * mebibyte;
     dialog_->set_forecast(forecast);
     const QString estimate = find<QLabel>("estimate")->text();
-    QVERIFY2(estimate.contains(QStringLiteral("memory")), qPrintable(estimate));
-    QVERIFY2(estimate.contains(QStringLiteral("full/dense")), qPrintable(estimate));
-    QVERIFY2(estimate.contains(QStringLiteral("2048")), qPrintable(estimate));
-    QVERIFY(estimate.contains(QStringLiteral("up to")));
+    QVERIFY2(estimate.contains(u"memory"_s), qPrintable(estimate));
+    QVERIFY2(estimate.contains(u"full/dense"_s), qPrintable(estimate));
+    QVERIFY2(estimate.contains(u"2048"_s), qPrintable(estimate));
+    QVERIFY(estimate.contains(u"up to"_s));
     QVERIFY(!find<QLabel>("too_much")->isVisible());
-    QVERIFY(estimate.contains(QStringLiteral("about 419")));
+    QVERIFY(estimate.contains(u"about 419"_s));
     forecast.pairs[dense].is_least = true;
     forecast.free_bytes = 200 * mebibyte;
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("at least 21")));
-    QCOMPARE(find<QPushButton>("start_run")->text(), QStringLiteral("Start run"));
+    QVERIFY(find<QLabel>("estimate")->text().contains(u"at least 21"_s));
+    QCOMPARE(find<QPushButton>("start_run")->text(), u"Start run"_s);
 
     forecast.free_bytes = 50 * mebibyte;
     forecast.pairs[dense].least_seconds = 86'400;
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("more than 24 h")));
+    QVERIFY(find<QLabel>("estimate")->text().contains(u"more than 24 h"_s));
     const QString warned = find<QLabel>("too_much")->text();
-    QVERIFY2(warned.startsWith(QStringLiteral("full/dense needs")), qPrintable(warned));
-    QCOMPARE(find<QPushButton>("start_run")->text(), QStringLiteral("Start run anyway"));
+    QVERIFY2(warned.startsWith(u"full/dense needs"_s), qPrintable(warned));
+    QCOMPARE(find<QPushButton>("start_run")->text(), u"Start run anyway"_s);
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 
-  void AnImplementationThatThereIsNot_CannotBeStarted() {
+  void RefusesAnUnknownImplementation() {
     QVERIFY(dialog_->begin_with(
         QStringLiteral(R"({"contenders": ["full/nope"], "sequence_tokens": 64})")));
     QTRY_VERIFY(dialog_->is_checked());
-    QVERIFY(find<QLabel>("contenders_problem")->text().contains(QStringLiteral("full/nope")));
+    QVERIFY(find<QLabel>("contenders_problem")->text().contains(u"full/nope"_s));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
   }
 
-  void OtherAxes_AreBehindAdvancedAndSaidThereWhenWrong() {
+  void ChecksAdvancedAxes() {
     choose("quick");
     auto* heads = find<QLineEdit>("heads");
     QVERIFY(!heads->isVisible());
     QTest::mouseClick(find<QToolButton>("advanced"), Qt::LeftButton);
     QVERIFY(heads->isVisible());
     const int before = dialog_->checked().heats;
-    type_into("heads", QStringLiteral("2, 4"));
+    type_into("heads", u"2, 4"_s);
     QVERIFY(dialog_->checked().ok());
     QCOMPARE(dialog_->checked().heats, 2 * before);
     dialog_->show_advanced(false);
-    type_into("heads", QStringLiteral("none"));
+    type_into("heads", u"none"_s);
     QTRY_VERIFY(find<QLabel>("heads_problem")->isVisible());
-    QVERIFY(find<QLabel>("heads_problem")->text().startsWith(QStringLiteral("'heads'")));
+    QVERIFY(find<QLabel>("heads_problem")->text().startsWith(u"'heads'"_s));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     type_into("heads", QString());
     QVERIFY(dialog_->checked().ok());
-    type_into("stop_max_seconds", QStringLiteral("0.5"));
+    type_into("stop_max_seconds", u"0.5"_s);
     QVERIFY(text().find("\"max_seconds\": 0.5") != std::string::npos);
   }
 
-  void WholeModels_AreAnOperationWhoseContendersAreModels() {
+  void OffersReRankers() {
     choose("quick");
     dialog_->show_advanced(true);
     dialog_->contenders()->set_checked({});
-    type_into("operation", QStringLiteral("model"));
+    type_into("operation", u"model"_s);
     add_pattern("sparse-without-kernel");
     add_pattern("full+cls-only-last-layer");
-    click_pair(QStringLiteral("sparse-without-kernel"), QStringLiteral("segment"));
-    click_pair(QStringLiteral("full+cls-only-last-layer"), QStringLiteral("sdpa"));
-    type_into("layers", QStringLiteral("1, 2"));
+    click_pair(u"sparse-without-kernel"_s, u"segment"_s);
+    click_pair(u"full+cls-only-last-layer"_s, u"sdpa"_s);
+    type_into("layers", u"1, 2"_s);
     QTRY_VERIFY(find<QLabel>("memory_order_problem")->isVisible());
     type_into("memory_order", QString());
-    type_into("batch_per_contender", QStringLiteral("true"));
+    type_into("batch_per_contender", u"true"_s);
     QVERIFY2(dialog_->checked().ok(), qPrintable(dialog_->checked().problem()));
     QVERIFY(text().find("\"sparse-without-kernel/segment\"") != std::string::npos);
     QVERIFY(text().find("\"per_contender\": true") != std::string::npos);
-    type_into("cache", QStringLiteral("cold"));
+    type_into("cache", u"cold"_s);
     QTRY_VERIFY(find<QLabel>("cache_problem")->isVisible());
-    QVERIFY(find<QLabel>("cache_problem")->text().contains(QStringLiteral("operation model")));
+    QVERIFY(find<QLabel>("cache_problem")->text().contains(u"operation model"_s));
   }
 
-  void AnAxisWithNamedValues_IsChosenFromThem() {
+  void OffersNamedValuesOfAnAxis() {
     choose("quick");
     dialog_->show_advanced(true);
     auto* direction = find<QComboBox>("direction_choice");
-    QCOMPARE(direction->currentText(), QStringLiteral("forward"));
+    QCOMPARE(direction->currentText(), u"forward"_s);
     direction->setFocus();
     QTest::keyClick(direction, Qt::Key_Down);
     QTest::keyClick(direction, Qt::Key_Down);
@@ -393,7 +387,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(text().find("forward-backward") != std::string::npos);
   }
 
-  void AnEditedFile_FillsTheFormAndStarts() {
+  void StartsAnEditedFile() {
     choose("quick");
     edit_as_file();
     QFile file(opened_);
@@ -407,8 +401,8 @@ class NewRunDialogTest : public QObject {
                 in_place);
       QTRY_COMPARE(find<QLineEdit>("sequence_tokens")->text(), QString::fromLatin1(tokens));
     }
-    QCOMPARE(find<QLineEdit>("sweep_name")->text(), QStringLiteral("typed"));
-    QCOMPARE(find<QLineEdit>("heads")->text(), QStringLiteral("2"));
+    QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"typed"_s);
+    QCOMPARE(find<QLineEdit>("heads")->text(), u"2"_s);
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     // What has only just been saved is what starts.
     save_file(R"({"name": "late", "contenders": ["full/sdpa"], "sequence_tokens": 64})", true);
@@ -417,7 +411,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(text().starts_with(R"({"name": "late")"));
   }
 
-  void AWrongFile_IsSaidWithItsLineAndNothingStarts() {
+  void RefusesAWrongFile() {
     choose("quick");
     const QString lengths = find<QLineEdit>("sequence_tokens")->text();
     edit_as_file();
@@ -429,15 +423,15 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(dialog_->size(), before);
     const QWidget* start = find<QPushButton>("start_run");
     QVERIFY(dialog_->rect().contains(QRect(start->mapTo(dialog_.get(), QPoint()), start->size())));
-    QVERIFY2(problem->text().contains(QStringLiteral("line 2")), qPrintable(problem->text()));
-    QVERIFY2(problem->text().contains(QStringLiteral("heads")), qPrintable(problem->text()));
+    QVERIFY2(problem->text().contains(u"line 2"_s), qPrintable(problem->text()));
+    QVERIFY2(problem->text().contains(u"heads"_s), qPrintable(problem->text()));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), lengths);
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
     QCOMPARE(started.count(), 0);
     // The form's next edit makes a sweep again, and leaves the person's text to the person.
-    type_into("sequence_tokens", QStringLiteral("128"));
+    type_into("sequence_tokens", u"128"_s);
     QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
     QVERIFY(!problem->isVisible());
     QFile file(opened_);
@@ -445,7 +439,7 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(file.readAll(), QByteArray("{\"name\": \"x\",\n\"haeds\": 2}"));
   }
 
-  void AFileThatCannotBeRead_StartsNothing() {
+  void RefusesAnUnreadableFile() {
     choose("quick");
     edit_as_file();
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
@@ -468,53 +462,53 @@ class NewRunDialogTest : public QObject {
     QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 
-  void ASweepIsKeptAsAPresetAndFoundAgain() {
+  void SavesAPreset() {
     choose("quick");
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
-    QVERIFY(find<QLabel>("preset_problem")->text().contains(QStringLiteral("ships")));
-    type_into("sequence_tokens", QStringLiteral("72"));
-    type_into("sweep_name", QStringLiteral("mine"));
+    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"ships"_s));
+    type_into("sequence_tokens", u"72"_s);
+    type_into("sweep_name", u"mine"_s);
     QTest::keyClick(find<QLineEdit>("sweep_name"), Qt::Key_K,
                     Qt::ControlModifier | Qt::ShiftModifier);
     QTRY_VERIFY(find<QLabel>("preset_saved")->isVisible());
-    QCOMPARE(find<QComboBox>("preset")->currentText(), QStringLiteral("mine"));
+    QCOMPARE(find<QComboBox>("preset")->currentText(), u"mine"_s);
     const std::string kept = text();
 
     NewRunDialog later;
-    later.choose_preset(QStringLiteral("mine"));
+    later.choose_preset(u"mine"_s);
     QTRY_VERIFY(later.is_checked());
     QCOMPARE(later.checked().sweep_text, kept);
 
-    type_into("sequence_tokens", QStringLiteral("80"));
-    type_into("sweep_name", QStringLiteral("mine"));
+    type_into("sequence_tokens", u"80"_s);
+    type_into("sweep_name", u"mine"_s);
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
-    QVERIFY(find<QLabel>("preset_problem")->text().contains(QStringLiteral("again")));
+    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"again"_s));
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
     QVERIFY(own_presets().front().text.find("80") != std::string::npos);
   }
 
-  void DevicesThatAreNotThere_CannotBeChosen() {
-    dialog_->set_devices({{QStringLiteral("cpu"), QStringLiteral("a processor"), true, {}},
-                          {QStringLiteral("cuda"), {}, false, QStringLiteral("no driver")}});
+  void DisablesMissingDevices() {
+    dialog_->set_devices(
+        {{u"cpu"_s, u"a processor"_s, true, {}}, {u"cuda"_s, {}, false, u"no driver"_s}});
     auto* device = find<QComboBox>("device_choice");
-    QCOMPARE(device->currentData().toString(), QStringLiteral("cpu"));
-    const int cuda = device->findData(QStringLiteral("cuda"));
-    QVERIFY(device->itemText(cuda).contains(QStringLiteral("no driver")));
+    QCOMPARE(device->currentData().toString(), u"cpu"_s);
+    const int cuda = device->findData(u"cuda"_s);
+    QVERIFY(device->itemText(cuda).contains(u"no driver"_s));
     QVERIFY(!device->model()->flags(device->model()->index(cuda, 0)).testFlag(Qt::ItemIsEnabled));
   }
 
-  void AMissingWorker_IsSaidBesideTheContenders() {
-    dialog_->set_implementations({}, QStringLiteral("attnscope-worker was not found."));
+  void ReportsAMissingWorker() {
+    dialog_->set_implementations({}, u"attnscope-worker was not found."_s);
     auto* label = find<QLabel>("implementations_problem");
     QVERIFY(label->isVisible());
-    QCOMPARE(label->text(), QStringLiteral("attnscope-worker was not found."));
+    QCOMPARE(label->text(), u"attnscope-worker was not found."_s);
   }
 
-  void WhatIsNoSweep_ChangesNothingAndLeavesNothingToStart() {
+  void RefusesAFileThatIsNoSweep() {
     choose("quick");
-    QVERIFY(!dialog_->begin_with(QStringLiteral("{\"name\": 3}")));
+    QVERIFY(!dialog_->begin_with(u"{\"name\": 3}"_s));
     QVERIFY(find<QLabel>("other_problem")->isVisible());
-    QCOMPARE(find<QLineEdit>("sweep_name")->text(), QStringLiteral("quick"));
+    QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"quick"_s);
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());
     choose("quick");
     QVERIFY(find<QPushButton>("start_run")->isEnabled());

@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "app/gui/models/pattern_counts.h"
-#include "app/gui/models/pattern_sweep.h"
-#include "app/gui/models/table_text.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/report/table.h"
@@ -26,22 +25,22 @@ class PatternCostsTest : public QObject {
   }
   static charts::MaskSource full() { return {find_pattern("full").value(), std::nullopt}; }
   CountedPattern side(const charts::MaskSource& source) const {
-    return {.title = QStringLiteral("side"),
+    return {.title = u"side"_s,
             .counts = count_pattern(source, item_, 2, 8).value(),
-            .implementations = {{QStringLiteral("dense"), {}, 4.0 * 8 * 2 * 64, 1, 1},
-                                {QStringLiteral("sdpa"), QStringLiteral("it does not"), 0, 0, 0}}};
+            .implementations = {{u"dense"_s, {}, 4.0 * 8 * 2 * 64, 1, 1},
+                                {u"sdpa"_s, u"it does not"_s, 0, 0, 0}}};
   }
   static CostRow row(const std::vector<CostRow>& rows, const char* title) {
     const auto found = std::ranges::find(rows, QString::fromUtf8(title), &CostRow::title);
     return found == rows.end() ? CostRow() : *found;
   }
-  static Sweep sweep_made(const RunWish& wish) {
-    return parse_sweep(sweep_of(wish).value().toStdString(), "made").value();
+  static Sweep sweep_made(const SweepRequest& request) {
+    return parse_sweep(sweep_of(request).value().toStdString(), "made").value();
   }
 
  private Q_SLOTS:
 
-  void Counts_AreThoseOfThePlan() {
+  void CountsAsThePlanDoes() {
     // [CLS] sees 8; each query token 2; each document token 3 and its window, 13 in all at w = 1.
     const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
     const double pairs = 8 + 2 * 2 + 5 * 3 + 13;
@@ -54,7 +53,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(counts.bytes, 4.0 * 8 * 8 * 2 * 4);
   }
 
-  void HeadsOfBlocks_HaveAsManyPairsAsTheFirst() {
+  void CountsPairsOfHeadsInBlocks() {
     const AttentionPattern bigbird = find_pattern("bigbird").value();
     const LayoutItem item{.cls = 1, .query = 11, .documents = {1500}};
     const SequenceLayout layout = SequenceLayout::make({item}).value();
@@ -64,25 +63,25 @@ class PatternCostsTest : public QObject {
     QCOMPARE(counts.bytes, least_bytes(plan, 16, DType::float32));
   }
 
-  void BBesideA_HasItsRatio() {
+  void ShowsTheRatioOfBToA() {
     std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, std::nullopt);
-    QCOMPARE(row(rows, "Allowed pairs").a.text, QStringLiteral("40"));
-    QCOMPARE(row(rows, "Limit here").a.text, QStringLiteral("–"));
+    QCOMPARE(row(rows, "Allowed pairs").a.text, u"40"_s);
+    QCOMPARE(row(rows, "Machine limit").a.text, u"–"_s);
     rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    QCOMPARE(row(rows, "Allowed pairs").b.text, QStringLiteral("64"));
-    QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_words(40.0 / 64));
-    QCOMPARE(row(rows, "Tokens").ratio.text, times_words(1));
+    QCOMPARE(row(rows, "Allowed pairs").b.text, u"64"_s);
+    QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_text(40.0 / 64));
+    QCOMPARE(row(rows, "Tokens").ratio.text, times_text(1));
   }
 
-  void Implementations_ShowExecutedOverUsefulOrTheReason() {
+  void ShowsExecutedOverUsefulOrTheReason() {
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    QCOMPARE(row(rows, "dense over useful").a.text, times_words(64.0 / 40));
-    QCOMPARE(row(rows, "dense over useful").b.text, times_words(1));
-    QCOMPARE(row(rows, "sdpa over useful").a.text, QStringLiteral("–"));
-    QCOMPARE(row(rows, "sdpa over useful").a.note, QStringLiteral("it does not"));
+    QCOMPARE(row(rows, "dense over useful").a.text, times_text(64.0 / 40));
+    QCOMPARE(row(rows, "dense over useful").b.text, times_text(1));
+    QCOMPARE(row(rows, "sdpa over useful").a.text, u"–"_s);
+    QCOMPARE(row(rows, "sdpa over useful").a.note, u"it does not"_s);
   }
 
-  void TheLimit_IsTheSlowestOfTheThreeRates() {
+  void ShowsTheSlowestRate() {
     MachineCeilings machine;
     machine.rates.flop_per_second = 1e3;
     machine.rates.exponentials_per_second = 1e9;
@@ -90,35 +89,32 @@ class PatternCostsTest : public QObject {
     const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
     const PatternLimit limit = limit_of(counts, machine);
     QVERIFY(std::abs(limit.ms - counts.flop) < 1e-9 * counts.flop);
-    QCOMPARE(limit.by, QStringLiteral("arithmetic"));
+    QCOMPARE(limit.by, u"arithmetic"_s);
     const std::vector<CostRow> rows = cost_rows(side(sparse(1)), std::nullopt, machine);
-    QCOMPARE(row(rows, "Limit here").a.text, words(report::format_time(limit.ms * 1e6)));
+    QCOMPARE(row(rows, "Machine limit").a.text, qstring(report::format_time(limit.ms * 1e6)));
   }
 
-  void TheTable_IsCopiedInEveryForm() {
+  void CopiesTheTableInEveryFormat() {
     const std::vector<CostRow> costs = cost_rows(side(sparse(1)), side(full()), std::nullopt);
-    const QString corner = QStringLiteral("A_1, B");
+    const QString corner = u"A_1, B"_s;
     const report::Sheet sheet = sheet_of(costs, corner, true);
-    const QStringList lines = clipboard_text(sheet, report::TableFormat::text)
-                                  .split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    const QStringList lines =
+        clipboard_text(sheet, report::TableFormat::text).split(u'\n', Qt::SkipEmptyParts);
     QCOMPARE(lines.size(), std::ssize(costs) + 1);
-    for (const QString& line : lines) QCOMPARE(line.count(QLatin1Char('\t')), 3);
-    QVERIFY(clipboard_text(sheet, report::TableFormat::csv)
-                .startsWith(QStringLiteral("\"A_1, B\",A,B")));
-    QVERIFY(
-        clipboard_text(sheet, report::TableFormat::latex).contains(QStringLiteral("A\\_1, B & A")));
+    for (const QString& line : lines) QCOMPARE(line.count(u'\t'), 3);
+    QVERIFY(clipboard_text(sheet, report::TableFormat::csv).startsWith(u"\"A_1, B\",A,B"_s));
+    QVERIFY(clipboard_text(sheet, report::TableFormat::latex).contains(u"A\\_1, B & A"_s));
     const QJsonArray rows =
         QJsonDocument::fromJson(clipboard_text(sheet, report::TableFormat::json).toUtf8()).array();
     QCOMPARE(rows.size(), std::ssize(costs));
-    QCOMPARE(rows[1].toObject()[QStringLiteral("A")].toString(), QStringLiteral("40"));
+    QCOMPARE(rows[1].toObject()[u"A"_s].toString(), u"40"_s);
   }
 
-  void ANewRun_HasEveryImplementationAgainstFullAttention() {
-    const Sweep sweep =
-        sweep_made({.name = "made",
-                    .sources = {sparse(4)},
-                    .item = {.cls = 1, .query = 11, .documents = {500}},
-                    .implementations = {QStringLiteral("segment"), QStringLiteral("windowed")}});
+  void SweepsEveryImplementationAndFullAttention() {
+    const Sweep sweep = sweep_made({.name = "made",
+                                    .sources = {sparse(4)},
+                                    .item = {.cls = 1, .query = 11, .documents = {500}},
+                                    .implementations = {u"segment"_s, u"windowed"_s}});
     QCOMPARE(sweep.heats.size(), std::size_t{4});
     QCOMPARE(sweep.heats[2].point.sequence_tokens, std::int64_t{512});
     QCOMPARE(sweep.heats[3].point.sequence_tokens, std::int64_t{1024});
@@ -128,47 +124,43 @@ class PatternCostsTest : public QObject {
     QCOMPARE(ids, (std::vector<std::string>{"sparse/segment/4", "sparse/windowed/4", "full/sdpa"}));
   }
 
-  void ANewRunOfAPatternOfOnesOwn_BringsItAlong() {
+  void SweepsACustomPattern() {
     charts::MaskSource own = sparse(4);
     own.pattern.attends[1][2].kind = GroupRule::Kind::whole;  // still under the shipped name
     const Sweep sweep = sweep_made({.name = "made",
                                     .sources = {own},
                                     .item = {.cls = 1, .query = 3, .documents = {40, 40}},
-                                    .implementations = {QStringLiteral("segment")}});
+                                    .implementations = {u"segment"_s}});
     const Contender& contender = sweep.heats[0].contenders[0];
     QCOMPARE(contender.pattern, std::string("sparse-own"));
     QCOMPARE(sweep.heats[0].point.documents, std::int64_t{2});
     QCOMPARE(parse_pattern(contender.pattern_json, "kept").value().attends, own.pattern.attends);
   }
 
-  void ANewRunOfFullAttention_NamesItOnce() {
-    const Sweep sweep = sweep_made({.name = "made",
-                                    .sources = {full()},
-                                    .item = item_,
-                                    .implementations = {QStringLiteral("sdpa")}});
+  void SweepsFullAttentionOnce() {
+    const Sweep sweep = sweep_made(
+        {.name = "made", .sources = {full()}, .item = item_, .implementations = {u"sdpa"_s}});
     QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
   }
 
-  void WhatASweepCannotCarry_IsSaid() {
+  void RefusesWhatASweepCannotExpress() {
     charts::MaskSource qds{find_pattern("qds").value(), Window::of(4)};
     LayoutItem listed{.cls = 1, .query = 3, .documents = {40}};
     listed.sentences = {0, 7};
     listed.sentences_given = true;
-    const auto by_hand = sweep_of({.name = "made",
-                                   .sources = {qds},
-                                   .item = listed,
-                                   .implementations = {QStringLiteral("segment")}});
+    const auto by_hand = sweep_of(
+        {.name = "made", .sources = {qds}, .item = listed, .implementations = {u"segment"_s}});
     QVERIFY(!by_hand);
     QVERIFY(by_hand.error().message.find("every") != std::string::npos);
     QVERIFY(!sweep_of({.name = "made", .sources = {qds}, .item = item_, .implementations = {}}));
   }
 
-  void CountsAreSaidInFewDigits() {
-    QCOMPARE(count_words(640), QStringLiteral("640"));
-    QCOMPARE(count_words(12'340), QStringLiteral("12.3 k"));
-    QCOMPARE(count_words(1.5e9), QStringLiteral("1.50 G"));
-    QCOMPARE(times_words(1.236), QStringLiteral("1.24×"));
-    QCOMPARE(times_words(2860.4), QStringLiteral("2860×"));
+  void RoundsCounts() {
+    QCOMPARE(count_text(640), u"640"_s);
+    QCOMPARE(count_text(12'340), u"12.3 k"_s);
+    QCOMPARE(count_text(1.5e9), u"1.50 G"_s);
+    QCOMPARE(times_text(1.236), u"1.24×"_s);
+    QCOMPARE(times_text(2860.4), u"2860×"_s);
   }
 };
 

@@ -5,7 +5,7 @@
 #include <QSpinBox>
 #include <functional>
 
-#include "app/gui/models/number_list.h"
+#include "app/gui/session/text.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "tests/gui/gui_test.h"
 
@@ -39,7 +39,7 @@ class PatternEditorTest : public QObject {
     choose("sparse");
   }
 
-  void TheFirstEditOfAPatternThatShips_MakesOneOfOnesOwn() {
+  void CopiesAShippedPatternAtTheFirstEdit() {
     const int before = editor_->patterns().rowCount();
     QVERIFY(
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
@@ -55,7 +55,7 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->pattern().name, std::string("sparse-edited-2"));
   }
 
-  void EveryEdit_IsOneStepBackAndForth() {
+  void UndoesEveryEdit() {
     using Edit = std::function<void()>;
     const std::pair<const char*, Edit> edits[] = {
         {"rule",
@@ -119,7 +119,7 @@ class PatternEditorTest : public QObject {
     }
   }
 
-  void OneGesture_IsOneStep() {
+  void UndoesAGestureInOneStep() {
     for (const int width : {5, 6, 7, 8}) editor_->set_window(Window::of(width));
     editor_->end_gesture();
     editor_->set_window(Window::of(20));
@@ -130,14 +130,14 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->chosen_window(), Window::of(4));
   }
 
-  void Undo_GoesBackToThePatternItWasAbout() {
+  void SelectsThePatternOfAnUndoneEdit() {
     QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
     choose("full");
     editor_->undo_stack().undo();
     QCOMPARE(editor_->pattern().name, std::string("sparse"));
   }
 
-  void WhatCannotBe_IsRefusedInASentenceAndChangesNothing() {
+  void RefusesInvalidEdits() {
     const Seen before = seen();
     const Status window =
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::window));
@@ -159,7 +159,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
   }
 
-  void SentencesThatTakePart_HaveAStride() {
+  void GivesSentencesAStride() {
     QVERIFY(editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
                               rule(GroupRule::Kind::whole)));
     QCOMPARE(editor_->sentences(), PatternEditor::Sentences::every);
@@ -169,7 +169,7 @@ class PatternEditorTest : public QObject {
     QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
   }
 
-  void Blocks_SwitchTheTableOffAndBackOn() {
+  void SwitchesBetweenBlocksAndTable() {
     const AttentionPattern before = editor_->pattern();
     QVERIFY(editor_->set_blocks(BlockRule{}));
     QVERIFY(!editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
@@ -181,10 +181,10 @@ class PatternEditorTest : public QObject {
     QVERIFY(editor_->pattern().has_rules());
   }
 
-  void ASavedPattern_IsNoLongerModifiedAndOpensAsItWas() {
+  void SavesAndReopensAPattern() {
     QVERIFY(
         editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
-    const QString file = folder_.filePath(QStringLiteral("mine.json"));
+    const QString file = folder_.filePath(u"mine.json"_s);
     QVERIFY(editor_->save(file));
     QVERIFY(!editor_->entry().is_modified());
     QCOMPARE(find_pattern(file.toStdString()).value(), editor_->pattern());
@@ -196,18 +196,18 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->pattern(), saved);
   }
 
-  void SavingOverAnotherOpenPattern_IsRefused() {
+  void RefusesToSaveOverAnOpenPattern() {
     QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
-    const QString file = folder_.filePath(QStringLiteral("taken.json"));
+    const QString file = folder_.filePath(u"taken.json"_s);
     QVERIFY(editor_->save(file));
     choose("full");
     editor_->set_title("Another");
     QVERIFY(!editor_->save(file));
-    QVERIFY(!editor_->save(QStringLiteral("/nowhere/at/all.json")));
+    QVERIFY(!editor_->save(u"/nowhere/at/all.json"_s));
     QVERIFY(editor_->entry().is_modified());
   }
 
-  void TheMatrix_ShowsAndEditsTheTable() {
+  void EditsTheTableInTheMatrix() {
     PatternMatrix matrix;
     matrix.set_editor(*editor_);
     matrix.show();
@@ -224,11 +224,11 @@ class PatternEditorTest : public QObject {
       QTRY_VERIFY(!matrix.findChild<QSpinBox*>());
     };
     const QModelIndex documents = cell(TokenGroup::document, TokenGroup::document);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    QCOMPARE(documents.data().toString(), u"w"_s);
     set_width(documents, 12);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w = 12"));
+    QCOMPARE(documents.data().toString(), u"w = 12"_s);
     set_width(documents, -1);
-    QCOMPARE(documents.data().toString(), QStringLiteral("w"));
+    QCOMPARE(documents.data().toString(), u"w"_s);
     const QModelIndex query = cell(TokenGroup::query, TokenGroup::document);
     QVERIFY(!(query.flags() & Qt::ItemIsEditable));
     QSignalSpy refused(&matrix, &PatternMatrix::refused);
@@ -237,24 +237,23 @@ class PatternEditorTest : public QObject {
     QVERIFY(!refused.last()[0].toString().isEmpty());
     QTest::keyClick(&matrix, Qt::Key_2);
     QVERIFY(refused.last()[0].toString().isEmpty());
-    QCOMPARE(query.data().toString(), QStringLiteral("whole"));
+    QCOMPARE(query.data().toString(), u"whole"_s);
     QVERIFY(editor_->set_blocks(BlockRule{}));
     QVERIFY(!(documents.flags() & Qt::ItemIsEnabled));
   }
 
-  void ListsOfNumbers_AreReadAsTheyAreWritten() {
+  void ReadsListsOfNumbers() {
     const std::vector<std::int64_t> lengths{300, 200, 100, 100, 100};
-    QCOMPARE(parse_lengths(QStringLiteral("300, 200 3x100")).value(), lengths);
-    QCOMPARE(lengths_text(lengths), QStringLiteral("300, 200, 3x100"));
+    QCOMPARE(parse_lengths(u"300, 200 3x100"_s).value(), lengths);
+    QCOMPARE(lengths_text(lengths), u"300, 200, 3x100"_s);
     QCOMPARE(parse_lengths(lengths_text(lengths)).value(), lengths);
     for (const char* wrong : {"", "a", "-3", "2x", "x5", "1e9", "2000x5", "9999999"}) {
       QVERIFY2(!parse_lengths(QLatin1String(wrong)), wrong);
     }
-    QCOMPARE(parse_offsets(QStringLiteral("0, 30; 60")).value(),
-             (std::vector<std::int64_t>{0, 30, 60}));
+    QCOMPARE(parse_offsets(u"0, 30; 60"_s).value(), (std::vector<std::int64_t>{0, 30, 60}));
     QVERIFY(parse_offsets(QString()).value().empty());
-    QVERIFY(!parse_offsets(QStringLiteral("5, 5")));
-    QVERIFY(!parse_offsets(QStringLiteral("9, 5")));
+    QVERIFY(!parse_offsets(u"5, 5"_s));
+    QVERIFY(!parse_offsets(u"9, 5"_s));
   }
 };
 

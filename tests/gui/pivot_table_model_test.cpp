@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/models/pivot_table_model.h"
-
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 
 #include "app/gui/session/snapshot.h"
+#include "app/gui/views/run_table.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -31,13 +30,13 @@ class PivotTableModelTest : public QObject {
 
   void init() {
     store_.reset();
-    QFile::remove(folder_.filePath(QStringLiteral("a.db")));
-    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    QFile::remove(folder_.filePath(u"a.db"_s));
+    const QString file = folder_.filePath(u"a.db"_s);
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     run_ = begin_run_with(*store_, "made-up", {64, 8192}, 3);
   }
 
-  void KeepsTheRulesOfItemModels_InEveryForm() {
+  void FollowsTheRulesOfItemModels() {
     PivotTableModel model;
     const QAbstractItemModelTester tester(&model);
     model.set_run(read({}));
@@ -50,7 +49,7 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(model.columnCount(), 0);
   }
 
-  void ARunThatGrowsInItsShape_KeepsSelections() {
+  void KeepsSelectionsOfAGrowingRun() {
     PivotTableModel model;
     model.set_run(read({}));
     const QPersistentModelIndex kept(model.index(2, 1));
@@ -64,16 +63,16 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(model.columnCount(), 4);
   }
 
-  void Blocks_HaveAHeadingEach() {
+  void HeadsEveryBlock() {
     PivotTableModel model;
     model.set_run(read({.rows = "pattern", .columns = "implementation"}));
     QVERIFY(model.is_heading(0));
-    QVERIFY(text(model, 0, 0).contains(QStringLiteral("64 tokens")));
+    QVERIFY(text(model, 0, 0).contains(u"64 tokens"_s));
     QVERIFY(model.index(0, 0).data(heading_role).toBool());
     QVERIFY(!model.index(0, 1).data(table_row_role).isValid());
   }
 
-  void ACell_KnowsItsRowItsVerdictAndWhetherItIsTheBaselines() {
+  void KnowsRowVerdictAndBaselineOfACell() {
     PivotTableModel model;
     model.set_run(read({}));
     QVERIFY(model.index(0, 1).data(baseline_role).toBool());
@@ -82,13 +81,13 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(sparse.data(table_row_role).toInt(), 2);
     QCOMPARE(static_cast<statistics::Verdict>(sparse.data(verdict_role).toInt()),
              statistics::Verdict::slower);
-    QVERIFY(sparse.data(Qt::ToolTipRole).toString().contains(QStringLiteral("95 % interval")));
+    QVERIFY(sparse.data(Qt::ToolTipRole).toString().contains(u"95 % interval"_s));
     QCOMPARE(model.index_of(2), sparse);
     QVERIFY(!model.index_of(99).isValid());
-    QCOMPARE(text(model, 0, 2), QStringLiteral("oom"));
+    QCOMPARE(text(model, 0, 2), u"oom"_s);
   }
 
-  void WhatCostsMoreThanTheBestAtItsSetting_IsShaded() {
+  void ShadesCostsAboveTheBest() {
     PivotTableModel model;
     for (const bool by_length : {false, true}) {
       model.set_run(by_length ? read({.rows = "sequence_tokens", .columns = "contender"})
@@ -108,25 +107,25 @@ class PivotTableModelTest : public QObject {
     QVERIFY(!model.index(2, 1).data(shade_role).isValid());
   }
 
-  void TheHeads_SayWhatTheirWordsMean() {
+  void ExplainsHeaders() {
     PivotTableModel model;
     model.set_run(read({}));
     const auto tip = [&](int section) {
       return model.headerData(section, Qt::Horizontal, Qt::ToolTipRole).toString();
     };
-    QVERIFY(tip(0).contains(QStringLiteral("attention pattern")));
+    QVERIFY(tip(0).contains(u"attention pattern"_s));
     QVERIFY(model.index(0, 0)
                 .data(Qt::ToolTipRole)
                 .toString()
-                .startsWith(QStringLiteral("full/dense: attention of the pattern \"full\"")));
+                .startsWith(u"full/dense: attention of the pattern \"full\""_s));
   }
 
-  void WithSeveralQuantities_EachLineSaysWhatItIs() {
+  void LabelsRowsOfSeveralQuantities() {
     PivotTableModel model;
     model.set_run(read({.cells = {report::Quantity::time, report::Quantity::memory}}));
     QCOMPARE(model.label_columns(), 2);
-    QCOMPARE(text(model, 0, 1), QStringLiteral("time/doc"));
-    QCOMPARE(text(model, 1, 1), QStringLiteral("mem/doc"));
+    QCOMPARE(text(model, 0, 1), u"time/doc"_s);
+    QCOMPARE(text(model, 1, 1), u"mem/doc"_s);
     QVERIFY(text(model, 1, 0).isEmpty());
     QVERIFY(!model.index(1, 0).data(Qt::AccessibleTextRole).toString().isEmpty());
   }

@@ -4,7 +4,6 @@
 // every way in which a program does not answer.
 #include <memory>
 
-#include "app/gui/session/kept_answers.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/worker_questions.h"
@@ -34,20 +33,19 @@ std::unique_ptr<ProgramQuestion> make_question(Kind kind) {
 
 /// The number makes another question of it, where there can be another.
 void ask(ProgramQuestion& question, int number) {
-  if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->ask();
-  if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->ask();
+  if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->request();
+  if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->request();
   if (auto* costs = dynamic_cast<ImplementationCosts*>(&question)) {
-    costs->ask({.pattern = built_in_patterns().front(),
-                .window = {},
-                .item = {.query = 4, .documents = {8}},
-                .heads = number});
+    costs->request({.pattern = built_in_patterns().front(),
+                    .window = {},
+                    .item = {.query = 4, .documents = {8}},
+                    .heads = number});
   }
   if (auto* forecast = dynamic_cast<SweepForecast*>(&question))
-    forecast->ask(built_in_sweeps().at(static_cast<std::size_t>(number)).text);
+    forecast->request(built_in_sweeps().at(static_cast<std::size_t>(number)).text);
   if (auto* inspection = dynamic_cast<CheckpointInspection*>(&question)) {
-    inspection->compute({.folder = QStringLiteral("/models/mini"),
-                         .query = QString::number(number),
-                         .document = QStringLiteral("a tower")});
+    inspection->compute(
+        {.folder = u"/models/mini"_s, .query = QString::number(number), .document = u"a tower"_s});
   }
 }
 
@@ -73,11 +71,11 @@ class ProgramQuestionTest : public QObject {
   std::unique_ptr<ProgramQuestion> question_;
   std::unique_ptr<QSignalSpy> answers_;
 
-  [[nodiscard]] QString pid_file() const { return folder_.filePath(QStringLiteral("pid")); }
+  [[nodiscard]] QString pid_file() const { return folder_.filePath(u"pid"_s); }
   /// The program from now on: these lines of a shell.
   void be(const QByteArray& lines) {
     static int number = 0;  // one that is being run cannot be written
-    QFile script(folder_.filePath(QStringLiteral("program-%1").arg(++number)));
+    QFile script(folder_.filePath(u"program-%1"_s.arg(++number)));
     QVERIFY(script.open(QIODevice::WriteOnly));
     script.write("#!/bin/sh\n" + lines + '\n');
     script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
@@ -94,13 +92,13 @@ class ProgramQuestionTest : public QObject {
     return file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().toLongLong() : 0;
   }
   [[nodiscard]] QString problem_of_one_answer() const {
-    return answers_->size() == 1 && !question_->is_asking() ? question_->problem() : QString();
+    return answers_->size() == 1 && !question_->is_pending() ? question_->problem() : QString();
   }
 
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString dump = folder_.filePath(QStringLiteral("dump"));
+    const QString dump = folder_.filePath(u"dump"_s);
     QVERIFY(QFile(dump).open(QIODevice::WriteOnly));
     qputenv("FAKE_DUMP", dump.toUtf8());
   }
@@ -122,38 +120,38 @@ class ProgramQuestionTest : public QObject {
     QTest::newRow("inspection") << static_cast<int>(Kind::inspection);
   }
 
-  void AProgramThatAnswers_IsAskedOnce() {
+  void AsksOnce() {
     be_right();
     ask(*question_, 0);
-    QVERIFY(question_->is_asking());
+    QVERIFY(question_->is_pending());
     QTRY_COMPARE(answers_->size(), 1);
     QCOMPARE(question_->problem(), QString());
     QVERIFY(has_answer(*question_));
-    QVERIFY(!question_->is_asking());
+    QVERIFY(!question_->is_pending());
   }
 
-  void AProgramThatDoesNotStart_IsNamed() {
+  void NamesAMissingProgram() {
     qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("/nowhere/attnscope")));
+    QTRY_VERIFY(problem_of_one_answer().contains(u"/nowhere/attnscope"_s));
   }
 
-  void AProgramThatRefuses_IsQuoted() {
+  void QuotesARefusal() {
     be("echo 'attnscope: the worker was not found.' >&2; exit 2");
     ask(*question_, 0);
-    QTRY_COMPARE(problem_of_one_answer(), QStringLiteral("the worker was not found."));
+    QTRY_COMPARE(problem_of_one_answer(), u"the worker was not found."_s);
   }
 
-  void AProgramThatEndsWithoutAWord_IsSaidToHaveEnded() {
+  void ReportsASilentEnd() {
     be("exit 3");
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("exit code 3")));
+    QTRY_VERIFY(problem_of_one_answer().contains(u"exit code 3"_s));
   }
 
-  void AProgramThatIsKilled_IsSaidToBeAndAskedAgain() {
+  void AsksAgainAfterAKill() {
     be("kill -9 $$");
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("killed by signal 9")));
+    QTRY_VERIFY(problem_of_one_answer().contains(u"killed by signal 9"_s));
     QFETCH_GLOBAL(int, kind);
     if (static_cast<Kind>(kind) == Kind::devices) return;  // which are asked for once
     be_right();
@@ -162,28 +160,27 @@ class ProgramQuestionTest : public QObject {
     QVERIFY(has_answer(*question_));
   }
 
-  void AProgramThatPrintsWithoutEnd_IsEnded() {
+  void EndsAProgramThatPrintsWithoutEnd() {
     be("exec cat /dev/zero");
     ask(*question_, 0);
-    QTRY_VERIFY_WITH_TIMEOUT(problem_of_one_answer().contains(QStringLiteral("was ended")),
-                             patience_ms);
+    QTRY_VERIFY(problem_of_one_answer().contains(u"was ended"_s));
   }
 
-  void AProgramThatPrintsGarbage_IsOfAnotherVersion() {
+  void ReportsGarbage() {
     be("echo nothing of the kind");
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("another version")));
+    QTRY_VERIFY(problem_of_one_answer().contains(u"another version"_s));
     QVERIFY(!has_answer(*question_));
   }
 
-  void AProgramThatHangs_IsEnded() {
+  void EndsAProgramThatHangs() {
     be("exec cat");
-    question_->set_patience(std::chrono::milliseconds(1));
+    question_->set_timeout(std::chrono::milliseconds(1));
     ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(QStringLiteral("did not answer in time")));
+    QTRY_VERIFY(problem_of_one_answer().contains(u"did not answer in time"_s));
   }
 
-  void WhoeverAsksGoesAway_AndTheProgramWithIt() {
+  void EndsTheProgramWithItsOwner() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
@@ -191,22 +188,22 @@ class ProgramQuestionTest : public QObject {
     QVERIFY(!is_running(hanging_process()));
   }
 
-  void ALaterQuestion_IsTheOneThatIsAnswered() {
+  void AnswersTheLastQuestion() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
     be_right();
     QFETCH_GLOBAL(int, kind);
     const bool has_others = static_cast<Kind>(kind) > Kind::implementations;
-    if (!has_others) question_->forget();
+    if (!has_others) question_->cancel();
     ask(*question_, 1);
     QTRY_COMPARE(answers_->size(), 1);
     QVERIFY(has_answer(*question_));
     QTRY_VERIFY(!is_running(hanging_process()));
   }
 
-  void ProgramsWithContenders_AreNamedInQuestionsAndRuns() {
-    const QString reported = folder_.filePath(QStringLiteral("told"));
+  void PassesProgramsWithContenders() {
+    const QString reported = folder_.filePath(u"told"_s);
     const auto is_reported = [&] {
       QFile file(reported);
       return file.open(QIODevice::ReadOnly) &&
@@ -214,13 +211,13 @@ class ProgramQuestionTest : public QObject {
     };
     QFile::remove(reported);
     be("echo \"$@\" > " + reported.toUtf8() + "; exit 2");
-    const QStringList programs{QStringLiteral("mine.py"), QStringLiteral("flex")};
+    const QStringList programs{u"mine.py"_s, u"flex"_s};
     if (auto* list = dynamic_cast<ImplementationList*>(question_.get())) {
       list->set_programs(programs);
     } else if (auto* forecast = dynamic_cast<SweepForecast*>(question_.get())) {
       forecast->set_programs(programs);
     } else {
-      RunLauncher launcher(folder_.filePath(QStringLiteral("runs.db")).toStdString());
+      RunLauncher launcher(folder_.filePath(u"runs.db"_s).toStdString());
       launcher.set_programs(programs);
       launcher.start("{}");
       QTRY_VERIFY(is_reported());
@@ -230,12 +227,12 @@ class ProgramQuestionTest : public QObject {
     QTRY_VERIFY(is_reported());
   }
 
-  void WhatIsForgotten_HasNoAnswer() {
+  void AnswersNoCancelledQuestion() {
     be_hanging();
     ask(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
-    question_->forget();
-    QVERIFY(!question_->is_asking());
+    question_->cancel();
+    QVERIFY(!question_->is_pending());
     QTRY_VERIFY(!is_running(hanging_process()));
     QCOMPARE(answers_->size(), 0);
   }

@@ -6,63 +6,43 @@
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
-#include <QSettings>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 
-#include "app/gui/main_window.h"
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/program.h"
-#include "app/gui/views/compare_page.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/published_view.h"
-#include "app/gui/views/run_list_panel.h"
-#include "app/gui/views/run_view.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "app/gui/views/comparison_view.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
 std::vector<PublishedRun> one_run() {
   PublishedRun run;
-  run.file = QStringLiteral("/somewhere/run.attn");
+  run.file = u"/somewhere/run.attn"_s;
   run.entry.info.id.uuid = "a-uuid";
   run.entry.info.start = new_run("paper-fig2a", 4);
   run.entry.info.status = RunStatus::done;
   return {run};
 }
 
-class PublishedTest : public QObject {
+class PublishedTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  [[nodiscard]] std::filesystem::path path(const char* name) const {
-    return folder_->filePath(QLatin1String(name)).toStdString();
+  void open_published() {
+    open_window();
+    QTRY_VERIFY(!panel()->published().first_run().isEmpty());
   }
-  void open_window() {
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = path("attnscope.db")});
-    window_->resize(1280, 800);
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QTRY_VERIFY_WITH_TIMEOUT(!panel()->published().first_run().isEmpty(), patience_ms);
-  }
-  [[nodiscard]] ComparePage* page() const { return window_->compare(); }
-  [[nodiscard]] RunListPanel* panel() const { return page()->run_list(); }
   [[nodiscard]] QListView* list() const { return panel()->list(RunListPanel::published_section); }
+  [[nodiscard]] std::filesystem::path in(const char* name) const {
+    return path(name).toStdString();
+  }
 
  private Q_SLOTS:
-
-  void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    QSettings().clear();
-  }
+  void init() { reset(); }
   void cleanup() { window_.reset(); }
 
-  void TheList_KeepsTheRulesOfItemModels() {
+  void FollowsTheRulesOfItemModels() {
     RunListModel model;
     QAbstractItemModelTester tester(&model);
     model.set_published({});
@@ -73,13 +53,13 @@ class PublishedTest : public QObject {
     QCOMPARE(model.rowCount(), tables + 1);
     const QString first = model.index(0).data(RunListModel::uuid_role).toString();
     QVERIFY(model.listed(first)->table && !model.entry(first));
-    QCOMPARE(model.listed(model.first_run())->file, QStringLiteral("/somewhere/run.attn"));
-    QCOMPARE(model.index_of(QStringLiteral("a-uuid")).row(), tables);
+    QCOMPARE(model.listed(model.first_run())->file, u"/somewhere/run.attn"_s);
+    QCOMPARE(model.index_of(u"a-uuid"_s).row(), tables);
     model.set_published({});
     QCOMPARE(model.rowCount(), tables);
   }
 
-  void ATable_IsShownWithAllItsRowsAndUnits() {
+  void ShowsRowsAndUnits() {
     PublishedView view;
     QAbstractItemModel& model = *view.findChild<QTableView*>()->model();
     const QAbstractItemModelTester tester(&model);
@@ -92,7 +72,7 @@ class PublishedTest : public QObject {
     }
   }
 
-  void OurCells_StandBesideThePublishedOnesOfTheirLengthAndWindow() {
+  void PairsMeasuredAndPublishedCells() {
     auto run = std::make_shared<RunSnapshot>();
     const HeatResult heat = made_up_heat(0, 4096, three_contenders());
     for (const Cell& cell : heat.cells) {
@@ -109,76 +89,71 @@ class PublishedTest : public QObject {
     const auto text = [&](int row, int column) {
       return model.index(row, column).data().toString();
     };
-    QCOMPARE(text(2, 0), QStringLiteral("sparse/segment/4"));
-    QCOMPARE(text(2, 3), QStringLiteral("5.00 ms"));
-    QCOMPARE(text(2, 4), QStringLiteral("8.00 ms"));
-    QCOMPARE(text(2, 6), QStringLiteral("66.0 MB"));
+    QCOMPARE(text(2, 0), u"sparse/segment/4"_s);
+    QCOMPARE(text(2, 3), u"5.00 ms"_s);
+    QCOMPARE(text(2, 4), u"8.00 ms"_s);
+    QCOMPARE(text(2, 6), u"66.0 MB"_s);
     view.show_run(nullptr);
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void TheResultsFolder_IsTheInstalledOneBeforeTheSourcesOne() {
-    const auto make = [this](const char* name) { std::filesystem::create_directories(path(name)); };
+  void PrefersTheInstalledResults() {
+    const auto make = [this](const char* name) { std::filesystem::create_directories(in(name)); };
     make("source/build/release/tests");
-    QCOMPARE(results_folder(path("source/build/release")), std::filesystem::path());
+    QCOMPARE(results_folder(in("source/build/release")), std::filesystem::path());
     make("source/results");
-    QCOMPARE(results_folder(path("source/build/release")), std::filesystem::path());
+    QCOMPARE(results_folder(in("source/build/release")), std::filesystem::path());
     make("source/resources/reference");
-    QCOMPARE(results_folder(path("source/build/release")), path("source/results"));
-    QCOMPARE(results_folder(path("source/build/release/tests")), path("source/results"));
+    QCOMPARE(results_folder(in("source/build/release")), in("source/results"));
+    QCOMPARE(results_folder(in("source/build/release/tests")), in("source/results"));
     make("prefix/share/attnscope/results");
-    QCOMPARE(results_folder(path("prefix/bin")), path("prefix/share/attnscope/results"));
-    QCOMPARE(results_folder(path("nowhere/bin")), std::filesystem::path());
+    QCOMPARE(results_folder(in("prefix/bin")), in("prefix/share/attnscope/results"));
+    QCOMPARE(results_folder(in("nowhere/bin")), std::filesystem::path());
   }
 
-  void AnEmptyDatabase_OffersThePublishedRunsAndShowsOneReadOnly() {
-    open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(
-        page()->run_view()->run() && !page()->run_view()->run()->table.rows.empty(), patience_ms);
-    QVERIFY(page()->run_view()->isVisible());
+  void ShowsPublishedRunsReadOnly() {
+    open_published();
+    QTRY_VERIFY(shows_rows());
+    QVERIFY(view()->isVisible());
     QCOMPARE(panel()->section(), RunListPanel::published_section);
-    QVERIFY(page()->place()->text().contains(QStringLiteral("read-only")));
+    QVERIFY(page()->place()->text().contains(u"read-only"_s));
     QCOMPARE(window_->runs().rowCount(), 0);
     // One's own section is still empty, and says what to do.
     panel()->show_section(RunListPanel::runs_section);
-    auto* look = page()->findChild<QPushButton*>(QStringLiteral("look_at_published"));
+    auto* look = page()->findChild<QPushButton*>(u"look_at_published"_s);
     QTRY_VERIFY(look != nullptr && look->isVisible());
     QTest::mouseClick(look, Qt::LeftButton);
-    QTRY_VERIFY(page()->run_view()->isVisible());
+    QTRY_VERIFY(view()->isVisible());
   }
 
-  void TheFirstStart_OffersTheQuickSweepBesideThePublishedRun() {
-    open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
+  void OffersTheQuickSweepAtTheFirstStart() {
+    open_published();
+    QTRY_VERIFY(page()->place()->isVisible());
     const QSignalSpy requested(page(), &ComparePage::quick_sweep_requested);
     QTest::mouseClick(page()->place()->fix_button(), Qt::LeftButton);
     QCOMPARE(requested.count(), 1);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
     QTRY_COMPARE(panel()->section(), RunListPanel::runs_section);
   }
 
-  void APublishedRun_IsCopiedIntoOnesOwn() {
-    {
-      Store store = open_store(path("attnscope.db"));
-      static_cast<void>(add_done_run(store, "mine", {64}));
-    }
-    open_window();
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+  void CopiesAPublishedRun() {
+    add_runs({"mine"});
+    open_published();
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
     QTRY_VERIFY(!panel()->published().first_run().isEmpty());
     panel()->choose(panel()->published().first_run());
     QTRY_VERIFY(page()->place()->isVisible());
-    const auto* again = page()->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
-    QTRY_VERIFY(page()->run_view()->run() &&
-                page()->run_view()->run()->request.uuid == panel()->published().first_run());
+    const auto* again = page()->findChild<QPushButton*>(u"measure_disturbed_again"_s);
+    QTRY_VERIFY(view()->run() && view()->run()->request.uuid == panel()->published().first_run());
     QVERIFY(again->isHidden());
     QTest::mouseClick(page()->place()->fix_button(), Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
+    QTRY_COMPARE(window_->runs().rowCount(), 2);
     QVERIFY(window_->runs().index_of(panel()->published().first_run()).isValid());
   }
 
-  void APapersTable_IsReachedByKeysAndCopied() {
-    open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(page()->place()->isVisible(), patience_ms);
+  void CopiesATableByKeys() {
+    open_published();
+    QTRY_VERIFY(page()->place()->isVisible());
     QTest::keyClick(window_.get(), Qt::Key_2, Qt::AltModifier);
     QTRY_VERIFY(list()->isVisible() && list()->hasFocus());
     QTest::keyClick(list(), Qt::Key_Home);
@@ -186,34 +161,31 @@ class PublishedTest : public QObject {
     QCOMPARE(page()->published_view()->shown().id, std::string_view("ecir24-table1"));
     QTest::keyClick(list(), Qt::Key_Down);
     QCOMPARE(page()->published_view()->shown().id, std::string_view("ecir24-table3"));
-    auto* label = page()->findChild<QLabel*>(QStringLiteral("published_label"));
-    QCOMPARE(label->text(), QStringLiteral("published, not measured here"));
+    auto* label = page()->findChild<QLabel*>(u"published_label"_s);
+    QCOMPARE(label->text(), u"published, not measured here"_s);
     QVERIFY(page()->has_table());
     QVERIFY(!page()->has_figure());
     page()->copy_table(report::TableFormat::csv);
-    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("time_us_per_document")));
-    QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("not measured here")));
+    QVERIFY(QGuiApplication::clipboard()->text().contains(u"time_us_per_document"_s));
+    QVERIFY(QGuiApplication::clipboard()->text().contains(u"not measured here"_s));
   }
 
-  void TheNumbersOfTable3_StandBesideARunsOwnInATab_OfWhichFourRowsAreSeen() {
-    {
-      Store store = open_store(path("attnscope.db"));
-      static_cast<void>(add_done_run(store, "mine", {64, 4096}));
-    }
-    open_window();
+  void ShowsTable3InATab() {
+    add_runs({"mine"}, {64, 4096});
+    open_published();
     window_->resize(1000, 650);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
     const SideBySideView* alongside = page()->side_by_side_view();
     QVERIFY(!alongside->isVisible());
-    QTabBar* tabs = page()->run_view()->tabs()->tabBar();
+    QTabBar* tabs = view()->tabs()->tabBar();
     QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(tabs->count() - 1).center());
     QTRY_VERIFY(alongside->isVisible());
     const auto* table = alongside->findChild<QTableView*>();
-    QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 3, patience_ms);
+    QTRY_COMPARE(table->model()->rowCount(), 3);
     QTRY_VERIFY(table->viewport()->height() >= 3 * table->rowHeight(0));
-    QVERIFY(alongside->findChild<QLabel*>(QStringLiteral("side_by_side_words"))
+    QVERIFY(alongside->findChild<QLabel*>(u"side_by_side_words"_s)
                 ->text()
-                .contains(QStringLiteral("not measured here")));
+                .contains(u"not measured here"_s));
   }
 };
 

@@ -30,7 +30,7 @@ class ResponsiveWindowTest : public QObject {
   std::unique_ptr<QTemporaryDir> folder_;
 
   [[nodiscard]] std::filesystem::path database() const {
-    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
+    return folder_->filePath(u"attnscope.db"_s).toStdString();
   }
   [[nodiscard]] static WatchedApplication& application() {
     return *static_cast<WatchedApplication*>(QCoreApplication::instance());
@@ -50,55 +50,53 @@ class ResponsiveWindowTest : public QObject {
       longest = application().longest();
       if (longest.ms <= longest_block_ms) return;
     }
-    QFAIL(qPrintable(QStringLiteral("%1 ms in %2").arg(longest.ms).arg(longest.what)));
+    QFAIL(qPrintable(u"%1 ms in %2"_s.arg(longest.ms).arg(longest.what)));
   }
 
  private Q_SLOTS:
 
   void init() {
     // Where there is one, a file system in memory: the store syncs after every run.
-    const QString memory = QStringLiteral("/dev/shm");
+    const QString memory = u"/dev/shm"_s;
     folder_ = std::make_unique<QTemporaryDir>(
-        (QFileInfo(memory).isWritable() ? memory : QDir::tempPath()) +
-        QStringLiteral("/attnscope-XXXXXX"));
+        (QFileInfo(memory).isWritable() ? memory : QDir::tempPath()) + u"/attnscope-XXXXXX"_s);
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     QSettings().clear();
   }
 
-  void TheWatch_SeesAnEventThatTakesLong() {
+  void DetectsALongEvent() {
     application().watch();
     QTimer::singleShot(0, [] { QThread::msleep(60); });
     QTRY_VERIFY(application().longest().ms >= 60);
   }
 
-  void AStoreOfAMillionSamples_OpensWithoutABlock() {
+  void OpensAMillionSamplesWithoutBlocking() {
     fill_large_store(database(), {.small_runs = small_runs, .cells = 20, .samples = 50});
     verify_never_blocked([this] {
       MainWindow window({.database = database()});
       window.show();
-      QTRY_VERIFY_WITH_TIMEOUT(has_rows(window), patience_ms);
+      QTRY_VERIFY(has_rows(window));
       QCOMPARE(window.runs().rowCount(), small_runs + 1);
       window.show_page(MainWindow::patterns_page);
       QVERIFY(QTest::qWaitForWindowExposed(&window));
     });
   }
 
-  void ASweep_IsMeasuredWithoutABlock() {
+  void MeasuresWithoutBlocking() {
 #if HAS_REAL_WORKER
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
 #endif
     verify_never_blocked([this] {
       MainWindow window({.database = database()});
       window.show();
-      QTRY_VERIFY_WITH_TIMEOUT(window.runs().is_known(), patience_ms);
+      QTRY_VERIFY(window.runs().is_known());
       const int before = window.runs().rowCount();
       window.start_run(
           R"({"name": "watched", "contenders": ["full/sdpa", "sparse/segment"], "windows": [4],
               "query_tokens": 10, "sequence_tokens": [64, 128, 256], "heads": 2, "head_dim": 32,
               "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
-      QTRY_VERIFY_WITH_TIMEOUT(window.runs().rowCount() > before && !window.runs().live(),
-                               patience_ms);
-      QTRY_VERIFY_WITH_TIMEOUT(has_rows(window), patience_ms);
+      QTRY_VERIFY(window.runs().rowCount() > before && !window.runs().live());
+      QTRY_VERIFY(has_rows(window));
     });
   }
 };

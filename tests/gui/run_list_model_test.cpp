@@ -26,7 +26,7 @@ class RunListModelTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
 
-  void KeepsTheRulesOfItemModels_WhileRunsComeMoveAndGo() {
+  void FollowsTheRulesOfItemModels() {
     RunListModel model;
     QAbstractItemModelTester tester(&model);
     model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
@@ -36,14 +36,14 @@ class RunListModelTest : public QObject {
         runs({entry("c", "three", RunStatus::running, 0), entry("a", "one", RunStatus::done, 4),
               entry("b", "two", RunStatus::done, 4)}));
     QCOMPARE(model.rowCount(), 3);
-    QCOMPARE(model.index(1).data(RunListModel::uuid_role).toString(), QStringLiteral("a"));
+    QCOMPARE(model.index(1).data(RunListModel::uuid_role).toString(), u"a"_s);
     model.set_runs(runs({entry("b", "two", RunStatus::done, 4)}));
     QCOMPARE(model.rowCount(), 1);
     model.set_runs(runs({}));
     QCOMPARE(model.rowCount(), 0);
   }
 
-  void AGrowingRun_ChangesItsRowWithoutResettingTheModel() {
+  void UpdatesTheRowOfAGrowingRun() {
     RunListModel model;
     model.set_runs(runs({entry("a", "one", RunStatus::running, 1)}));
     const QPersistentModelIndex kept(model.index(0));
@@ -56,7 +56,7 @@ class RunListModelTest : public QObject {
     QCOMPARE(kept.data(RunListModel::fraction_role).toDouble(), 0.5);
   }
 
-  void OneHeat_IsNotSeveral() {
+  void CountsHeatsInWords() {
     RunEntry one = entry("a", "one", RunStatus::done, 1);
     one.info.start.heats_planned = 1;
     RunListModel model;
@@ -64,11 +64,11 @@ class RunListModelTest : public QObject {
     const auto detail = [&](int row) {
       return model.index(row).data(RunListModel::detail_role).toString();
     };
-    QVERIFY2(detail(0).contains(QStringLiteral(", 1 heat, ")), qPrintable(detail(0)));
-    QVERIFY2(detail(1).contains(QStringLiteral(", 4 heats, ")), qPrintable(detail(1)));
+    QVERIFY2(detail(0).contains(u", 1 heat, "_s), qPrintable(detail(0)));
+    QVERIFY2(detail(1).contains(u", 4 heats, "_s), qPrintable(detail(1)));
   }
 
-  void OnlyARunningRun_IsLive() {
+  void MarksOnlyRunningRunsAsLive() {
     RunListModel model;
     QVERIFY(model.live() == nullptr);
     model.set_runs(runs({entry("a", "one", RunStatus::interrupted, 1)}));
@@ -79,16 +79,16 @@ class RunListModelTest : public QObject {
     QCOMPARE(model.live()->info.id.uuid, std::string("b"));
   }
 
-  void FailedCells_AreSaidInTheStatus() {
+  void ShowsFailedCells() {
     RunEntry run = entry("a", "one", RunStatus::done, 4);
-    QCOMPARE(status_words(run), QStringLiteral("done"));
+    QCOMPARE(status_text(run), u"done"_s);
     run.info.cells_failed = 1;
-    QCOMPARE(status_words(run), QStringLiteral("done, 1 cell failed"));
+    QCOMPARE(status_text(run), u"done, 1 cell failed"_s);
     run.info.cells_failed = 3;
-    QCOMPARE(status_words(run), QStringLiteral("done, 3 cells failed"));
+    QCOMPARE(status_text(run), u"done, 3 cells failed"_s);
   }
 
-  void AnOwnName_StandsInTheTitleAndTheTagsBeside() {
+  void ShowsNameAndTags() {
     RunListModel model;
     RunEntry named = entry("a", "sweep", RunStatus::done, 4);
     named.info.number = 7;
@@ -96,49 +96,45 @@ class RunListModelTest : public QObject {
     named.info.tag = "laptop quiet";
     named.info.note = "lid closed";
     model.set_runs(runs({named, entry("b", "other", RunStatus::done, 4)}));
-    QCOMPARE(model.index(0).data().toString(), QStringLiteral("7  mine"));
-    QCOMPARE(model.index(0).data(RunListModel::tags_role).toString(),
-             QStringLiteral("laptop quiet"));
+    QCOMPARE(model.index(0).data().toString(), u"7  mine"_s);
+    QCOMPARE(model.index(0).data(RunListModel::tags_role).toString(), u"laptop quiet"_s);
     const QString tip = model.index(0).data(Qt::ToolTipRole).toString();
     for (const char* word : {"sweep", "lid closed", "laptop", "made-up processor"})
       QVERIFY2(tip.contains(QLatin1String(word)), word);
     QCOMPARE(model.tags(), QStringList({"laptop", "quiet"}));
   }
 
-  void ATypedName_IsAskedForOnlyWhereItIsAnother() {
+  void RequestsOnlyChangedNames() {
     RunListModel model;
     model.set_runs(runs({entry("a", "sweep", RunStatus::done, 4)}));
     QSignalSpy requested(&model, &RunListModel::rename_requested);
-    QVERIFY(!model.setData(model.index(0), QStringLiteral("mine"), Qt::EditRole));
+    QVERIFY(!model.setData(model.index(0), u"mine"_s, Qt::EditRole));
     model.set_editable(true);
     QVERIFY(model.flags(model.index(0)).testFlag(Qt::ItemIsEditable));
-    QVERIFY(!model.setData(model.index(0), QStringLiteral("sweep"), Qt::EditRole));
-    QVERIFY(model.setData(model.index(0), QStringLiteral("  mine  too "), Qt::EditRole));
+    QVERIFY(!model.setData(model.index(0), u"sweep"_s, Qt::EditRole));
+    QVERIFY(model.setData(model.index(0), u"  mine  too "_s, Qt::EditRole));
     QCOMPARE(requested.count(), 1);
-    QCOMPARE(requested.constFirst().at(1).toString(), QStringLiteral("mine too"));
+    QCOMPARE(requested.constFirst().at(1).toString(), u"mine too"_s);
   }
 
-  void ADamagedRun_IsMarkedAndStaysSoInTheNextSnapshot() {
+  void MarksADamagedRun() {
     RunListModel model;
     model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
     QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
-    model.mark_damaged({QStringLiteral("a"), QStringLiteral("not there")});
+    model.mark_damaged({u"a"_s, u"not there"_s});
     QCOMPARE(changed.count(), 1);
     QVERIFY(model.index(0).data(RunListModel::damaged_role).toBool());
-    QVERIFY(model.index(0)
-                .data(RunListModel::detail_role)
-                .toString()
-                .startsWith(QStringLiteral("damaged")));
+    QVERIFY(model.index(0).data(RunListModel::detail_role).toString().startsWith(u"damaged"_s));
     model.set_runs(runs({entry("a", "one", RunStatus::done, 4)}));
     QVERIFY(model.index(0).data(RunListModel::damaged_role).toBool());
   }
 
-  void ARunIsFound_ByItsNameAndItsDevice() {
+  void FindsByNameAndDevice() {
     RunListModel model;
     model.set_runs(runs({entry("a", "paper-fig2a", RunStatus::done, 4)}));
     const QString words = model.index(0).data(RunListModel::search_role).toString();
-    QVERIFY(words.contains(QStringLiteral("paper-fig2a")));
-    QVERIFY(words.contains(QStringLiteral("made-up processor")));
+    QVERIFY(words.contains(u"paper-fig2a"_s));
+    QVERIFY(words.contains(u"made-up processor"_s));
   }
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The runs on the left, by mouse and by keyboard, in the real window on a real store.
-#include "app/gui/views/run_list_panel.h"
 
 #include <QClipboard>
 #include <QLabel>
@@ -11,46 +10,30 @@
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QToolButton>
 #include <algorithm>
 
-#include "app/gui/main_window.h"
-#include "app/gui/views/compare_page.h"
 #include "app/gui/views/comparison_view.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/run_notes.h"
-#include "app/gui/views/run_view.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
-class RunListPanelTest : public QObject {
+class RunListPanelTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  [[nodiscard]] std::filesystem::path database() const {
-    return folder_->filePath(QStringLiteral("attnscope.db")).toStdString();
+  /// With three finished runs: alpha (1), beta (2), gamma (3).
+  void open_with_runs() {
+    add_runs({"alpha", "beta", "gamma"});
+    open_window();
+    QTRY_COMPARE(list()->model()->rowCount(), 3);
   }
-  [[nodiscard]] RunListPanel* panel() const { return window_->compare()->run_list(); }
-  /// Three finished runs: alpha (1), beta (2), gamma (3).
-  void open_window() {
-    {
-      Store store = open_store(database());
-      for (const char* name : {"alpha", "beta", "gamma"})
-        static_cast<void>(add_done_run(store, name, {64}));
-    }
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
-    window_->resize(1280, 800);
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 3, patience_ms);
-  }
+  [[nodiscard]] QListView* list() const { return panel()->list(); }
+  [[nodiscard]] QListView* trash() const { return panel()->list(RunListPanel::trash_section); }
+  [[nodiscard]] QPlainTextEdit* note_field() const { return find<QPlainTextEdit>("run_note"); }
+  [[nodiscard]] QLineEdit* tags() const { return panel()->notes()->tags(); }
   static QString title(const QListView* list, int row) {
     return list->model()->index(row, 0).data().toString();
   }
@@ -65,307 +48,259 @@ class RunListPanelTest : public QObject {
     });
     return found == actions.end() ? nullptr : *found;
   }
-  [[nodiscard]] QPlainTextEdit* note_field() const {
-    return panel()->findChild<QPlainTextEdit*>(QStringLiteral("run_note"));
+  void trigger(const QString& start) const {
+    const std::unique_ptr<QMenu> menu(panel()->make_menu());
+    QAction* found = action(menu.get(), start);
+    QVERIFY2(found != nullptr, qPrintable(start));
+    found->trigger();
   }
-  [[nodiscard]] QListView* trash() const { return panel()->list(RunListPanel::trash_section); }
+  static void replace_text(QWidget* field, const QString& text) {
+    field->setFocus();
+    QTest::keySequence(field, QKeySequence::SelectAll);
+    QTest::keyClicks(field, text);
+  }
+  /// Moves the chosen or all runs to the trash by keyboard.
+  void delete_runs(bool all = false) const {
+    list()->setFocus();
+    if (all) list()->selectAll();
+    QTest::keyClick(list(), Qt::Key_Delete);
+    QTRY_COMPARE(panel()->trash().rowCount(), all ? 3 : 1);
+  }
+  QMessageBox* ask_to_remove(const QString& action_text) const {
+    trigger(action_text);
+    return find<QMessageBox>("remove_question");
+  }
   [[nodiscard]] int count(RunsOf which) const {
-    const Store store = open_store(database());
-    const auto runs = store.run_list(which);
+    const auto runs = open_store(database()).run_list(which);
     return runs ? static_cast<int>(runs->size()) : -1;
   }
 
  private Q_SLOTS:
-
-  void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    QSettings().clear();
-  }
+  void init() { reset(); }
   void cleanup() { window_.reset(); }
 
-  void F2_RenamesInPlace() {
-    open_window();
-    panel()->list()->setFocus();
-    QTest::keyClick(panel()->list(), Qt::Key_F2);
+  void RenamesByF2() {
+    open_with_runs();
+    list()->setFocus();
+    QTest::keyClick(list(), Qt::Key_F2);
     QLineEdit* editor = nullptr;
-    QTRY_VERIFY((editor = panel()->list()->findChild<QLineEdit*>()) && editor->isVisible());
-    QCOMPARE(editor->text(), QStringLiteral("gamma"));
+    QTRY_VERIFY((editor = list()->findChild<QLineEdit*>()) && editor->isVisible());
+    QCOMPARE(editor->text(), u"gamma"_s);
     editor->selectAll();
-    QTest::keyClicks(editor, QStringLiteral("for the paper"));
+    QTest::keyClicks(editor, u"for the paper"_s);
     QTest::keyClick(editor, Qt::Key_Return);
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  for the paper"),
-                              patience_ms);
-    const Store store = open_store(database());
-    QCOMPARE(store.find_run("last")->name, std::string("for the paper"));
-    QCOMPARE(store.find_run("last")->start.sweep_name, std::string("gamma"));
+    QTRY_COMPARE(title(list(), 0), u"3  for the paper"_s);
+    QCOMPARE(stored_run("last").name, std::string("for the paper"));
+    QCOMPARE(stored_run("last").start.sweep_name, std::string("gamma"));
   }
 
-  void AClickOnTheChosenRun_RenamesNothing() {
-    open_window();
-    QListView* list = panel()->list();
-    const QPoint row = list->visualRect(list->currentIndex()).center();
+  void RenamesNothingByAClick() {
+    open_with_runs();
+    const QPoint row = list()->visualRect(list()->currentIndex()).center();
     const int before = QApplication::doubleClickInterval();
     QApplication::setDoubleClickInterval(0);  // after which a view begins to edit
     for (int i = 0; i < 2; ++i) {
-      QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, row);
+      QTest::mouseClick(list()->viewport(), Qt::LeftButton, {}, row);
       QCoreApplication::processEvents();
     }
     QApplication::setDoubleClickInterval(before);
-    QVERIFY(list->findChild<QLineEdit*>() == nullptr);
+    QVERIFY(list()->findChild<QLineEdit*>() == nullptr);
   }
 
-  void TwoChosenRuns_AreComparedByAButton() {
-    open_window();
-    QListView* list = panel()->list();
-    auto* button = panel()->findChild<QPushButton*>(QStringLiteral("compare_the_two"));
+  void ComparesTwoRunsByAButton() {
+    open_with_runs();
+    auto* button = find<QPushButton>("compare_the_two");
     QVERIFY(!button->isVisible());
-    QTest::mouseClick(list->viewport(), Qt::LeftButton, {},
-                      list->visualRect(list->model()->index(0, 0)).center());
-    QTest::mouseClick(list->viewport(), Qt::LeftButton, Qt::ControlModifier,
-                      list->visualRect(list->model()->index(1, 0)).center());
+    click(list(), 0);
+    click(list(), 1, Qt::ControlModifier);
     QVERIFY(button->isVisible());
     QTest::mouseClick(button, Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->compare()->comparison_view()->isVisible(), patience_ms);
-    QTest::mouseClick(list->viewport(), Qt::LeftButton, {},
-                      list->visualRect(list->model()->index(0, 0)).center());
+    QTRY_VERIFY(page()->comparison_view()->isVisible());
+    click(list(), 0);
     QVERIFY(!button->isVisible());
   }
 
-  void TheSweepsOwnName_TakesTheOtherAway() {
-    open_window();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("3")->id, {.name = "other"}));
-    }
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  other"), patience_ms);
-    QVERIFY(
-        window_->runs().setData(window_->runs().index(0), QStringLiteral(" gamma "), Qt::EditRole));
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  gamma"), patience_ms);
-    QCOMPARE(open_store(database()).find_run("3")->name, std::string());
+  void RestoresTheNameOfTheSweep() {
+    open_with_runs();
+    describe_run("3", {.name = "other"});
+    QTRY_COMPARE(title(list(), 0), u"3  other"_s);
+    QVERIFY(window_->runs().setData(window_->runs().index(0), u" gamma "_s, Qt::EditRole));
+    QTRY_COMPARE(title(list(), 0), u"3  gamma"_s);
+    QCOMPARE(stored_run("3").name, std::string());
   }
 
-  void Delete_PutsTheSelectedRunsInTheTrashAndUndoTakesThemOut() {
-    open_window();
-    click(panel()->list(), 0);
-    click(panel()->list(), 1, Qt::ControlModifier);
-    QTest::keyClick(panel()->list(), Qt::Key_Delete);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 1, patience_ms);
-    QCOMPARE(title(panel()->list(), 0), QStringLiteral("1  alpha"));
-    QTRY_VERIFY(window_->compare()->messages()->text().contains(QStringLiteral("2 runs")));
+  void MovesRunsToTheTrashAndBack() {
+    open_with_runs();
+    click(list(), 0);
+    click(list(), 1, Qt::ControlModifier);
+    QTest::keyClick(list(), Qt::Key_Delete);
+    QTRY_COMPARE(list()->model()->rowCount(), 1);
+    QCOMPARE(title(list(), 0), u"1  alpha"_s);
+    QTRY_VERIFY(messages()->text().contains(u"2 runs"_s));
     QCOMPARE(count(RunsOf::trash), 2);
-    QPushButton* undo = window_->compare()->messages()->fix_button();
-    QCOMPARE(undo->text(), QStringLiteral("Undo"));
-    QVERIFY(undo->toolTip().contains(QStringLiteral("Ctrl+Z")));
+    QPushButton* undo = messages()->fix_button();
+    QCOMPARE(undo->text(), u"Undo"_s);
+    QVERIFY(undo->toolTip().contains(u"Ctrl+Z"_s));
     QTest::mouseClick(undo, Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 3, patience_ms);
+    QTRY_COMPARE(list()->model()->rowCount(), 3);
     QCOMPARE(count(RunsOf::trash), 0);
   }
 
-  void TheTrash_IsReachedByKeysAndARunPutBack() {
-    open_window();
-    panel()->list()->setFocus();
-    QTest::keyClick(panel()->list(), Qt::Key_Delete);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 1, patience_ms);
+  void RestoresARunFromTheTrashByKeys() {
+    open_with_runs();
+    delete_runs();
     QTest::keyClick(window_.get(), Qt::Key_3, Qt::AltModifier);
     QTRY_VERIFY(trash()->isVisible() && trash()->hasFocus());
-    QCOMPARE(title(trash(), 0), QStringLiteral("3  gamma"));
-    QTRY_VERIFY(window_->compare()->place()->text().contains(QStringLiteral("trash")));
-    const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    action(menu.get(), QStringLiteral("Put back"))->trigger();
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QCOMPARE(title(trash(), 0), u"3  gamma"_s);
+    QTRY_VERIFY(page()->place()->text().contains(u"trash"_s));
+    trigger(u"Restore"_s);
+    QTRY_COMPARE(panel()->trash().rowCount(), 0);
     QCOMPARE(count(RunsOf::list), 3);
-    QTRY_VERIFY(panel()->findChild<QLabel*>(QStringLiteral("run_list_hint"))->isVisible());
+    QTRY_VERIFY(find<QLabel>("run_list_hint")->isVisible());
   }
 
-  void NothingIsDeletedForGood_BeforeTheQuestionIsAnswered() {
-    open_window();
-    panel()->list()->setFocus();
-    QTest::keyClick(panel()->list(), Qt::Key_Delete);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 1, patience_ms);
+  void ConfirmsPermanentDeletion() {
+    open_with_runs();
+    delete_runs();
     panel()->show_section(RunListPanel::trash_section);
-    const auto question = [this] {
-      const std::unique_ptr<QMenu> menu(panel()->make_menu());
-      action(menu.get(), QStringLiteral("Delete for good"))->trigger();
-      return panel()->findChild<QMessageBox*>(QStringLiteral("remove_question"));
-    };
-    QMessageBox* box = question();
+    QMessageBox* box = ask_to_remove(u"Delete permanently"_s);
     QVERIFY(box != nullptr);
     box->reject();
     QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     QCOMPARE(count(RunsOf::trash), 1);
-    box = question();
+    box = ask_to_remove(u"Delete permanently"_s);
     QVERIFY(box != nullptr);
-    QTest::mouseClick(box->findChild<QPushButton*>(QStringLiteral("remove_for_good")),
-                      Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QTest::mouseClick(box->findChild<QPushButton*>(u"remove_for_good"_s), Qt::LeftButton);
+    QTRY_COMPARE(panel()->trash().rowCount(), 0);
     QCOMPARE(count(RunsOf::both), 2);
   }
 
-  void EmptyingTheTrash_AsksAndRemovesAllInIt() {
-    open_window();
-    panel()->list()->setFocus();
-    panel()->list()->selectAll();
-    QTest::keyClick(panel()->list(), Qt::Key_Delete);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 3, patience_ms);
+  void EmptiesTheTrash() {
+    open_with_runs();
+    delete_runs(/*all=*/true);
     panel()->show_section(RunListPanel::trash_section);
-    QCOMPARE(panel()->sections()->tabText(RunListPanel::trash_section),
-             QStringLiteral("Trash (3)"));
-    const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    QAction* empty = action(menu.get(), QStringLiteral("Empty the trash"));
-    QVERIFY(empty != nullptr);
-    empty->trigger();
-    auto* box = panel()->findChild<QMessageBox*>(QStringLiteral("remove_question"));
+    QCOMPARE(panel()->sections()->tabText(RunListPanel::trash_section), u"Trash (3)"_s);
+    const QMessageBox* box = ask_to_remove(u"Empty the trash"_s);
     QVERIFY(box != nullptr);
-    QTest::mouseClick(box->findChild<QPushButton*>(QStringLiteral("remove_for_good")),
-                      Qt::LeftButton);
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->trash().rowCount(), 0, patience_ms);
+    QTest::mouseClick(box->findChild<QPushButton*>(u"remove_for_good"_s), Qt::LeftButton);
+    QTRY_COMPARE(panel()->trash().rowCount(), 0);
     QCOMPARE(count(RunsOf::both), 0);
   }
 
-  void TagsAndNote_AreTypedWhereTheyStand() {
-    open_window();
-    const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    action(menu.get(), QStringLiteral("Tags and note"))->trigger();
-    QLineEdit* tags = panel()->notes()->tags();
-    QTRY_VERIFY(tags->hasFocus());
-    QTest::keyClicks(tags, QStringLiteral("laptop, quiet laptop"));
-    QTest::keyClick(tags, Qt::Key_Return);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"laptop", "quiet"}),
-                              patience_ms);
-    QTRY_COMPARE(tags->text(), QStringLiteral("laptop quiet"));
-    QTest::keyClick(tags, Qt::Key_Tab);
-    QPlainTextEdit* note = note_field();
-    QTRY_VERIFY(note->hasFocus());
-    QTest::keyClicks(note, QStringLiteral("with the lid closed"));
+  void EditsTagsAndNote() {
+    open_with_runs();
+    trigger(u"Tags and note"_s);
+    QTRY_VERIFY(tags()->hasFocus());
+    QTest::keyClicks(tags(), u"laptop, quiet laptop"_s);
+    QTest::keyClick(tags(), Qt::Key_Return);
+    QTRY_COMPARE(window_->runs().tags(), QStringList({"laptop", "quiet"}));
+    QTRY_COMPARE(tags()->text(), u"laptop quiet"_s);
+    QTest::keyClick(tags(), Qt::Key_Tab);
+    QTRY_VERIFY(note_field()->hasFocus());
+    QTest::keyClicks(note_field(), u"with the lid closed"_s);
     // Another run is chosen: what was typed stays with the one it was typed for.
-    click(panel()->list(), 1);
-    panel()->list()->setFocus();
-    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note,
-                              std::string("with the lid closed"), patience_ms);
-    QCOMPARE(open_store(database()).find_run("3")->tag, std::string("laptop quiet"));
-    QVERIFY(note->toPlainText().isEmpty() && tags->text().isEmpty());
+    click(list(), 1);
+    list()->setFocus();
+    QTRY_COMPARE(stored_run("3").note, std::string("with the lid closed"));
+    QCOMPARE(stored_run("3").tag, std::string("laptop quiet"));
+    QVERIFY(note_field()->toPlainText().isEmpty() && tags()->text().isEmpty());
     QTRY_VERIFY(panel()
                     ->list()
                     ->model()
                     ->index(0, 0)
                     .data(Qt::ToolTipRole)
                     .toString()
-                    .contains(QStringLiteral("with the lid closed")));
+                    .contains(u"with the lid closed"_s));
   }
 
-  void Escape_TakesBackWhatIsTyped() {
-    open_window();
-    QLineEdit* tags = panel()->notes()->tags();
-    QTRY_VERIFY(tags->isVisible());
-    tags->setFocus();
-    QTest::keyClicks(tags, QStringLiteral("wrong"));
-    QTest::keyClick(tags, Qt::Key_Escape);
-    QCOMPARE(tags->text(), QString());
-    panel()->list()->setFocus();
-    QVERIFY(panel()->notes()->keep());  // nothing is being stored
+  void RevertsByEscape() {
+    open_with_runs();
+    QTRY_VERIFY(tags()->isVisible());
+    tags()->setFocus();
+    QTest::keyClicks(tags(), u"wrong"_s);
+    QTest::keyClick(tags(), Qt::Key_Escape);
+    QCOMPARE(tags()->text(), QString());
+    list()->setFocus();
+    QVERIFY(panel()->notes()->store_edits());  // nothing is being stored
   }
 
-  void DeleteInAField_TakesALetterAndNoRun() {
-    open_window();
+  void DeletesTextInAField() {
+    open_with_runs();
     QTRY_VERIFY(panel()->notes()->isVisible());
-    QLineEdit* tags = panel()->notes()->tags();
-    tags->setFocus();
-    QTest::keyClicks(tags, QStringLiteral("ab"));
-    QTest::keyClick(tags, Qt::Key_Home);
-    QTest::keyClick(tags, Qt::Key_Delete);
-    QCOMPARE(tags->text(), QStringLiteral("b"));
-    QPlainTextEdit* note = note_field();
-    note->setFocus();
-    QTest::keyClicks(note, QStringLiteral("ab"));
-    QTest::keyClick(note, Qt::Key_Home);
-    QTest::keyClick(note, Qt::Key_Delete);
-    QCOMPARE(note->toPlainText(), QStringLiteral("b"));
-    panel()->list()->setFocus();
-    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note, std::string("b"),
-                              patience_ms);
+    tags()->setFocus();
+    QTest::keyClicks(tags(), u"ab"_s);
+    QTest::keyClick(tags(), Qt::Key_Home);
+    QTest::keyClick(tags(), Qt::Key_Delete);
+    QCOMPARE(tags()->text(), u"b"_s);
+    note_field()->setFocus();
+    QTest::keyClicks(note_field(), u"ab"_s);
+    QTest::keyClick(note_field(), Qt::Key_Home);
+    QTest::keyClick(note_field(), Qt::Key_Delete);
+    QCOMPARE(note_field()->toPlainText(), u"b"_s);
+    list()->setFocus();
+    QTRY_COMPARE(stored_run("3").note, std::string("b"));
     QCOMPARE(count(RunsOf::trash), 0);
   }
 
-  void ARunThatAnotherProgramPutsAway_TakesWhatWasTypedWithIt_AndNoMore() {
-    open_window();
-    QPlainTextEdit* note = note_field();
-    QTRY_VERIFY(note->isVisible());
-    note->setFocus();
-    QTest::keyClicks(note, QStringLiteral("mine"));
+  void DiscardsTextOfARemovedRun() {
+    open_with_runs();
+    QTRY_VERIFY(note_field()->isVisible());
+    note_field()->setFocus();
+    QTest::keyClicks(note_field(), u"mine"_s);
     {
       Store store = open_store(database());
       QVERIFY(store.put_in_trash({store.find_run("3")->id}));
     }
-    QTRY_VERIFY_WITH_TIMEOUT(!note->hasFocus(), patience_ms);
-    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note, std::string("mine"),
-                              patience_ms);
-    QVERIFY(note->toPlainText().isEmpty());
+    QTRY_VERIFY(!note_field()->hasFocus());
+    QTRY_COMPARE(stored_run("3").note, std::string("mine"));
+    QVERIFY(note_field()->toPlainText().isEmpty());
   }
 
-  void SeveralRuns_GetAndLoseTagsTogether() {
-    open_window();
-    {
-      Store store = open_store(database());
-      // In this order both tags are there when both runs have theirs, whenever the window looks.
-      QVERIFY(store.describe_run(store.find_run("2")->id, {.tag = "shared"}));
-      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = "own shared"}));
-    }
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"own", "shared"}), patience_ms);
-    click(panel()->list(), 0);
-    click(panel()->list(), 1, Qt::ControlModifier);
-    QLineEdit* tags = panel()->notes()->tags();
+  void TagsSeveralRuns() {
+    open_with_runs();
+    // In this order the window lists both tags only once both runs are described.
+    describe_run("2", {.tag = "shared"});
+    describe_run("3", {.tag = "own shared"});
+    QTRY_COMPARE(window_->runs().tags(), QStringList({"own", "shared"}));
+    click(list(), 0);
+    click(list(), 1, Qt::ControlModifier);
     QVERIFY(!note_field()->isVisible());
-    QCOMPARE(tags->text(), QStringLiteral("shared"));
-    tags->setFocus();
-    tags->selectAll();
-    QTest::keyClicks(tags, QStringLiteral("both"));
-    QTest::keyClick(tags, Qt::Key_Return);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"both", "own"}), patience_ms);
-    {
-      const Store store = open_store(database());
-      QCOMPARE(store.find_run("3")->tag, std::string("own both"));
-      QCOMPARE(store.find_run("2")->tag, std::string("both"));
-      QCOMPARE(store.find_run("1")->tag, std::string());
-    }
+    QCOMPARE(tags()->text(), u"shared"_s);
+    replace_text(tags(), u"both"_s);
+    QTest::keyClick(tags(), Qt::Key_Return);
+    QTRY_COMPARE(window_->runs().tags(), QStringList({"both", "own"}));
+    QCOMPARE(stored_run("3").tag, std::string("own both"));
+    QCOMPARE(stored_run("2").tag, std::string("both"));
+    QCOMPARE(stored_run("1").tag, std::string());
   }
 
-  void AnEmptyDatabase_SaysWhatToDoWithOneButton() {
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
-    window_->show();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+  void ExplainsAnEmptyDatabase() {
+    open_window();
+    QTRY_VERIFY(window_->runs().is_known());
     panel()->show_section(RunListPanel::runs_section);
-    auto* button = panel()->findChild<QPushButton*>(QStringLiteral("first_run"));
+    auto* button = find<QPushButton>("first_run");
     QTRY_VERIFY(button->isVisible());
-    QVERIFY(panel()
-                ->findChild<QLabel*>(QStringLiteral("run_list_hint"))
-                ->text()
-                .startsWith(QStringLiteral("No runs yet")));
+    QVERIFY(find<QLabel>("run_list_hint")->text().startsWith(u"No runs yet"_s));
     QSignalSpy wanted(panel(), &RunListPanel::new_run_wanted);
     QTest::mouseClick(button, Qt::LeftButton);
     QCOMPARE(wanted.count(), 1);
   }
 
-  void ATagsButton_NarrowsTheList() {
-    open_window();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("2")->id, {.tag = "laptop"}));
-    }
+  void FiltersByATag() {
+    open_with_runs();
+    describe_run("2", {.tag = "laptop"});
     QToolButton* tag = nullptr;
-    QTRY_VERIFY_WITH_TIMEOUT(
-        (tag = panel()->findChild<QToolButton*>(QStringLiteral("tag_laptop"))) && tag->isVisible(),
-        patience_ms);
+    QTRY_VERIFY((tag = find<QToolButton>("tag_laptop")) && tag->isVisible());
     QTest::mouseClick(tag, Qt::LeftButton);
-    QCOMPARE(panel()->list()->model()->rowCount(), 1);
-    QCOMPARE(title(panel()->list(), 0), QStringLiteral("2  beta"));
+    QCOMPARE(list()->model()->rowCount(), 1);
+    QCOMPARE(title(list(), 0), u"2  beta"_s);
     tag->setFocus();
     QTest::keyClick(tag, Qt::Key_Space);
-    QCOMPARE(panel()->list()->model()->rowCount(), 3);
+    QCOMPARE(list()->model()->rowCount(), 3);
   }
 
-  void LongNamesAndManyTags_LeaveTheWindowAsItIs() {
-    open_window();
+  void ElidesLongNamesAndTags() {
+    open_with_runs();
     const QSize before = window_->minimumSizeHint();
     {
       Store store = open_store(database());
@@ -376,97 +311,75 @@ class RunListPanelTest : public QObject {
                                  {.name = std::string(300, 'n'), .tag = tags}));
     }
     QToolButton* tag = nullptr;
-    QTRY_VERIFY_WITH_TIMEOUT(
-        (tag = panel()->findChild<QToolButton*>(QStringLiteral("tag_tag199"))) != nullptr,
-        patience_ms);
+    QTRY_VERIFY((tag = find<QToolButton>("tag_tag199")) != nullptr);
     // Another run and back, so that its name is read for the title, too.
-    click(panel()->list(), 1);
-    click(panel()->list(), 0);
-    const RunView* view = window_->compare()->run_view();
-    QTRY_VERIFY_WITH_TIMEOUT(view->run() && view->run()->table.run.name.size() == 300, patience_ms);
+    click(list(), 1);
+    click(list(), 0);
+    QTRY_VERIFY(view()->run() && view()->run()->table.run.name.size() == 300);
     QCoreApplication::processEvents();
     QVERIFY(window_->minimumSizeHint().width() <= std::max(before.width(), 1280));
     QVERIFY(window_->minimumSizeHint().height() <= std::max(before.height(), 800));
   }
 
-  void ALongNote_IsCutWithASentence() {
-    open_window();
-    QPlainTextEdit* note = note_field();
-    note->setFocus();
-    QApplication::clipboard()->setText(QString(200'000, QLatin1Char('x')));
-    QTest::keySequence(note, QKeySequence::Paste);
-    auto* sentence = panel()->findChild<QLabel*>(QStringLiteral("note_length"));
-    QTRY_VERIFY(sentence->isVisible() && sentence->text().contains(QStringLiteral("10,000")));
-    panel()->list()->setFocus();
-    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note.size(), 10'000U,
-                              patience_ms);
+  void TruncatesALongNote() {
+    open_with_runs();
+    note_field()->setFocus();
+    QApplication::clipboard()->setText(QString(200'000, u'x'));
+    QTest::keySequence(note_field(), QKeySequence::Paste);
+    auto* sentence = find<QLabel>("note_length");
+    QTRY_VERIFY(sentence->isVisible() && sentence->text().contains(u"10,000"_s));
+    list()->setFocus();
+    QTRY_COMPARE(stored_run("3").note.size(), 10'000U);
   }
 
-  void WhatTurnsTheTextsDirection_IsMarkedInNamesTagsAndNotes() {
-    open_window();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("3")->id,
-                                 {.name = "a\u202eb", .tag = "x\u2066y", .note = "n\x07"}));
-    }
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 0), QStringLiteral("3  a\ufffdb"),
-                              patience_ms);
-    QCOMPARE(window_->runs().tags(), QStringList(QStringLiteral("x\ufffdy")));
-    QCOMPARE(note_field()->toPlainText(), QStringLiteral("n\ufffd"));
+  void MarksCharactersThatTurnTheDirection() {
+    open_with_runs();
+    describe_run("3", {.name = "a\u202eb", .tag = "x\u2066y", .note = "n\x07"});
+    QTRY_COMPARE(title(list(), 0), u"3  a\ufffdb"_s);
+    QCOMPARE(window_->runs().tags(), QStringList(u"x\ufffdy"_s));
+    QCOMPARE(note_field()->toPlainText(), u"n\ufffd"_s);
   }
 
-  void TagsGivenElsewhereWhileOneIsTyped_Stay() {
-    open_window();
-    QLineEdit* tags = panel()->notes()->tags();
-    tags->setFocus();
-    QTest::keyClicks(tags, QStringLiteral("mine"));
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = "theirs"}));
-    }
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"theirs"}), patience_ms);
-    QTest::keyClick(tags, Qt::Key_Return);
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().tags(), QStringList({"mine", "theirs"}), patience_ms);
+  void KeepsTagsOfAnotherProgram() {
+    open_with_runs();
+    tags()->setFocus();
+    QTest::keyClicks(tags(), u"mine"_s);
+    describe_run("3", {.tag = "theirs"});
+    QTRY_COMPARE(window_->runs().tags(), QStringList({"theirs"}));
+    QTest::keyClick(tags(), Qt::Key_Return);
+    QTRY_COMPARE(window_->runs().tags(), QStringList({"mine", "theirs"}));
   }
 
-  void TagsThatAreTooLongToBeShown_AreNotChanged() {
-    open_window();
+  void KeepsTagsThatAreTooLong() {
+    open_with_runs();
     std::string many;
     for (int i = 0; i < 300; ++i) many += "tag" + std::to_string(i) + ' ';
     many.pop_back();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("3")->id, {.tag = many}));
-    }
-    QLineEdit* tags = panel()->notes()->tags();
-    QTRY_COMPARE_WITH_TIMEOUT(tags->text().toStdString(), many, patience_ms);
-    tags->setFocus();
-    QTest::keyClick(tags, Qt::Key_Backspace);
-    QTest::keyClick(tags, Qt::Key_Return);
-    QCOMPARE(tags->text().toStdString(), many);
-    QVERIFY(!tags->isModified());
+    describe_run("3", {.tag = many});
+    QTRY_COMPARE(tags()->text().toStdString(), many);
+    tags()->setFocus();
+    QTest::keyClick(tags(), Qt::Key_Backspace);
+    QTest::keyClick(tags(), Qt::Key_Return);
+    QCOMPARE(tags()->text().toStdString(), many);
+    QVERIFY(!tags()->isModified());
   }
 
-  void ANoteThatIsTyped_IsStoredWhenTheWindowCloses() {
-    open_window();
+  void StoresTheNoteAtTheEnd() {
+    open_with_runs();
     note_field()->setFocus();
-    QTest::keyClicks(note_field(), QStringLiteral("typed to the end"));
+    QTest::keyClicks(note_field(), u"typed to the end"_s);
     window_->close();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->isVisible(), patience_ms);
-    QCOMPARE(open_store(database()).find_run("3")->note, std::string("typed to the end"));
+    QTRY_VERIFY(!window_->isVisible());
+    QCOMPARE(stored_run("3").note, std::string("typed to the end"));
   }
 
-  void ASearch_LooksForAllItsWordsInNameTagDeviceDateAndNote() {
-    open_window();
-    {
-      Store store = open_store(database());
-      QVERIFY(store.describe_run(store.find_run("2")->id,
-                                 {.name = "second", .tag = "laptop", .note = "noisy fan"}));
-    }
-    QTRY_COMPARE_WITH_TIMEOUT(title(panel()->list(), 1), QStringLiteral("2  second"), patience_ms);
+  void SearchesNameTagDeviceDateAndNote() {
+    open_with_runs();
+    describe_run("2", {.name = "second", .tag = "laptop", .note = "noisy fan"});
+    QTRY_COMPARE(title(list(), 1), u"2  second"_s);
     const auto found = [this](const char* text) {
       panel()->search()->setText(QLatin1String(text));
-      return panel()->list()->model()->rowCount();
+      return list()->model()->rowCount();
     };
     QCOMPARE(found("FAN laptop"), 1);
     QCOMPARE(found("beta"), 1);
@@ -474,17 +387,16 @@ class RunListPanelTest : public QObject {
     QCOMPARE(found("laptop gamma"), 0);
     const QByteArray year = QByteArray::number(QDate::currentDate().year());
     QCOMPARE(found(year.constData()), 3);
-    QVERIFY(found("nowhere") == 0 &&
-            panel()->findChild<QLabel*>(QStringLiteral("run_list_hint"))->isVisible());
+    QVERIFY(found("nowhere") == 0 && find<QLabel>("run_list_hint")->isVisible());
     QCOMPARE(found(""), 3);
   }
 
-  void TheMenu_ShowsEveryActionWithItsKey() {
-    open_window();
+  void ShowsKeysInTheMenu() {
+    open_with_runs();
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     const std::pair<const char*, const char*> expected[] = {
-        {"Measure again", ""},       {"Rename", "F2"},         {"Tags and note", ""},
-        {"Put in the trash", "Del"}, {"Export run", "Ctrl+E"}, {"Import runs", ""}};
+        {"Measure again", ""},        {"Rename", "F2"},         {"Tags and note", ""},
+        {"Move to the trash", "Del"}, {"Export run", "Ctrl+E"}, {"Import runs", ""}};
     for (const auto& [text, keys] : expected) {
       const QAction* found = action(menu.get(), QLatin1String(text));
       QVERIFY2(found != nullptr, text);
@@ -495,37 +407,29 @@ class RunListPanelTest : public QObject {
     QTest::mouseClick(panel()->more_button(), Qt::LeftButton);
     auto* shown = qobject_cast<QMenu*>(QApplication::activePopupWidget());
     QVERIFY(shown != nullptr);
-    QVERIFY(action(shown, QStringLiteral("Rename")) != nullptr);
+    QVERIFY(action(shown, u"Rename"_s) != nullptr);
     shown->close();
   }
 
-  void EveryExportedRun_IsAmongTheSelected() {
-    open_window();
-    click(panel()->list(), 0);
-    click(panel()->list(), 2, Qt::ShiftModifier);
-    const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    QAction* exported = action(menu.get(), QStringLiteral("Export 3 runs"));
-    QVERIFY(exported != nullptr);
+  void ExportsTheSelectedRuns() {
+    open_with_runs();
+    click(list(), 0);
+    click(list(), 2, Qt::ShiftModifier);
     disconnect(panel(), &RunListPanel::export_requested, nullptr, nullptr);
     QSignalSpy requested(panel(), &RunListPanel::export_requested);
-    exported->trigger();
+    trigger(u"Export 3 runs"_s);
     QCOMPARE(requested.count(), 1);
     QCOMPARE(requested.constFirst().constFirst().toStringList().size(), 3);
   }
 
-  void ALiveRun_StaysAndTheStoreSaysWhy() {
-    {
-      Store store = open_store(database());
-      static_cast<void>(begin_run_with(store, "live", {64}, 3));
-    }
-    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
-    window_->show();
-    QTRY_COMPARE_WITH_TIMEOUT(panel()->list()->model()->rowCount(), 1, patience_ms);
-    panel()->list()->setFocus();
-    QTest::keyClick(panel()->list(), Qt::Key_Delete);
-    QTRY_VERIFY_WITH_TIMEOUT(
-        window_->compare()->messages()->text().contains(QStringLiteral("is being measured")),
-        patience_ms);
+  void RefusesToRemoveALiveRun() {
+    Store store = open_store(database());
+    static_cast<void>(begin_run_with(store, "live", {64}, 3));
+    open_window();
+    QTRY_COMPARE(list()->model()->rowCount(), 1);
+    list()->setFocus();
+    QTest::keyClick(list(), Qt::Key_Delete);
+    QTRY_VERIFY(messages()->text().contains(u"is being measured"_s));
     QCOMPARE(count(RunsOf::trash), 0);
   }
 };

@@ -16,11 +16,10 @@
 #include "app/gui/session/snapshot.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/popup_button.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_fields.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -72,7 +71,7 @@ class RunViewTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString file = folder_.filePath(QStringLiteral("a.db"));
+    const QString file = folder_.filePath(u"a.db"_s);
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     uuid_ = QString::fromStdString(add_done_run(*store_, "made-up", {64, 128, 8192}).uuid);
     mixed_ = add_mixed_run();
@@ -93,7 +92,7 @@ class RunViewTest : public QObject {
   }
   void cleanup() { view_.reset(); }
 
-  void BothCharts_ShowEverySeriesAndTheRailOfFailures() {
+  void ShowsSeriesAndFailures() {
     for (const report::Figure& figure : view_->chart()->facets().panels) {
       QCOMPARE(points_of(figure), (std::vector<std::size_t>{2, 3, 3}));
       QCOMPARE(figure.series.front().rail.size(), std::size_t{1});
@@ -102,8 +101,8 @@ class RunViewTest : public QObject {
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{2});
   }
 
-  void DisturbedCells_AreCountedAndTheWayOutIsAButton() {
-    auto* button = view_->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
+  void CountsDisturbedCells() {
+    auto* button = view_->findChild<QPushButton*>(u"measure_disturbed_again"_s);
     QVERIFY(!button->isVisible());
     const RunId run = begin_run_with(*store_, "busy", {}, 1);
     HeatResult heat = made_up_heat(0, 64, three_contenders());
@@ -116,15 +115,15 @@ class RunViewTest : public QObject {
     QVERIFY2(button->isHidden(), "while it is measured");
     QVERIFY(store_->finish_run(run, RunStatus::done));
     view_->choose_run(uuid);
-    QCOMPARE(view_->findChild<QLabel*>(QStringLiteral("disturbed_cells"))->text(),
-             QStringLiteral("3 of 3 cells were disturbed (! in the table)."));
-    QVERIFY(view_->findChild<QToolButton*>(QStringLiteral("disturbed_hint"))
+    QCOMPARE(view_->findChild<QLabel*>(u"disturbed_cells"_s)->text(),
+             u"3 of 3 cells were disturbed (! in the table)."_s);
+    QVERIFY(view_->findChild<QToolButton*>(u"disturbed_hint"_s)
                 ->toolTip()
-                .contains(QStringLiteral("close the others")));
-    const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
+                .contains(u"close the other programs"_s));
+    const auto* marks = view_->findChild<QLabel*>(u"table_marks"_s);
     QVERIFY(marks->isVisible());
-    QVERIFY(marks->text().contains(QStringLiteral("! disturbed: ")));
-    QVERIFY2(pivot_text(0, 1).contains(QLatin1Char('!')), qPrintable(pivot_text(0, 1)));
+    QVERIFY(marks->text().contains(u"! disturbed: "_s));
+    QVERIFY2(pivot_text(0, 1).contains(u'!'), qPrintable(pivot_text(0, 1)));
     const QSignalSpy again(view_.get(), &RunView::again_requested);
     button->click();
     QCOMPARE(again.count(), 1);
@@ -133,16 +132,16 @@ class RunViewTest : public QObject {
     QVERIFY2(button->isHidden(), "one that ships, or in the trash, cannot be measured again here");
   }
 
-  void OnlyTheMarksThatTheTableHas_AreExplained() {
-    const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
-    QVERIFY(marks->text().startsWith(QStringLiteral("~ drifted: ")));
-    QVERIFY(!marks->text().contains(QStringLiteral("disturbed")));
+  void ExplainsOnlyMarksInTheTable() {
+    const auto* marks = view_->findChild<QLabel*>(u"table_marks"_s);
+    QVERIFY(marks->text().startsWith(u"~ drifted: "_s));
+    QVERIFY(!marks->text().contains(u"disturbed"_s));
     choose(box("pivot_cells"), 1);
     QVERIFY2(marks->isHidden(), "of memory there are none");
   }
 
-  void ARunThatWasCancelled_IsContinuedByAButton() {
-    auto* button = view_->findChild<QPushButton*>(QStringLiteral("resume_run"));
+  void ContinuesACancelledRun() {
+    auto* button = view_->findChild<QPushButton*>(u"resume_run"_s);
     QVERIFY(button->isHidden());
     const RunId run = begin_run_with(*store_, "ended", {64}, 3);
     QVERIFY(store_->finish_run(run, RunStatus::cancelled));
@@ -154,50 +153,47 @@ class RunViewTest : public QObject {
     QCOMPARE(resumed.front().front().toString(), QString::fromStdString(run.uuid));
   }
 
-  void EachChart_HasAViewOfItsOwn() {
-    QCOMPARE(box("time_view")->currentText(), QStringLiteral("Time"));
+  void ChoosesAViewForEachChart() {
+    QCOMPARE(box("time_view")->currentText(), u"Time"_s);
     QComboBox* right = box("second_view");
-    QCOMPARE(right->currentText(), QStringLiteral("Memory"));
+    QCOMPARE(right->currentText(), u"Memory"_s);
     QVERIFY(!view_->chart()->figure(1).line_at);
-    choose(right, right->findText(QStringLiteral("Executed over useful work")));
+    choose(right, right->findText(u"Executed over useful work"_s));
     const report::Figure& figure = view_->chart()->figure(1);
     QCOMPARE(figure.line_at, std::optional(1.0));
     QCOMPARE(figure.series.back().points.front().y, 1.95);
-    QVERIFY(view_->chart()->accessibleName().contains(
-        QStringLiteral(", Executed over useful products; ")));
+    QVERIFY(view_->chart()->accessibleName().contains(u", Executed over useful products; "_s));
     choose(right, right->count() - 1);
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{1});
   }
 
-  void OneButton_SaysWhatTheChartsShow_AndOpensItsChoices() {
+  void SummarizesTheChoices() {
     view_->choose_run(mixed_);
-    QCOMPARE(view_->choices()->text(),
-             QStringLiteral("Time and memory along length, heads 12, dtype float32"));
+    QCOMPARE(view_->choices()->text(), u"Time and memory along length, heads 12, dtype float32"_s);
     QVERIFY(!box("x_axis")->isVisible());
-    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+L")));
+    QTest::keySequence(view_->chart(), QKeySequence(u"Ctrl+L"_s));
     QVERIFY(box("x_axis")->isVisible());
     QCOMPARE(QApplication::focusWidget(), box("time_view"));
     choose(box("second_view"), box("second_view")->count() - 1);
     choose(box("facets"), 1);
-    QCOMPARE(view_->choices()->text(),
-             QStringLiteral("Time along length, panels by heads, dtype float32"));
+    QCOMPARE(view_->choices()->text(), u"Time along length, panels by heads, dtype float32"_s);
     QTest::keyClick(box("facets"), Qt::Key_Escape);
     QVERIFY(!box("x_axis")->isVisible());
   }
 
-  void EveryViewOfTheReport_IsOffered_ButThatOfOneLengthWhichAnswersHave() {
+  void OffersEveryView() {
     for (const report::View& view : report::views()) {
       const bool is_offered = !view.of_one_length;
-      QCOMPARE(box("time_view")->findText(words(view.title)) >= 0, is_offered);
+      QCOMPARE(box("time_view")->findText(qstring(view.title)) >= 0, is_offered);
       QCOMPARE(view_->run()->figures.contains(view.y), is_offered);
     }
   }
 
-  void Panels_StandForTheValuesOfAKey_AndAreExported() {
+  void ExportsPanels() {
     view_->choose_run(mixed_);
     QComboBox* panels = box("facets");
     QVERIFY(!panels->isHidden());
-    choose(panels, panels->findData(QStringLiteral("dtype")));
+    choose(panels, panels->findData(u"dtype"_s));
     const report::Facets& shown = view_->chart()->facets();
     QCOMPARE(shown.panels.size(), std::size_t{4});
     QCOMPARE(shown.panels[1].title, shown.panels[0].title);
@@ -209,43 +205,42 @@ class RunViewTest : public QObject {
     dialog->reject();
   }
 
-  void TheExportKeyOnAChart_OpensTheDialogForIt() {
+  void ExportsByKey() {
     choose(box("time_view"), 1);
     QTest::keyClick(view_->chart(), Qt::Key_E);
     auto* dialog = view_->findChild<FigureDialog*>();
     QVERIFY(dialog && dialog->isVisible());
-    QVERIFY(dialog->file().contains(QStringLiteral("memory")));
+    QVERIFY(dialog->file().contains(u"memory"_s));
     dialog->reject();
   }
 
-  void ARatioWithoutBaseline_SaysWhatToDo() {
+  void ExplainsARatioWithoutBaseline() {
     view_->set_baseline({});
     QComboBox* right = box("second_view");
-    choose(right, right->findText(QStringLiteral("Ratio to the baseline")));
+    choose(right, right->findText(u"Ratio to the baseline"_s));
     QVERIFY(view_->chart()->figure(1).series.empty());
     const QString problem = view_->run()->figures.at(report::YAxis::ratio).problem;
-    QVERIFY2(problem.contains(QStringLiteral("choose one in the bar above")), qPrintable(problem));
+    QVERIFY2(problem.contains(u"choose one in the bar above"_s), qPrintable(problem));
     QCOMPARE(view_->chart()->drawing(1).instead_of_values(), problem);
   }
 
-  void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
-    const auto* verdict = view_->findChild<QLabel*>(QStringLiteral("verdict"));
+  void ShowsTheVerdict() {
+    const auto* verdict = view_->findChild<QLabel*>(u"verdict"_s);
     QVERIFY(verdict->isVisible());
     // Its patterns have published effectiveness.
-    QVERIFY2(verdict->text().startsWith(unbroken(QStringLiteral(
-                 "Fastest that is equivalent to full attention in nDCG@10 within 0.02 (published, "
-                 "not measured here): full/dense at 64 to 128 tokens ("))),
+    QVERIFY2(verdict->text().startsWith(unbroken(
+                 u"Fastest that is equivalent to full attention in nDCG@10 within 0.02 (published, "
+                 "not measured here): full/dense at 64 to 128 tokens ("_s)),
              qPrintable(verdict->text()));
-    const QStringList lines = verdict->toolTip().split(QLatin1Char('\n'));
-    QVERIFY2(
-        lines.front().startsWith(QStringLiteral("full/dense fits 128 tokens, not 8192 (oom: ")),
-        qPrintable(lines.front()));
+    const QStringList lines = verdict->toolTip().split(u'\n');
+    QVERIFY2(lines.front().startsWith(u"full/dense fits 128 tokens, not 8192 (oom: "_s),
+             qPrintable(lines.front()));
     QCOMPARE(lines.back(),
-             QStringLiteral("sparse/segment/4 is slower than full/dense at every measured length "
-                            "(64 to 128 tokens)."));
+             u"sparse/segment/4 is slower than full/dense at every measured length "
+             "(64 to 128 tokens)."_s);
   }
 
-  void ASmallWindow_HasALineForEachAside_AndFiveRowsOfTheTable() {
+  void ShowsFiveRowsInASmallWindow() {
     view_->resize(640, 590);
     QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
                       view_->tabs()->tabBar()->tabRect(0).center());
@@ -253,18 +248,18 @@ class RunViewTest : public QObject {
     QTRY_VERIFY(table->isVisible());
     QTRY_VERIFY(table->viewport()->height() >=
                 std::min(5, table->model()->rowCount()) * table->rowHeight(0));
-    const auto* detail = view_->findChild<QLabel*>(QStringLiteral("run_detail"));
+    const auto* detail = view_->findChild<QLabel*>(u"run_detail"_s);
     QCOMPARE(detail->height(), detail->sizeHint().height());
     QVERIFY(detail->toolTip().startsWith(detail->text()));
     QVERIFY(view_->minimumSizeHint().height() <= 590);
   }
 
-  void TheCharts_HaveMostOfTheHeight() {
+  void GivesChartsMostOfTheHeight() {
     view_->resize(1000, 740);
     QTRY_VERIFY(view_->chart()->height() >= view_->height() / 2);
   }
 
-  void OneLegend_StandsForBothCharts() {
+  void SharesOneLegend() {
     const charts::ChartPage& page = view_->chart()->page();
     QCOMPARE(static_cast<qsizetype>(page.legend().size()), view_->run()->contenders.size());
     QTest::mouseClick(view_->chart(), Qt::LeftButton, {},
@@ -274,7 +269,7 @@ class RunViewTest : public QObject {
       QVERIFY(!view_->chart()->drawing(panel).series().front().visible);
   }
 
-  void AClickOnAValue_OpensItsCell() {
+  void OpensACellByMouse() {
     charts::RunChart* chart = view_->chart();
     const auto& series = chart->drawing().series().at(1);
     QVERIFY(series.points.size() > 1);
@@ -288,7 +283,7 @@ class RunViewTest : public QObject {
       return all;
     };
     QCOMPARE(std::ranges::count(numbers(), point.cell), 1);
-    view_->show_tab(QStringLiteral("table"));
+    view_->show_tab(u"table"_s);
     QVERIFY(!view_->cell_panel()->isVisible());
     chart->setFocus();
     QTest::keyClick(chart, Qt::Key_Down);
@@ -297,51 +292,52 @@ class RunViewTest : public QObject {
     QVERIFY(view_->cell_panel()->isVisible());
   }
 
-  void AnotherBaseline_ChangesTheRatios() {
-    QCOMPARE(view_->baseline(), QStringLiteral("full/dense"));
-    view_->set_baseline(QStringLiteral("full/sdpa"));
+  void ChangesTheBaseline() {
+    QCOMPARE(view_->baseline(), u"full/dense"_s);
+    view_->set_baseline(u"full/sdpa"_s);
     QCOMPARE(view_->run()->table.baseline, std::optional<std::string>("full/sdpa"));
-    QCOMPARE(view_->preferred_baseline(), QStringLiteral("full/sdpa"));
+    QCOMPARE(view_->preferred_baseline(), u"full/sdpa"_s);
     view_->set_baseline({});
     QVERIFY(!view_->run()->table.baseline.has_value());
   }
 
-  void WindowsAlongX_AskForOneLength() {
+  void SlicesLengthsAlongWindows() {
     QVERIFY(box("slice_sequence_tokens") == nullptr);
     choose(box("x_axis"), 1);
     QComboBox* length = box("slice_sequence_tokens");
     QVERIFY(length != nullptr);
     QCOMPARE(length->count(), 3);
-    QCOMPARE(length->accessibleName(), QStringLiteral("Length"));
+    QCOMPARE(length->accessibleName(), u"Length"_s);
   }
 
-  void AChart_NeverMixesDtypesOrHeads() {
+  void SlicesDtypesAndHeads() {
     view_->choose_run(mixed_);
     QComboBox* dtype = box("slice_dtype");
     QComboBox* heads = box("slice_heads");
     QVERIFY(dtype != nullptr && heads != nullptr);
-    QCOMPARE(dtype->currentText(), QStringLiteral("float32"));
+    QCOMPARE(dtype->currentText(), u"float32"_s);
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{2, 2, 2}));
     choose(dtype, 1);
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{1, 1, 1}));
   }
 
-  void AValueNotMeasuredWithTheOthers_IsInParentheses_AndMovesThemWithASentence() {
+  void MarksValuesOutsideTheSlice() {
     view_->choose_run(mixed_);
     QComboBox* heads = box("slice_heads");
     QVERIFY(heads != nullptr);
-    QCOMPARE(heads->itemText(0), QStringLiteral("(4)"));
-    QCOMPARE(heads->itemText(1), QStringLiteral("12"));
-    const auto* moved = view_->findChild<QLabel*>(QStringLiteral("slice_moved"));
+    QCOMPARE(heads->itemText(0), u"(4)"_s);
+    QCOMPARE(heads->itemText(1), u"12"_s);
+    const auto* moved = view_->findChild<QLabel*>(u"slice_moved"_s);
     QVERIFY(moved->isHidden());
     choose(heads, 0);
-    QCOMPARE(box("slice_dtype")->currentText(), QStringLiteral("float16"));
+    QCOMPARE(box("slice_dtype")->currentText(), u"float16"_s);
     QVERIFY(!moved->isHidden());
-    QCOMPARE(moved->text(), QStringLiteral("Dtype float32 was not measured with Heads 4: showing "
-                                           "Dtype float16."));
+    QCOMPARE(moved->text(),
+             u"Dtype float32 was not measured with Heads 4: showing "
+             "Dtype float16."_s);
   }
 
-  void AnotherRun_ForgetsWhatWasHeldFixed() {
+  void ResetsTheSliceForAnotherRun() {
     view_->choose_run(mixed_);
     choose(box("slice_dtype"), 1);
     view_->choose_run(uuid_);
@@ -349,51 +345,51 @@ class RunViewTest : public QObject {
     QVERIFY(box("slice_dtype") == nullptr);
   }
 
-  void TheTable_IsContendersAgainstLengthsAtFirst() {
+  void ListsContendersByLength() {
     QCOMPARE(pivot()->model()->rowCount(), 3);
     QCOMPARE(pivot()->model()->columnCount(), 4);
-    QCOMPARE(pivot_text(0, 0), QStringLiteral("full/dense (baseline)"));
-    QVERIFY2(pivot_text(1, 1).contains(QStringLiteral("(+")), qPrintable(pivot_text(1, 1)));
-    QCOMPARE(pivot_text(0, 3), QStringLiteral("oom"));
+    QCOMPARE(pivot_text(0, 0), u"full/dense (baseline)"_s);
+    QVERIFY2(pivot_text(1, 1).contains(u"(+"_s), qPrintable(pivot_text(1, 1)));
+    QCOMPARE(pivot_text(0, 3), u"oom"_s);
   }
 
-  void RowsColumnsAndCells_AreChosenByKeyboard() {
+  void ChoosesTheTableByKeyboard() {
     choose(box("pivot_cells"), 2);
     QCOMPARE(pivot()->model()->rowCount(), 6);
-    QCOMPARE(pivot_text(1, 1), QStringLiteral("mem/doc"));
+    QCOMPARE(pivot_text(1, 1), u"mem/doc"_s);
     // Lengths along rows leave the columns to the contenders.
     choose(box("pivot_rows"), 1);
     QCOMPARE(view_->run()->request.pivot.columns, std::string("contender"));
     QCOMPARE(pivot()->model()->headerData(2, Qt::Horizontal).toString(),
-             QStringLiteral("full/dense (baseline)"));
-    QCOMPARE(pivot_text(0, 0), QStringLiteral("64 tokens"));
+             u"full/dense (baseline)"_s);
+    QCOMPARE(pivot_text(0, 0), u"64 tokens"_s);
   }
 
-  void WhatIsCopied_IsWhatIsShown() {
+  void CopiesTheShownTable() {
     view_->copy_table(report::TableFormat::csv);
-    QVERIFY(QApplication::clipboard()->text().startsWith(
-        QStringLiteral("setting,contender,quantity,64,128,8192")));
+    QVERIFY(
+        QApplication::clipboard()->text().startsWith(u"setting,contender,quantity,64,128,8192"_s));
     view_->copy_table(report::TableFormat::latex);
-    QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\\toprule")));
+    QVERIFY(QApplication::clipboard()->text().contains(u"\\toprule"_s));
   }
 
-  void SelectedCells_AreCopiedWithTheirColumns() {
+  void CopiesSelectedCells() {
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(1, 0));
     QTest::keyClick(pivot(), Qt::Key_Right, Qt::ShiftModifier);
     QTest::keySequence(pivot(), QKeySequence::Copy);
-    const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));
-    QCOMPARE(lines[0], QStringLiteral("Contender\t64 tokens"));
-    QVERIFY2(lines[1].startsWith(QStringLiteral("full/sdpa\t")), qPrintable(lines[1]));
+    const QStringList lines = QApplication::clipboard()->text().split(u'\n');
+    QCOMPARE(lines[0], u"Contender\t64 tokens"_s);
+    QVERIFY2(lines[1].startsWith(u"full/sdpa\t"_s), qPrintable(lines[1]));
   }
 
-  void AChosenCell_StandsInThePanel_WhichReturnOpens() {
+  void OpensACellByReturn() {
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(2, 1));
     QTest::keyClick(pivot(), Qt::Key_Right);
     const QString text = view_->cell_panel()->text();
-    QVERIFY2(text.startsWith(QStringLiteral("sparse/segment/4\n")), qPrintable(text));
-    QVERIFY(text.contains(QStringLiteral("128 tokens")));
+    QVERIFY2(text.startsWith(u"sparse/segment/4\n"_s), qPrintable(text));
+    QVERIFY(text.contains(u"128 tokens"_s));
     QVERIFY(!view_->cell_panel()->samples()->page().empty());
     QVERIFY(!view_->cell_panel()->isVisible());
     QTest::keyClick(pivot(), Qt::Key_Return);
@@ -402,16 +398,16 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot()->currentIndex(), pivot()->model()->index(0, 1));
   }
 
-  void TheChosenCell_StaysWhileTheRunIsReadAgain() {
+  void KeepsTheChosenCell() {
     view_->choose_cell(5);
     const QString before = view_->cell_panel()->text();
     view_->choose_run(uuid_);
     QCOMPARE(view_->cell_panel()->text(), before);
     view_->choose_run(mixed_);
-    QVERIFY(view_->cell_panel()->text().startsWith(QStringLiteral("No cell chosen")));
+    QVERIFY(view_->cell_panel()->text().startsWith(u"No cell chosen"_s));
   }
 
-  void TheTabThatWasChosen_IsThereAgain() {
+  void RestoresTheTab() {
     QVERIFY(view_->run_table()->isVisible());
     const int cell = 1;
     QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
@@ -419,11 +415,11 @@ class RunViewTest : public QObject {
     QVERIFY(view_->cell_panel()->isVisible());
     const RunView another;
     QCOMPARE(another.tabs()->currentWidget(), another.cell_panel());
-    QTest::keySequence(view_->chart(), QKeySequence(QStringLiteral("Ctrl+T")));
+    QTest::keySequence(view_->chart(), QKeySequence(u"Ctrl+T"_s));
     QVERIFY(view_->run_table()->isVisible());
   }
 
-  void TheTabBarStaysWhereItIs_WhicheverTabIsChosen() {
+  void KeepsTheTabBarInPlace() {
     view_->resize(1200, 1000);
     QTRY_VERIFY(view_->tabs()->height() > 240);
     view_->choose_cell(0);
@@ -432,14 +428,14 @@ class RunViewTest : public QObject {
     view_->show_tab(answer);
     const int before = view_->tabs()->height();
     QVERIFY(before >= view_->height() * 25 / 100);
-    for (const QString& tab : {QStringLiteral("samples"), QStringLiteral("table"), answer}) {
+    for (const QString& tab : {u"samples"_s, u"table"_s, answer}) {
       view_->show_tab(tab);
       QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
       QCOMPARE(view_->tabs()->height(), before);
     }
   }
 
-  void InALowWindow_TheChartsAreATab() {
+  void ShowsChartsAsATabInALowWindow() {
     QTabWidget* tabs = view_->tabs();
     QCOMPARE(tabs->indexOf(view_->chart()), -1);
     view_->resize(700, 100);  // taken as high as it must be
@@ -453,7 +449,7 @@ class RunViewTest : public QObject {
     Q_EMIT view_->chart()->cell_chosen(1);
     QTRY_VERIFY(view_->cell_panel()->isVisible());
     // Whoever chooses what the charts show sees them.
-    auto* first = view_->findChild<QComboBox*>(QStringLiteral("time_view"));
+    auto* first = view_->findChild<QComboBox*>(u"time_view"_s);
     QVERIFY(first != nullptr);
     Q_EMIT first->activated(first->currentIndex());
     QTRY_VERIFY(view_->chart()->isVisible() && !view_->cell_panel()->isVisible());
@@ -465,9 +461,9 @@ class RunViewTest : public QObject {
     QVERIFY(view_->chart()->height() > 200);
   }
 
-  void Figures_AreWrittenToFiles() {
+  void WritesFigures() {
     for (const char* extension : {"pdf", "svg", "png"}) {
-      const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));
+      const QString file = folder_.filePath(u"figure."_s + QLatin1String(extension));
       const Result<charts::Files> written =
           charts::write_printable(charts::printable(view_->chart()->shown_facets()),
                                   file.toStdString(), view_->chart()->shown_options());
@@ -476,15 +472,15 @@ class RunViewTest : public QObject {
     }
   }
 
-  void AnAnswerForAnotherRun_IsLeftAlone() {
+  void IgnoresAnswersForAnotherRun() {
     const RunPointer before = view_->run();
     auto other = std::make_shared<RunSnapshot>();
-    other->request.uuid = QStringLiteral("another");
+    other->request.uuid = u"another"_s;
     view_->show_run(other);
     QCOMPARE(view_->run(), before);
   }
 
-  void EveryControl_HasANameAndIsReachedByTab() {
+  void NamesEveryControlAndReachesItByTab() {
     view_->choose_run(mixed_);
     view_->choose_cell(0);
     std::set<QWidget*> reached;
@@ -499,7 +495,7 @@ class RunViewTest : public QObject {
       view_->show_tab(QLatin1String(tab));
       walk(view_->choices());
     }
-    view_->show_tab(QStringLiteral("table"));
+    view_->show_tab(u"table"_s);
     for (const char* button : {"chart_choices", "table_choices"}) {
       auto* opened = view_->findChild<QPushButton*>(QLatin1String(button));
       QTest::keyClick(opened, Qt::Key_Space);
@@ -508,31 +504,29 @@ class RunViewTest : public QObject {
     }
     QStringList names;
     for (const QWidget* widget : reached) names.append(widget->objectName());
-    const QString all = names.join(QLatin1Char(' '));
+    const QString all = names.join(u' ');
     for (const char* name : {"x_axis", "slice_dtype", "slice_heads", "time_view", "second_view",
                              "run_chart", "pivot_rows", "pivot_columns", "pivot_cells",
                              "save_table", "pivot", "samples", "repeat_command", "copy_command"}) {
       auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
       QVERIFY2(widget != nullptr, name);
-      QVERIFY2(reached.contains(widget),
-               qPrintable(QLatin1String(name) + QStringLiteral(" of ") + all));
+      QVERIFY2(reached.contains(widget), qPrintable(QLatin1String(name) + u" of "_s + all));
       const auto* button = qobject_cast<QAbstractButton*>(widget);
       QVERIFY2(!widget->accessibleName().isEmpty() || (button && !button->text().isEmpty()), name);
     }
   }
 
-  void ASmallWindow_IsEnough() {
+  void FitsASmallWindow() {
     view_->choose_run(mixed_);
     const QSize least = view_->minimumSizeHint();
     QVERIFY2(least.width() <= 640 && least.height() <= 500,
-             qPrintable(QStringLiteral("%1x%2").arg(least.width()).arg(least.height())));
+             qPrintable(u"%1x%2"_s.arg(least.width()).arg(least.height())));
   }
 
-  void AMessagesButton_StandsBelowItsSentence_WhereItWouldLeaveAColumnOfWords() {
+  void PlacesTheButtonOfAMessage() {
     MessageBar bar(nullptr);
-    bar.show_offer(
-        QString(300, QLatin1Char('m')).replace(QStringLiteral("mmm"), QStringLiteral("me ")),
-        QStringLiteral("Run the quick sweep"), {}, [] {});
+    bar.show_offer(QString(300, u'm').replace(u"mmm"_s, u"me "_s), u"Run the quick sweep"_s, {},
+                   [] {});
     const auto* label = bar.findChild<QLabel*>();
     const QPushButton* button = bar.fix_button();
     const auto lay_out = [&](int width) {

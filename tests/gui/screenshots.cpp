@@ -19,12 +19,10 @@
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
-#include "app/gui/views/slice_fields.h"
-#include "app/gui/views/training_dialog.h"
 #include "app/gui/views/training_page.h"
 #include "engine/report/training_curve.h"
 #include "tests/gui/answer_screenshots.h"
@@ -87,15 +85,15 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   const QString& many_sided = chosen.many_sided;
   RunView* view = window.compare()->run_view();
   const QString first = view->run() ? view->run()->request.uuid : QString();
-  view->show_tab(QStringLiteral("cell"));
+  view->show_tab(u"cell"_s);
   view->choose_cell(view->run() && view->run()->table.rows.size() > 6 ? 6 : 0);
-  bool saved = save(window, folder + QStringLiteral("/compare-cell") + suffix);
-  view->show_tab(QStringLiteral("samples"));
-  saved = save(window, folder + QStringLiteral("/compare-samples") + suffix) && saved;
-  view->show_tab(QStringLiteral("table"));
-  saved = save(window, folder + QStringLiteral("/compare-table") + suffix) && saved;
+  bool saved = save(window, folder + u"/compare-cell"_s + suffix);
+  view->show_tab(u"samples"_s);
+  saved = save(window, folder + u"/compare-samples"_s + suffix) && saved;
+  view->show_tab(u"table"_s);
+  saved = save(window, folder + u"/compare-table"_s + suffix) && saved;
   const auto is_shown = [&](const QString& uuid) {
-    return QTest::qWaitFor([&] { return view->run()->request.uuid == uuid; }, patience_ms);
+    return QTest::qWaitFor([&] { return view->run()->request.uuid == uuid; }, timeout_ms);
   };
   if (!chosen.judged.isEmpty()) {
     window.compare()->choose_run(chosen.judged);
@@ -107,18 +105,18 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
                   return answer->advice() &&
                          answer->advice()->run.id.uuid == chosen.judged.toStdString();
                 },
-                patience_ms) &&
+                timeout_ms) &&
             saved;
-    saved = save(window, folder + QStringLiteral("/compare-effectiveness") + suffix) && saved;
-    view->show_tab(QStringLiteral("table"));
+    saved = save(window, folder + u"/compare-effectiveness"_s + suffix) && saved;
+    view->show_tab(u"table"_s);
   }
   if (many_sided.isEmpty()) return saved;
   window.compare()->choose_run(many_sided);
   saved = is_shown(many_sided) && saved;
-  saved = save(window, folder + QStringLiteral("/compare-slices") + suffix) && saved;
+  saved = save(window, folder + u"/compare-slices"_s + suffix) && saved;
   view->choices()->open();
   auto* fields = view->slice()->window();
-  saved = save(*fields, folder + QStringLiteral("/compare-choices") + suffix) && saved;
+  saved = save(*fields, folder + u"/compare-choices"_s + suffix) && saved;
   fields->close();
   window.compare()->choose_run(first);
   return is_shown(first) && saved;
@@ -148,43 +146,41 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
   }
   const auto* chart = window.training()->chart();
   const bool shown =
-      QTest::qWaitFor([&] { return chart->figure().series.size() == 2; }, patience_ms);
-  const bool saved = save(window, folder + QStringLiteral("/training") + suffix) && shown;
+      QTest::qWaitFor([&] { return chart->figure().series.size() == 2; }, timeout_ms);
+  const bool saved = save(window, folder + u"/training"_s + suffix) && shown;
   while (window.training()->has_table()) window.training()->close_training();
   window.training()->start_training();
   auto* dialog = window.training()->findChild<TrainingDialog*>();
-  const bool form = save(*dialog, folder + QStringLiteral("/training-new") + suffix);
+  const bool form = save(*dialog, folder + u"/training-new"_s + suffix);
   dialog->reject();
-  return save(window, folder + QStringLiteral("/training-empty") + suffix) && form && saved;
+  return save(window, folder + u"/training-empty"_s + suffix) && form && saved;
 }
 
 bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen& chosen) {
   window.set_theme(theme);
-  const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
+  const QString suffix = u'-' + name_of(theme) + u".png"_s;
   window.show_page(MainWindow::compare_page);
-  bool saved = save(window, folder + QStringLiteral("/compare") + suffix);
-  saved = shoot_answer(window,
-                       [&](const QString& name) {
-                         return save(window, folder + QLatin1Char('/') + name + suffix);
-                       }) &&
+  bool saved = save(window, folder + u"/compare"_s + suffix);
+  saved = shoot_answer(
+              window,
+              [&](const QString& name) { return save(window, folder + u'/' + name + suffix); }) &&
           saved;
   saved = shoot_runs(window, folder, suffix, chosen) && saved;
   const auto shoot_widget = [&](QWidget& widget, const QString& name) {
-    return save(widget, folder + QLatin1Char('/') + name + suffix);
+    return save(widget, folder + u'/' + name + suffix);
   };
   saved = shoot_run_list(window, shoot_widget) && saved;
   window.show_page(MainWindow::patterns_page);
-  saved = shoot_patterns(*window.patterns(),
-                         [&](const QString& name) {
-                           return save(window, folder + QLatin1Char('/') + name + suffix);
-                         }) &&
+  saved = shoot_patterns(
+              *window.patterns(),
+              [&](const QString& name) { return save(window, folder + u'/' + name + suffix); }) &&
           saved;
   shoot_attention(window, [&](QWidget& shown, const QString& name) {
-    saved = save(shown, folder + QLatin1Char('/') + name + suffix) && saved;
+    saved = save(shown, folder + u'/' + name + suffix) && saved;
   });
   saved = shoot_training(window, folder, suffix) && saved;
   const auto shoot_page = [&](const QString& name) {
-    return save(window, folder + QLatin1Char('/') + name + suffix);
+    return save(window, folder + u'/' + name + suffix);
   };
   window.show_page(MainWindow::compare_page);
   saved = shoot_live_run(window, shoot_page) && saved;
@@ -194,16 +190,16 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen&
 /// A window on no runs: a shipped one is shown, then what there is without one.
 bool shoot_first_start(const QString& folder, Theme theme, QSize size) {
   const QTemporaryDir home;
-  MainWindow window({.database = home.filePath(QStringLiteral("runs.db")).toStdString()});
+  MainWindow window({.database = home.filePath(u"runs.db"_s).toStdString()});
   window.set_theme(theme);
   window.resize(size);
   window.show();
-  const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
+  const QString suffix = u'-' + name_of(theme) + u".png"_s;
   const bool read =
-      QTest::qWaitFor([&] { return window.compare()->run_view()->run() != nullptr; }, patience_ms);
-  const bool first = save(window, folder + QStringLiteral("/first-start") + suffix);
+      QTest::qWaitFor([&] { return window.compare()->run_view()->run() != nullptr; }, timeout_ms);
+  const bool first = save(window, folder + u"/first-start"_s + suffix);
   window.compare()->run_list()->show_section(RunListPanel::runs_section);
-  return save(window, folder + QStringLiteral("/no-runs") + suffix) && first && read;
+  return save(window, folder + u"/no-runs"_s + suffix) && first && read;
 }
 
 int shoot_all(const std::filesystem::path& database, const QString& folder, QSize size) {
@@ -215,15 +211,15 @@ int shoot_all(const std::filesystem::path& database, const QString& folder, QSiz
         const RunPointer& run = window.compare()->run_view()->run();
         return run && !run->table.rows.empty();
       },
-      patience_ms);
+      timeout_ms);
   if (!shown) std::fprintf(stderr, "No run with a finished heat was read; the page is empty.\n");
   const Chosen chosen = chosen_of(database);
   const bool light = shoot_first_start(folder, Theme::light, size) &&
                      shoot(window, folder, Theme::light, chosen) &&
-                     shoot_charts(database, folder, QStringLiteral("-light.png"));
+                     shoot_charts(database, folder, u"-light.png"_s);
   const bool dark = shoot_first_start(folder, Theme::dark, size) &&
                     shoot(window, folder, Theme::dark, chosen) &&
-                    shoot_charts(database, folder, QStringLiteral("-dark.png"));
+                    shoot_charts(database, folder, u"-dark.png"_s);
   return light && dark ? 0 : 1;
 }
 
@@ -247,7 +243,7 @@ int main(int argc, char** argv) {
   attnscope::gui::apply_text_size();
   QSize size(1280, 800);
   if (argc > 3) {
-    const QStringList sides = QString::fromLocal8Bit(argv[3]).split(QLatin1Char('x'));
+    const QStringList sides = QString::fromLocal8Bit(argv[3]).split(u'x');
     if (sides.size() == 2) size = QSize(sides[0].toInt(), sides[1].toInt());
   }
   QDir().mkpath(QString::fromLocal8Bit(argv[2]));

@@ -2,7 +2,6 @@
 #include "tests/gui/shoot_live_run.h"
 
 #include "app/gui/views/compare_page.h"
-#include "app/gui/views/heats_view.h"
 #include "app/gui/views/progress_strip.h"
 
 namespace attnscope::gui {
@@ -14,10 +13,10 @@ HeatsPointer made_up_heats(const QString& uuid) {
   constexpr int all = 84, done = 37;
   for (int i = 0; i < all; ++i) {
     const int tokens = 64 << (i % 7);
-    HeatEntry heat{.point = QStringLiteral("%1 tokens, %2 heads").arg(tokens).arg(8 + i / 7)};
+    HeatEntry heat{.point = u"%1 tokens, %2 heads"_s.arg(tokens).arg(8 + i / 7)};
     if (i < done) {
       heat.state = HeatState::done;
-      heat.outcome = QStringLiteral("4 ok");
+      heat.outcome = u"4 ok"_s;
       if (i % 7 == 6) heat.state = HeatState::too_large;
       if (i == 11) heat.state = HeatState::wrong;
       if (i == 19) heat.state = HeatState::crashed;
@@ -40,9 +39,9 @@ bool shoot_live_run(MainWindow& window, const SaveWindow& save) {
   live.progress = Progress{37, 84, "2048 tokens, sparse/segment/64", 1520};
   ProgressStrip* strip = window.compare()->progress();
   strip->show_run(&live);
-  strip->show_heats(made_up_heats(QStringLiteral("made-up")));
+  strip->show_heats(made_up_heats(u"made-up"_s));
   strip->heats_view()->setCurrentIndex(strip->heats_view()->model()->index(11, 0));
-  const bool saved = save(QStringLiteral("live-run"));
+  const bool saved = save(u"live-run"_s);
   strip->show_run(nullptr);
   return saved;
 }

@@ -12,7 +12,6 @@
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/comparison_view.h"
-#include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"
@@ -36,7 +35,7 @@ void wait_for_run(MainWindow& window, const QString& uuid) {
         const RunPointer& run = window.compare()->run_view()->run();
         return run && run->request.uuid == uuid && !run->table.rows.empty();
       },
-      patience_ms));
+      timeout_ms));
 }
 
 /// The first is named and tagged, the second tagged, the last put away.
@@ -53,7 +52,7 @@ bool prepare(MainWindow& window, RunListPanel& panel) {
   if (!described) return false;
   return QTest::qWaitFor(
       [&] { return panel.trash().rowCount() == 1 && window.runs().tags().size() == 3; },
-      patience_ms);
+      timeout_ms);
 }
 
 /// The two newest runs of the same sweep, compared.
@@ -72,29 +71,26 @@ bool shoot_comparison(MainWindow& window, RunListPanel& panel, const Save& save)
   panel.choose(two[0]);
   wait_for_run(window, two[0]);
   panel.list()->selectionModel()->select(runs_index(panel, two[1]), QItemSelectionModel::Select);
-  panel.findChild<QPushButton*>(QStringLiteral("compare_the_two"))->click();
+  panel.findChild<QPushButton*>(u"compare_the_two"_s)->click();
   const auto is_shown = [&] { return window.compare()->comparison_view()->isVisible(); };
-  bool saved = QTest::qWaitFor(is_shown, patience_ms);
-  saved = save(window, QStringLiteral("comparison")) && saved;
-  window.compare()
-      ->comparison_view()
-      ->findChild<QToolButton*>(QStringLiteral("comparison_back"))
-      ->click();
+  bool saved = QTest::qWaitFor(is_shown, timeout_ms);
+  saved = save(window, u"comparison"_s) && saved;
+  window.compare()->comparison_view()->findChild<QToolButton*>(u"comparison_back"_s)->click();
   return saved;
 }
 
 /// What asks for the checkpoint of a file of pairs that is dropped on the answer.
 bool shoot_lengths(MainWindow& window, const Save& save) {
   const QTemporaryDir folder;
-  QFile pairs(folder.filePath(QStringLiteral("pairs.tsv")));
+  QFile pairs(folder.filePath(u"pairs.tsv"_s));
   if (!pairs.open(QIODevice::WriteOnly)) return false;
   pairs.write("how tall is the tower\tThe tower is 330 metres tall.\n");
   pairs.close();
   window.compare()->answer()->take_lengths(pairs.fileName());
   const auto requested = [&] { return window.findChild<QFileDialog*>() != nullptr; };
-  bool saved = QTest::qWaitFor(requested, patience_ms);
+  bool saved = QTest::qWaitFor(requested, timeout_ms);
   auto* dialog = window.findChild<QFileDialog*>();
-  saved = dialog && save(*dialog, QStringLiteral("answer-checkpoint")) && saved;
+  saved = dialog && save(*dialog, u"answer-checkpoint"_s) && saved;
   if (dialog) dialog->reject();
   return saved;
 }
@@ -111,28 +107,28 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
   const QString first = key_of(panel, 0);
   panel.choose(first);
   wait_for_run(window, first);
-  bool saved = save(window, QStringLiteral("runs-named")) && compared;
+  bool saved = save(window, u"runs-named"_s) && compared;
   panel.list()->edit(panel.list()->currentIndex());
-  saved = save(window, QStringLiteral("runs-renaming")) && saved;
+  saved = save(window, u"runs-renaming"_s) && saved;
   if (auto* editor = panel.list()->findChild<QLineEdit*>()) QTest::keyClick(editor, Qt::Key_Escape);
   panel.show_section(RunListPanel::published_section);
   for (const char* table : {"ecir24-table1", "ecir24-table3"}) {
     panel.choose(QLatin1String(table));
-    saved = save(window, QStringLiteral("published-") + QLatin1String(table)) && saved;
+    saved = save(window, u"published-"_s + QLatin1String(table)) && saved;
   }
   const QString shipped = panel.published().first_run();
   panel.list(RunListPanel::published_section)
       ->setCurrentIndex(panel.list(RunListPanel::published_section)->model()->index(4, 0));
   wait_for_run(window, shipped);
-  saved = save(window, QStringLiteral("published-run")) && saved;
+  saved = save(window, u"published-run"_s) && saved;
   panel.choose(first);
   wait_for_run(window, first);
-  page->run_view()->show_tab(QStringLiteral("published"));
-  saved = save(window, QStringLiteral("runs-beside")) && saved;
-  page->run_view()->show_tab(QStringLiteral("table"));
+  page->run_view()->show_tab(u"published"_s);
+  saved = save(window, u"runs-beside"_s) && saved;
+  page->run_view()->show_tab(u"table"_s);
   panel.show_section(RunListPanel::trash_section);
   wait_for_run(window, panel.chosen());
-  saved = save(window, QStringLiteral("runs-trash")) && saved;
+  saved = save(window, u"runs-trash"_s) && saved;
   panel.show_section(RunListPanel::runs_section);
   return saved;
 }

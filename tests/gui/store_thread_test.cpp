@@ -26,7 +26,7 @@ class StoreThreadTest : public QObject {
   [[nodiscard]] std::filesystem::path path(const char* name) const {
     return folder_->filePath(QLatin1String(name)).toStdString();
   }
-  static RunPointer last_run(const Heard<StoreReader, const RunPointer&>& read) {
+  static RunPointer last_run(const SignalLog<StoreReader, const RunPointer&>& read) {
     return read.all().empty() ? nullptr : std::get<0>(read.all().back());
   }
 
@@ -34,33 +34,33 @@ class StoreThreadTest : public QObject {
 
   void init() { folder_ = std::make_unique<QTemporaryDir>(); }
 
-  void ANewDatabase_OpensEmpty() {
+  void OpensANewDatabase() {
     StoreThread store(path("new/attnscope.db"));
-    Heard opened(store.reader(), &StoreReader::opened);
-    Heard changed(store.reader(), &StoreReader::runs_changed);
+    SignalLog opened(store.reader(), &StoreReader::opened);
+    SignalLog changed(store.reader(), &StoreReader::runs_changed);
     store.start();
     QTRY_COMPARE(opened.count(), 1);
     QTRY_COMPARE(changed.count(), 1);
     QVERIFY(std::get<0>(changed.all().front())->runs.empty());
   }
 
-  void AForeignFile_IsRefusedWithASentenceAndOpensOnceMended() {
+  void RefusesAForeignFileUntilItIsReplaced() {
     QFile foreign(QString::fromStdString(path("foreign.db").string()));
     QVERIFY(foreign.open(QIODevice::WriteOnly));
     foreign.write(QByteArray(8192, 'x'));
     foreign.close();
     StoreThread store(path("foreign.db"));
-    Heard refused(store.reader(), &StoreReader::refused);
-    Heard opened(store.reader(), &StoreReader::opened);
+    SignalLog refused(store.reader(), &StoreReader::refused);
+    SignalLog opened(store.reader(), &StoreReader::opened);
     store.start();
     QTRY_COMPARE(refused.count(), 1);
-    QVERIFY(std::get<0>(refused.all().front()).contains(QStringLiteral("foreign.db")));
+    QVERIFY(std::get<0>(refused.all().front()).contains(u"foreign.db"_s));
     QVERIFY(foreign.remove());
     store.post(&StoreReader::open);
     QTRY_COMPARE(opened.count(), 1);
   }
 
-  void AHeatFromAnotherConnection_ReachesTheRunList() {
+  void ShowsAHeatOfAnotherConnection() {
     Store other = open_store(path("a.db"));
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
@@ -78,11 +78,11 @@ class StoreThreadTest : public QObject {
     QTRY_VERIFY(model.live() == nullptr);
   }
 
-  void TheShownRun_IsReadAgainWhenAHeatEnds() {
+  void RereadsTheRunAfterAHeat() {
     Store other = open_store(path("a.db"));
     const RunId run = begin_run_with(other, "live", {64}, 3);
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
@@ -92,14 +92,14 @@ class StoreThreadTest : public QObject {
       QVERIFY(last_run(read)->figures.at(view).figure.has_value());
   }
 
-  void ABaselineTheRunLacks_IsReplacedByItsFirstContender() {
+  void ReplacesAMissingBaseline() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::show_run,
-               RunRequest{.uuid = text_of(run), .baseline = QStringLiteral("qds/segment/9")});
+               RunRequest{.uuid = text_of(run), .baseline = u"qds/segment/9"_s});
     QTRY_COMPARE(read.count(), 1);
     QVERIFY(last_run(read)->problem.isEmpty());
     QCOMPARE(last_run(read)->table.baseline, std::optional<std::string>("full/dense"));
@@ -109,11 +109,11 @@ class StoreThreadTest : public QObject {
     QVERIFY(!last_run(read)->table.baseline.has_value());
   }
 
-  void LengthsAreSlices_WhenWindowsRunAlongX() {
+  void SlicesLengthsAlongWindows() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run),
                                                   .baseline = {},
@@ -131,7 +131,7 @@ class StoreThreadTest : public QObject {
     QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
   }
 
-  void CacheStatesAreSlices() {
+  void SlicesCacheStates() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     HeatResult cold = made_up_heat(1, 64, three_contenders());
@@ -139,7 +139,7 @@ class StoreThreadTest : public QObject {
     cold.point.documents = 4;
     QVERIFY(other.add_heat(run, cold));
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run), .baseline = {}});
     QTRY_COMPARE(read.count(), 1);
@@ -153,7 +153,7 @@ class StoreThreadTest : public QObject {
     QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
   }
 
-  void AnotherSliceOfAnEndedRun_IsCutFromWhatWasRead() {
+  void SlicesAnEndedRunWithoutReadingIt() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64, 128});
     const RunRequest whole = {.uuid = text_of(run)};
@@ -166,12 +166,12 @@ class StoreThreadTest : public QObject {
     QCOMPARE(second->slice.axes.front().key, std::string("sequence_tokens"));
     // Another baseline has other ratios.
     RunRequest against = whole;
-    against.baseline = QStringLiteral("full/sdpa");
+    against.baseline = u"full/sdpa"_s;
     QCOMPARE(read_run(other, against, second)->table.baseline,
              std::optional<std::string>("full/sdpa"));
   }
 
-  void ARunOfOneLength_IsDrawnAlongItsCandidates() {
+  void DrawsCandidatesOfOneLength() {
     Store other = open_store(path("a.db"));
     const RunId lengths = add_done_run(other, "lengths", {64, 128});
     const RunId run = begin_run_with(other, "stages", {}, 2);
@@ -196,7 +196,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(drawn_along(lengths, report::XAxis::candidates), report::XAxis::length);
   }
 
-  void ARemovedRun_LeavesTheList() {
+  void RemovesARun() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
@@ -208,25 +208,24 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(model.rowCount(), 0);
   }
 
-  void ANoteThatAnotherProcessChanged_IsKeptBesideTheNewOne() {
+  void KeepsTheNoteOfAnotherProcess() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
-    Heard written(store.reader(), &StoreReader::written_down);
-    Heard text(store.reader(), &StoreReader::succeeded);
+    SignalLog written(store.reader(), &StoreReader::text_written);
+    SignalLog text(store.reader(), &StoreReader::succeeded);
     store.start();
-    store.post(&StoreReader::write_note, text_of(run), QStringLiteral("first"), QString());
+    store.post(&StoreReader::write_note, text_of(run), u"first"_s, QString());
     QTRY_COMPARE(written.count(), 1);
     QCOMPARE(text.count(), 0);
     QVERIFY(other.describe_run(run, {.note = "theirs"}));
-    store.post(&StoreReader::write_note, text_of(run), QStringLiteral("mine"),
-               QStringLiteral("first"));
+    store.post(&StoreReader::write_note, text_of(run), u"mine"_s, u"first"_s);
     QTRY_COMPARE(written.count(), 2);
     QCOMPARE(other.find_run(run.uuid)->note, std::string("theirs\n\nmine"));
     QCOMPARE(text.count(), 1);
   }
 
-  void ADatabaseThatIsReplaced_IsSaidOnceAndTheOtherOpened() {
+  void OpensAReplacedDatabase() {
     {
       Store before = open_store(path("a.db"));
       static_cast<void>(add_done_run(before, "before", {64}));
@@ -234,18 +233,18 @@ class StoreThreadTest : public QObject {
     StoreThread store(path("a.db"));
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard gone(store.reader(), &StoreReader::gone);
+    SignalLog gone(store.reader(), &StoreReader::gone);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     std::filesystem::remove(path("a.db"));
     QTRY_COMPARE(gone.count(), 1);
-    QVERIFY(std::get<0>(gone.all().front()).contains(QStringLiteral("a.db")));
+    QVERIFY(std::get<0>(gone.all().front()).contains(u"a.db"_s));
     store.post(&StoreReader::open);
     QTRY_COMPARE(model.rowCount(), 0);
     QCOMPARE(gone.count(), 1);
   }
 
-  void NameTagsAndTrash_AreAnsweredByANewList() {
+  void UpdatesTheListAfterNameTagsAndTrash() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread store(path("a.db"));
@@ -254,16 +253,16 @@ class StoreThreadTest : public QObject {
       model.set_runs(runs);
       trash.set_entries(runs->trash);
     });
-    Heard trashed(store.reader(), &StoreReader::trashed);
+    SignalLog trashed(store.reader(), &StoreReader::trashed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    store.post(&StoreReader::rename_run, text_of(run), QStringLiteral("mine"));
+    store.post(&StoreReader::rename_run, text_of(run), u"mine"_s);
     QTRY_COMPARE(model.entry(text_of(run))->info.name, std::string("mine"));
-    store.post(&StoreReader::change_tags, QStringList{text_of(run)},
-               QStringList{QStringLiteral("a"), QStringLiteral("b")}, QStringList{});
+    store.post(&StoreReader::change_tags, QStringList{text_of(run)}, QStringList{u"a"_s, u"b"_s},
+               QStringList{});
     QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("a b"));
-    store.post(&StoreReader::change_tags, QStringList{text_of(run)},
-               QStringList{QStringLiteral("c")}, QStringList{QStringLiteral("a")});
+    store.post(&StoreReader::change_tags, QStringList{text_of(run)}, QStringList{u"c"_s},
+               QStringList{u"a"_s});
     QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("b c"));
     store.post(&StoreReader::put_in_trash, QStringList{text_of(run)});
     QTRY_COMPARE(trash.rowCount(), 1);
@@ -278,18 +277,18 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(trash.rowCount(), 0);
   }
 
-  void ARunInTheTrash_IsShownToo() {
+  void ShowsARunInTheTrash() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     QVERIFY(other.put_in_trash({run}));
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
   }
 
-  void PublishedRuns_AreShownFromTheirFilesWithoutBeingImported() {
+  void ShowsPublishedRunsWithoutImport() {
     Store other = open_store(path("other.db"));
     const RunId run = add_done_run(other, "published", {64});
     const RunId plain = add_done_run(other, "not packed", {64});
@@ -298,8 +297,8 @@ class StoreThreadTest : public QObject {
     QVERIFY(other.export_runs({run}, path("results/one/run.attn.gz")).has_value());
     QVERIFY(other.export_runs({plain}, path("results/two/run.attn")).has_value());
     StoreThread store(path("a.db"));
-    Heard published(store.reader(), &StoreReader::published_read);
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog published(store.reader(), &StoreReader::published_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::read_published, path("results"));
     QTRY_COMPARE(published.count(), 1);
@@ -312,26 +311,26 @@ class StoreThreadTest : public QObject {
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
-  void AFolderThatIsNotThere_PublishesNothing() {
+  void PublishesNothingFromAMissingFolder() {
     StoreThread store(path("a.db"));
-    Heard published(store.reader(), &StoreReader::published_read);
+    SignalLog published(store.reader(), &StoreReader::published_read);
     store.start();
     store.post(&StoreReader::read_published, path("nowhere"));
     QTRY_COMPARE(published.count(), 1);
     QVERIFY(std::get<0>(published.all().front())->empty());
   }
 
-  void AnExportedRun_ComesBackByImport() {
+  void ImportsAnExportedRun() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     StoreThread from(path("a.db"));
     StoreThread to(path("b.db"));
-    Heard exported(from.reader(), &StoreReader::succeeded);
+    SignalLog exported(from.reader(), &StoreReader::succeeded);
     RunListModel model;
     connect(to.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     from.start();
     to.start();
-    const QString file = folder_->filePath(QStringLiteral("run.attn"));
+    const QString file = folder_->filePath(u"run.attn"_s);
     from.post(&StoreReader::export_runs, QStringList{text_of(run)}, file);
     QTRY_COMPARE(exported.count(), 1);
     to.post(&StoreReader::import_file, file);
@@ -339,23 +338,23 @@ class StoreThreadTest : public QObject {
     QVERIFY(model.entry(text_of(run)) != nullptr);
   }
 
-  void ARunFile_IsReadOnly() {
+  void OpensARunFileReadOnly() {
     Store other = open_store(path("a.db"));
     const RunId run = add_done_run(other, "done", {64});
     QVERIFY(other.export_runs({run}, path("run.attn")).has_value());
     StoreThread store(path("run.attn"));
     RunListModel model;
     connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    Heard failed(store.reader(), &StoreReader::failed);
+    SignalLog failed(store.reader(), &StoreReader::failed);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
     store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
     QTRY_COMPARE(failed.count(), 1);
-    QVERIFY(std::get<0>(failed.all().front()).contains(QStringLiteral("read-only")));
+    QVERIFY(std::get<0>(failed.all().front()).contains(u"read-only"_s));
     QCOMPARE(model.rowCount(), 1);
   }
 
-  void ADamagedRun_IsNamedAfterOpeningWithTheWayOut() {
+  void NamesADamagedRun() {
     {
       Store other = open_store(path("a.db"));
       static_cast<void>(add_done_run(other, "sound", {64}));
@@ -371,20 +370,19 @@ class StoreThreadTest : public QObject {
     file.write(bytes);
     file.close();
     StoreThread store(path("a.db"));
-    Heard damaged(store.reader(), &StoreReader::damaged);
+    SignalLog damaged(store.reader(), &StoreReader::damaged);
     store.start();
     QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // it takes no time from others
     const QString sentence = std::get<1>(damaged.all().front());
-    QVERIFY2(sentence.contains(QStringLiteral("attnscope export")), qPrintable(sentence));
-    QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
+    QVERIFY2(sentence.contains(u"attnscope export"_s), qPrintable(sentence));
+    QVERIFY2(sentence.contains(u"a.db"_s), qPrintable(sentence));
   }
 
-  void ARunThatIsGone_IsSaidInTheSnapshot() {
+  void ReportsARemovedRun() {
     StoreThread store(path("a.db"));
-    Heard read(store.reader(), &StoreReader::run_read);
+    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
-    store.post(&StoreReader::show_run,
-               request_for(QStringLiteral("00000000-0000-0000-0000-000000000000")));
+    store.post(&StoreReader::show_run, request_for(u"00000000-0000-0000-0000-000000000000"_s));
     QTRY_COMPARE(read.count(), 1);
     QVERIFY(!last_run(read)->problem.isEmpty());
   }

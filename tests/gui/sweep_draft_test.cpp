@@ -11,7 +11,7 @@ const NamedSweep& preset() {
   return built_in_sweeps().front();
 }
 
-const QString lengths = QStringLiteral("sequence_tokens");
+const QString lengths = u"sequence_tokens"_s;
 
 bool has_problem(const SweepDraft& draft, const char* field) {
   return check(draft).problems.contains(QLatin1String(field));
@@ -21,7 +21,7 @@ class SweepDraftTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
 
-  void EveryPreset_IsTakenUnchangedByteForByte() {
+  void KeepsPresetsByteForByte() {
     for (const NamedSweep& sweep : built_in_sweeps()) {
       const CheckedDraft checked = check(draft_of(sweep));
       QVERIFY2(checked.ok(), qPrintable(checked.problem()));
@@ -32,9 +32,9 @@ class SweepDraftTest : public QObject {
     }
   }
 
-  void AChangedLength_ChangesTheHeatsAndKeepsTheOtherFields() {
+  void ChangesOnlyTheLength() {
     SweepDraft draft = draft_of(preset());
-    draft.fields[lengths] = QStringLiteral("64:256:*2, 300");
+    draft.fields[lengths] = u"64:256:*2, 300"_s;
     const CheckedDraft checked = check(draft);
     QVERIFY2(checked.ok(), qPrintable(checked.problem()));
     QCOMPARE(checked.heats, 4);
@@ -45,14 +45,14 @@ class SweepDraftTest : public QObject {
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
   }
 
-  void FieldsOfOtherTypes_AreLeftToTheSweepsReader() {
+  void LeavesWrongTypesToTheReader() {
     const SweepDraft draft = draft_of({"x", R"({"contenders": [{"model": 5}, 7,
         {"pattern": "full", "implementation": [], "cls_only_last_layer": "yes"}]})"});
     QCOMPARE(draft.contenders.size(), std::size_t{2});
     QVERIFY(!check(draft).ok());
   }
 
-  void ContendersWithWindowsOfTheirOwn_AreKeptAndNeedNoOthers() {
+  void KeepsWindowsOfContenders() {
     const NamedSweep models{"models", R"({"name": "models", "operation": "model",
       "contenders": ["full/sdpa", "sparse+cls-only-last-layer/segment/4",
                      {"model": "longformer", "implementation": "longformer-chunks", "window": 64,
@@ -60,34 +60,34 @@ class SweepDraftTest : public QObject {
       "sequence_tokens": 174})"};
     SweepDraft draft = draft_of(models);
     const std::vector<PatternAndImplementation> expected{
-        {QStringLiteral("full"), QStringLiteral("sdpa")},
-        {QStringLiteral("sparse+cls-only-last-layer"), QStringLiteral("segment")},
-        {QStringLiteral("longformer+cls-only-last-layer"), QStringLiteral("longformer-chunks")}};
+        {u"full"_s, u"sdpa"_s},
+        {u"sparse+cls-only-last-layer"_s, u"segment"_s},
+        {u"longformer+cls-only-last-layer"_s, u"longformer-chunks"_s}};
     QVERIFY(draft.contenders == expected);
-    draft.fields[lengths] = QStringLiteral("64");
+    draft.fields[lengths] = u"64"_s;
     CheckedDraft checked = check(draft);
     QVERIFY2(checked.ok(), qPrintable(checked.problem()));
     QVERIFY(nlohmann::json::parse(checked.sweep_text).at("contenders") ==
             nlohmann::json::parse(models.text).at("contenders"));
-    draft.contenders.push_back({QStringLiteral("sparse"), QStringLiteral("segment")});
+    draft.contenders.push_back({u"sparse"_s, u"segment"_s});
     QVERIFY(has_problem(draft, "contenders"));
   }
 
-  void DrawnLengths_AreALineOfTextInPlaceOfSequences() {
+  void ReadsDrawnLengths() {
     const NamedSweep models{"models", R"({"name": "models", "operation": "model",
       "contenders": ["dual-bert/segment"],
       "document_tokens": [{"lognormal": [804, 3267], "max": 2000}, 300]})"};
-    const QString words = QStringLiteral("document_tokens");
+    const QString words = u"document_tokens"_s;
     SweepDraft draft = draft_of(models);
-    QCOMPARE(draft.fields[words], QStringLiteral("lognormal 804/3267 up to 2000, 300"));
+    QCOMPARE(draft.fields[words], u"lognormal 804/3267 up to 2000, 300"_s);
     QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
-    draft.fields[words].append(QStringLiteral(", lognormal 804/3267 up to 4000"));
+    draft.fields[words].append(u", lognormal 804/3267 up to 4000"_s);
     QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
     QCOMPARE(check(draft).heats, 3);
-    draft.fields[words] = QStringLiteral("lognormal 804 up to 2000");
+    draft.fields[words] = u"lognormal 804 up to 2000"_s;
     QVERIFY(has_problem(draft, "document_tokens"));
-    draft.fields[words] = QStringLiteral("200");
-    draft.fields[lengths] = QStringLiteral("64");
+    draft.fields[words] = u"200"_s;
+    draft.fields[lengths] = u"64"_s;
     QVERIFY(has_problem(draft, "document_tokens"));
     draft.fields[words].clear();
     QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
@@ -95,15 +95,15 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
 
-  void AWrongRange_IsSaidBesideItsField() {
+  void RefusesAWrongRange() {
     SweepDraft draft = draft_of(preset());
-    draft.fields[lengths] = QStringLiteral("64:4");
+    draft.fields[lengths] = u"64:4"_s;
     const CheckedDraft checked = check(draft);
     QCOMPARE(checked.problems.size(), std::size_t{1});
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
 
-  void NoLength_NoContenderOrNoWindow_IsSaidBesideItsField() {
+  void RefusesMissingLengthsContendersAndWindows() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths].clear();
     QVERIFY(has_problem(draft, "sequence_tokens"));
@@ -111,46 +111,46 @@ class SweepDraftTest : public QObject {
     draft.contenders.clear();
     QVERIFY(has_problem(draft, "contenders"));
     draft = draft_of(preset());
-    draft.fields[QStringLiteral("windows")] = QStringLiteral(" , ");
+    draft.fields[u"windows"_s] = u" , "_s;
     QVERIFY(has_problem(draft, "contenders"));  // one of which has a window
-    draft.fields[QStringLiteral("windows")] = QStringLiteral("-1");
+    draft.fields[u"windows"_s] = u"-1"_s;
     QVERIFY(has_problem(draft, "windows"));
   }
 
-  void PatternsWithoutWindows_NeedNone() {
+  void AcceptsPatternsWithoutWindows() {
     SweepDraft draft = draft_of(preset());
-    draft.contenders = {{QStringLiteral("full"), QStringLiteral("sdpa")}};
-    draft.fields[QStringLiteral("windows")].clear();
+    draft.contenders = {{u"full"_s, u"sdpa"_s}};
+    draft.fields[u"windows"_s].clear();
     const CheckedDraft checked = check(draft);
     QVERIFY2(checked.ok(), qPrintable(checked.problem()));
     QCOMPARE(checked.cells, checked.heats);
   }
 
-  void ALengthTooShortForItsQuery_IsRefusedBeforeARunStarts() {
+  void RefusesALengthShorterThanItsQuery() {
     SweepDraft draft = draft_of(preset());
-    draft.fields[lengths] = QStringLiteral("3");
+    draft.fields[lengths] = u"3"_s;
     const CheckedDraft checked = check(draft);
     QVERIFY(!checked.ok());
   }
 
-  void ANewNameAlone_IsInTheSweep() {
+  void ChangesOnlyTheName() {
     SweepDraft draft = draft_of(preset());
-    draft.name = QStringLiteral("renamed");
+    draft.name = u"renamed"_s;
     const CheckedDraft checked = check(draft);
     QVERIFY(checked.ok());
     QVERIFY(nlohmann::json::parse(checked.sweep_text).at("name") == "renamed");
   }
 
-  void OtherAxes_AreReadWrittenAndTakenAway() {
+  void ReadsAndWritesOtherAxes() {
     SweepDraft draft = draft_of({"two", R"({"name": "two", "contenders": ["full/sdpa"],
         "sequence_tokens": [64], "batch": {"max": 8}, "dtype": ["float32", "float16"]})"});
-    QCOMPARE(draft.fields[QStringLiteral("batch.max")], QStringLiteral("8"));
-    QCOMPARE(draft.fields[QStringLiteral("dtype")], QStringLiteral("float32, float16"));
-    QCOMPARE(draft.fields[QStringLiteral("heads")], QString());
-    draft.fields[QStringLiteral("batch.max")].clear();
-    draft.fields[QStringLiteral("heads")] = QStringLiteral("2, 4");
-    draft.fields[QStringLiteral("shared_query")] = QStringLiteral("true");
-    draft.fields[QStringLiteral("memory_order")] = QStringLiteral("token-major");
+    QCOMPARE(draft.fields[u"batch.max"_s], u"8"_s);
+    QCOMPARE(draft.fields[u"dtype"_s], u"float32, float16"_s);
+    QCOMPARE(draft.fields[u"heads"_s], QString());
+    draft.fields[u"batch.max"_s].clear();
+    draft.fields[u"heads"_s] = u"2, 4"_s;
+    draft.fields[u"shared_query"_s] = u"true"_s;
+    draft.fields[u"memory_order"_s] = u"token-major"_s;
     const CheckedDraft checked = check(draft);
     QVERIFY2(checked.ok(), qPrintable(checked.problem()));
     QCOMPARE(checked.heats, 4);
@@ -160,28 +160,28 @@ class SweepDraftTest : public QObject {
     QVERIFY(sweep.at("shared_query") == true);
   }
 
-  void AWrongAxis_IsSaidBesideItsField() {
+  void RefusesAWrongAxis() {
     SweepDraft draft = draft_of(preset());
-    draft.fields[QStringLiteral("stop.placements")] = QStringLiteral("0");
+    draft.fields[u"stop.placements"_s] = u"0"_s;
     const CheckedDraft checked = check(draft);
     QVERIFY(!checked.ok());
     QCOMPARE(checked.problems.size(), std::size_t{1});
-    QCOMPARE(checked.problems.begin()->first, QStringLiteral("stop.placements"));
+    QCOMPARE(checked.problems.begin()->first, u"stop.placements"_s);
     QCOMPARE(checked.problem(), checked.problems.begin()->second);
   }
 
-  void ATypedSweep_IsTakenAsItIsOrRefusedWithItsLine() {
+  void AcceptsOrRefusesATypedSweep() {
     const std::string text = preset().text;
     QCOMPARE(check_text(text).sweep_text, text);
     QVERIFY(check_text(text).ok());
     const CheckedDraft wrong = check_text("{\n\"name\": 3}");
-    QVERIFY(wrong.problem().contains(QStringLiteral("line 2")));
+    QVERIFY(wrong.problem().contains(u"line 2"_s));
   }
 
-  void DurationsAreSaidInRoundedUpWords() {
-    QCOMPARE(duration_words(12.2), QStringLiteral("13 s"));
-    QCOMPARE(duration_words(61), QStringLiteral("2 min"));
-    QCOMPARE(duration_words(3600 + 1199), QStringLiteral("1 h 20 min"));
+  void RoundsDurationsUp() {
+    QCOMPARE(duration_text(12.2), u"13 s"_s);
+    QCOMPARE(duration_text(61), u"2 min"_s);
+    QCOMPARE(duration_text(3600 + 1199), u"1 h 20 min"_s);
   }
 };
 

@@ -20,11 +20,10 @@
 #include <string>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/training_dialog.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page.h"
 #include "engine/report/training_curve.h"
 #include "tests/gui/gui_test.h"
 
@@ -41,7 +40,7 @@ class TrainingPageTest : public QObject {
     return folder_->filePath(QLatin1String(name));
   }
   [[nodiscard]] QString file_of(const char* training) const {
-    return path(training) + QLatin1Char('/') + QLatin1String("training.tsv");
+    return path(training) + u'/' + QLatin1String("training.tsv");
   }
   /// Its steps from `first` to `last`, as one that goes on behind `first - 1` writes them; every
   /// fourth is validated.
@@ -68,7 +67,7 @@ class TrainingPageTest : public QObject {
     return page_->findChild<QAbstractButton*>(QLatin1String(name));
   }
   [[nodiscard]] MessageBar* ended() const {
-    return page_->findChild<MessageBar*>(QStringLiteral("training_ended"));
+    return page_->findChild<MessageBar*>(u"training_ended"_s);
   }
   /// Types what is needed into the form, and starts.
   void start_training(const QString& triples, int steps) {
@@ -83,7 +82,7 @@ class TrainingPageTest : public QObject {
       line->clear();
       QTest::keyClicks(line, typed);
     }
-    dialog->findChild<QSpinBox*>(QStringLiteral("steps"))->setValue(steps);
+    dialog->findChild<QSpinBox*>(u"steps"_s)->setValue(steps);
     QTest::mouseClick(button("start_training"), Qt::LeftButton);
     QVERIFY2(!button("start_training")->isEnabled(), "it is waited for");
   }
@@ -104,17 +103,17 @@ class TrainingPageTest : public QObject {
   }
   void cleanup() { page_.reset(); }
 
-  void WithoutATraining_ThePageSaysWhatToDo() {
+  void ExplainsAnEmptyPage() {
     QVERIFY(!page_->has_figure() && !page_->has_table());
     QVERIFY(!button("close_training")->isEnabled());
-    QVERIFY(chart()->accessibleDescription().contains(QStringLiteral("Open the folder")));
+    QVERIFY(chart()->accessibleDescription().contains(u"Open the folder"_s));
   }
 
-  void ATraining_IsStartedFromAForm_DrawnWhileItGoesOn_AndStopped() {
+  void StartsDrawsAndStopsATraining() {
     start_training(path("triples.tsv"), 1000);
-    QTRY_COMPARE_WITH_TIMEOUT(points(), std::size_t{3}, patience_ms);
+    QTRY_COMPARE(points(), std::size_t{3});
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    QFile requested(path("full") + QStringLiteral("/asked"));
+    QFile requested(path("full") + u"/asked"_s);
     QVERIFY(requested.open(QIODevice::ReadOnly));
     const QList<QByteArray> all = requested.readAll().trimmed().split('\n');
     QCOMPARE(all, (QList<QByteArray>{"--margin-mse", "--steps=1000",
@@ -123,49 +122,44 @@ class TrainingPageTest : public QObject {
                                      "--output=" + path("full").toUtf8()}));
     QTRY_VERIFY(button("stop_training")->isEnabled());
     QTest::mouseClick(button("stop_training"), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(
-        ended()->text().contains(QStringLiteral("interrupted behind step 3 of 1000")), patience_ms);
+    QTRY_VERIFY(ended()->text().contains(u"interrupted behind step 3 of 1000"_s));
     QVERIFY(!button("stop_training")->isEnabled());
   }
 
-  void ATrainingThatFails_SaysWhyOnThePage_UntilTheNextBegins() {
+  void ReportsAFailedTraining() {
     start_training(path("short.tsv"), 1000);
-    QTRY_VERIFY_WITH_TIMEOUT(
-        ended()->error().endsWith(QStringLiteral("full: short.tsv: ends behind line 3")),
-        patience_ms);
+    QTRY_VERIFY(ended()->error().endsWith(u"full: short.tsv: ends behind line 3"_s));
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    page_->messages()->show_info(QStringLiteral("Wrote a figure"));
+    page_->messages()->show_info(u"Wrote a figure"_s);
     QVERIFY(ended()->isVisible() && ended()->findChild<QToolButton*>()->isVisible());
     QTest::mouseClick(button("new_training"), Qt::LeftButton);  // with what was typed
-    page_->findChild<QLineEdit*>(QStringLiteral("triples_path"))->setText(path("triples.tsv"));
+    page_->findChild<QLineEdit*>(u"triples_path"_s)->setText(path("triples.tsv"));
     QTest::mouseClick(button("start_training"), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(ended()->isHidden(), patience_ms);
+    QTRY_VERIFY(ended()->isHidden());
     launcher_.stop_training(path("full"));
-    QTRY_VERIFY_WITH_TIMEOUT(ended()->isVisible(), patience_ms);
+    QTRY_VERIFY(ended()->isVisible());
   }
 
-  void ATrainingThatIsRefused_SaysWhyInTheForm_WhichKeepsWhatWasTyped() {
+  void ReportsARefusedTraining() {
     start_training(path("wrong.tsv"), 10);
-    auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
-    QTRY_COMPARE_WITH_TIMEOUT(problem->text(), QStringLiteral("wrong.tsv: line 1 has no negative"),
-                              patience_ms);
+    auto* problem = page_->findChild<QLabel*>(u"problem"_s);
+    QTRY_COMPARE(problem->text(), u"wrong.tsv: line 1 has no negative"_s);
     QVERIFY(button("start_training")->isEnabled());
     QVERIFY(!page_->has_table());
     page_->findChild<TrainingDialog*>()->reject();
     QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
     QTest::mouseClick(button("new_training"), Qt::LeftButton);
-    QCOMPARE(page_->findChild<QLineEdit*>(QStringLiteral("triples_path"))->text(),
-             path("wrong.tsv"));
+    QCOMPARE(page_->findChild<QLineEdit*>(u"triples_path"_s)->text(), path("wrong.tsv"));
   }
 
-  void TheProgramItself_TakesWhatTheFormGivesIt() {
+  void PassesTheFormToTheRealProgram() {
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
     start_training(path("triples.tsv"), 10);
-    auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
-    QTRY_VERIFY_WITH_TIMEOUT(problem->text().contains(path("bert")), patience_ms);
+    auto* problem = page_->findChild<QLabel*>(u"problem"_s);
+    QTRY_VERIFY(problem->text().contains(path("bert")));
   }
 
-  void ATrainingThatHasJustBegun_IsWaitedFor() {
+  void WaitsForTheFirstStep() {
     train("full", 1, 0);
     page_->open_file(path("full"));
     QTRY_COMPARE(series(), std::size_t{1});
@@ -175,7 +169,7 @@ class TrainingPageTest : public QObject {
     QVERIFY(page_->has_figure());
   }
 
-  void AFolderThatIsChosen_ShowsLossAndValidation() {
+  void ShowsLossAndValidation() {
     train("full", 1, 8);
     QTest::mouseClick(button("open_training"), Qt::LeftButton);
     auto* dialog = page_->findChild<QFileDialog*>();
@@ -185,13 +179,13 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{8});
     QCOMPARE(chart()->facets().panels.size(), std::size_t{2});
     QCOMPARE(points(1), std::size_t{2});
-    QCOMPARE(cell(0, 0), QStringLiteral("full"));
-    QCOMPARE(cell(0, 1), QStringLiteral("8"));
-    QCOMPARE(cell(0, 6), QStringLiteral("200"));
+    QCOMPARE(cell(0, 0), u"full"_s);
+    QCOMPARE(cell(0, 1), u"8"_s);
+    QCOMPARE(cell(0, 6), u"200"_s);
     QCOMPARE(recent_files(), QStringList{file_of("full")});
   }
 
-  void WhatATrainingAdds_IsDrawnWhileItGoesOn_AndTheZoomStays() {
+  void DrawsNewStepsAndKeepsTheZoom() {
     train("full", 1, 20);
     page_->open_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{20});
@@ -204,7 +198,7 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{30});
     QCOMPARE(chart()->x_range(), zoomed);
     QCOMPARE(page_->table()->selectionModel()->selectedRows().size(), 1);
-    QCOMPARE(cell(0, 1), QStringLiteral("30"));
+    QCOMPARE(cell(0, 1), u"30"_s);
     train("full", 11, 12);  // killed, and gone on from its state behind step 10
     QTRY_COMPARE(points(), std::size_t{12});
     page_->hide();
@@ -213,7 +207,7 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{14});
   }
 
-  void Trainings_LieOverEachOther_AreHiddenAndClosed() {
+  void HidesAndClosesTrainings() {
     train("full", 1, 8);
     train("sparse", 1, 6);
     page_->open_file(path("full"));
@@ -227,19 +221,19 @@ class TrainingPageTest : public QObject {
     page_->table()->selectRow(0);
     QTest::mouseClick(button("close_training"), Qt::LeftButton);
     QCOMPARE(series(), std::size_t{1});
-    QCOMPARE(cell(0, 0), QStringLiteral("sparse"));
+    QCOMPARE(cell(0, 0), u"sparse"_s);
     QTest::keyClick(page_->table(), Qt::Key_W, Qt::ControlModifier);
     QCOMPARE(series(), std::size_t{0});
     QVERIFY(!page_->has_figure());
   }
 
-  void WhatIsNoCurve_IsSaidOnThePage_AndWhatWasReadStays() {
+  void RefusesAFileWithoutACurve() {
     QFile other(path("other.tsv"));
     QVERIFY(other.open(QIODevice::WriteOnly));
     other.write("a\tb\n");
     other.close();
     page_->open_file(other.fileName());
-    QTRY_VERIFY(page_->messages()->error().contains(QStringLiteral("is no training's curve")));
+    QTRY_VERIFY(page_->messages()->error().contains(u"is no training's curve"_s));
     QCOMPARE(series(), std::size_t{0});
     QVERIFY(recent_files().isEmpty());
     train("full", 1, 8);
@@ -253,30 +247,29 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(points(), std::size_t{3});
   }
 
-  void TheFigure_HasTheBytesOfPlot() {
+  void WritesTheSameBytesAsPlot() {
     train("full", 1, 60);
     train("sparse", 1, 50);
     page_->open_file(path("full"));
     page_->open_file(path("sparse"));
     QTRY_COMPARE(series(), std::size_t{2});
-    QDir(folder_->path()).mkpath(QStringLiteral("plot"));
+    QDir(folder_->path()).mkpath(u"plot"_s);
     for (const char* format : {"pdf", "svg", "png"}) {
       chart()->setFocus();
       QTest::keyClick(chart(), Qt::Key_E);
       const QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
       QVERIFY(dialog != nullptr);
-      const QString name = QStringLiteral("curves.") + QLatin1String(format);
-      dialog->findChild<QComboBox*>(QStringLiteral("format"))
+      const QString name = u"curves."_s + QLatin1String(format);
+      dialog->findChild<QComboBox*>(u"format"_s)
           ->setCurrentText(QString::fromLatin1(format).toUpper());
-      dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(folder_->filePath(name));
+      dialog->findChild<QLineEdit*>(u"file"_s)->setText(folder_->filePath(name));
       QSignalSpy written(page_.get(), &Page::succeeded);
-      QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
-      QTRY_COMPARE_WITH_TIMEOUT(written.size(), 1, patience_ms);
+      QTest::mouseClick(dialog->findChild<QPushButton*>(u"write"_s), Qt::LeftButton);
+      QTRY_COMPARE(written.size(), 1);
       QTRY_VERIFY(!dialog);
       QProcess plot;
-      plot.start(QStringLiteral(REAL_ATTNSCOPE),
-                 {QStringLiteral("plot"), QStringLiteral("--training"), path("full"),
-                  path("sparse"), QStringLiteral("-o"), path("plot/") + name});
+      plot.start(QStringLiteral(REAL_ATTNSCOPE), {u"plot"_s, u"--training"_s, path("full"),
+                                                  path("sparse"), u"-o"_s, path("plot/") + name});
       QVERIFY(plot.waitForFinished());
       QVERIFY2(plot.exitCode() == 0, plot.readAllStandardError().constData());
       const auto bytes = [](const QString& file_name) {
@@ -288,18 +281,18 @@ class TrainingPageTest : public QObject {
     }
   }
 
-  void TheTable_IsCopied() {
+  void CopiesTheTable() {
     train("full", 1, 8);
     page_->open_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{8});
     page_->copy_table(report::TableFormat::csv);
     QVERIFY(QGuiApplication::clipboard()->text().startsWith(
-        QStringLiteral("training,steps,loss,ndcg10,best_ndcg10,best_step,tokens_per_second,"
-                       "hours\r\n"
-                       "full,8,")));
+        u"training,steps,loss,ndcg10,best_ndcg10,best_step,tokens_per_second,"
+        "hours\r\n"
+        "full,8,"_s));
   }
 
-  void OpenTrainings_AreThereAfterARestart() {
+  void RestoresTrainings() {
     train("full", 1, 8);
     train("sparse", 1, 6);
     page_->open_file(path("full"));

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "tests/gui/gui_test.h"
+
 namespace attnscope::gui {
 namespace {
 
@@ -47,7 +49,7 @@ bool WatchedApplication::notify(QObject* receiver, QEvent* event) {
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
   const double others_ms = static_cast<double>(waited_for_processor_ns() - waited) / 1e6;
   if (const double ms = took.count() - others_ms; ms > longest_.ms) {
-    longest_ = {ms, QStringLiteral("%1, event %2").arg(QLatin1String(receiver_class)).arg(type)};
+    longest_ = {ms, u"%1, event %2"_s.arg(QLatin1String(receiver_class)).arg(type)};
   }
   return done;
 }

@@ -4,6 +4,7 @@
 #include <QAbstractButton>
 #include <QClipboard>
 #include <QDialog>
+#include <QDir>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QLabel>
@@ -14,48 +15,29 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QScreen>
-#include <QSettings>
 #include <QShortcut>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QToolButton>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/main_window.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
-#include "app/gui/views/command_bar.h"
-#include "app/gui/views/compare_page.h"
+#include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/help_dialogs.h"
-#include "app/gui/views/message_bar.h"
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
-#include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/training_page.h"
-#include "tests/gui/gui_test.h"
-#include "tests/gui/run_fixture.h"
+#include "tests/gui/window_suite.h"
 
 namespace attnscope::gui {
 
-class WindowFilesTest : public QObject {
+class WindowFilesTest : public WindowSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  [[nodiscard]] QString path(const char* name) const {
-    return folder_->filePath(QLatin1String(name));
-  }
-  [[nodiscard]] QString written(const char* name, const std::string& text) const {
-    const QString file = path(name);
-    std::ofstream(file.toStdString(), std::ios::binary) << text;
-    return file;
-  }
-  /// An exported run and, beside it, the database it came from.
+  /// An exported run; its database is source.db.
   [[nodiscard]] QString exported(const char* name) const {
     Store store = open_store(path("source.db").toStdString());
     const RunId run = add_done_run(store, "travelled", {64, 128});
@@ -65,12 +47,6 @@ class WindowFilesTest : public QObject {
   }
   [[nodiscard]] static QString resource(const char* name) {
     return QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/") + QLatin1String(name);
-  }
-  void open_window(const QString& file = {}) {
-    window_ = std::make_unique<MainWindow>(
-        WindowOptions{.database = path("mine.db").toStdString(), .file = file.toStdString()});
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
   }
   void drop(const QStringList& files) {
     QMimeData data;
@@ -83,8 +59,6 @@ class WindowFilesTest : public QObject {
     QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(window_.get(), &event);
   }
-  [[nodiscard]] QString stated() const { return window_->compare()->messages()->text(); }
-
   static void collect(const QMenu& menu, QList<QAction*>& leaves) {
     for (QAction* action : menu.actions()) {
       if (action->isSeparator()) continue;
@@ -97,218 +71,229 @@ class WindowFilesTest : public QObject {
   }
 
  private Q_SLOTS:
-
-  void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    QSettings().clear();
-  }
+  void init() { reset(); }
   void cleanup() { window_.reset(); }
 
-  void AFile_IsKnownByWhatItHolds() {
+  void DeterminesTheKindOfAFile() {
     const auto kind = [](const QString& file) { return kind_of(file.toStdString()); };
     QCOMPARE(kind(resource("sweeps/quick.json")).value(), FileKind::sweep);
     QCOMPARE(kind(resource("patterns/sparse.json")).value(), FileKind::pattern);
     QCOMPARE(kind(exported("runs.attn")).value(), FileKind::exported_runs);
-    QCOMPARE(kind(written("runs.attn.gz", "")).value(), FileKind::exported_runs);
+    QCOMPARE(kind(write("runs.attn.gz", "")).value(), FileKind::exported_runs);
     QCOMPARE(kind(path("source.db")).value(), FileKind::database);
-    QCOMPARE(kind(written("dump.safetensors", "")).value(), FileKind::dump);
+    QCOMPARE(kind(write("dump.safetensors", "")).value(), FileKind::dump);
     QVERIFY(!kind(folder_->path()));
-    QCOMPARE(kind(written("training.tsv", "")).value(), FileKind::training);
+    QCOMPARE(kind(write("training.tsv", "")).value(), FileKind::training);
     QCOMPARE(kind(folder_->path()).value(), FileKind::training);
   }
 
-  void AFileOfAnotherKind_IsRefusedInOneSentence() {
+  void RefusesOtherKindsOfFiles() {
     for (const auto& [name, text] :
          {std::pair{"empty.json", ""}, std::pair{"list.json", "[1, 2]"},
           std::pair{"other.json", "{\"name\": \"x\"}"}, std::pair{"picture.png", "PNG"}}) {
-      const auto kind = kind_of(written(name, text).toStdString());
+      const auto kind = kind_of(write(name, text).toStdString());
       QVERIFY(!kind);
-      QVERIFY(words(kind.error().message).contains(QLatin1String(name)));
-      QVERIFY(!words(kind.error().message).contains(QLatin1Char('\n')));
+      QVERIFY(qstring(kind.error().message).contains(QLatin1String(name)));
+      QVERIFY(!qstring(kind.error().message).contains(u'\n'));
     }
-    QVERIFY(words(kind_of(path("gone.json").toStdString()).error().message)
-                .contains(QStringLiteral("there is no such file")));
+    QVERIFY(qstring(kind_of(path("gone.json").toStdString()).error().message)
+                .contains(u"there is no such file"_s));
   }
 
-  void RecentFiles_AreKeptNewestFirstWithoutThoseThatAreGone() {
-    const QString first = written("first.json", "{}"), second = written("second.json", "{}");
-    remember_file(first);
-    remember_file(second);
-    remember_file(first);
+  void ListsRecentFilesNewestFirst() {
+    const QString first = write("first.json", "{}"), second = write("second.json", "{}");
+    for (const QString& file : {first, second, first}) remember_file(file, FileKind::sweep);
     QCOMPARE(recent_files(), (QStringList{first, second}));
-    QVERIFY(QFile::remove(second));
-    QCOMPARE(recent_files(), QStringList{first});
     for (int i = 0; i < 20; ++i)
-      remember_file(written(QByteArray::number(i).append(".json").constData(), "{}"));
+      remember_file(write(QByteArray::number(i).append(".json").constData(), "{}"),
+                    FileKind::sweep);
     QCOMPARE(recent_files().size(), 10);
     forget_files();
     QVERIFY(recent_files().isEmpty());
   }
 
-  void TheFirstWindow_LiesOnTheScreen() {
+  void ListsARecentFileAgainOnceItsDriveIsMounted() {
+    const QString stick = path("stick"), unmounted = path("unmounted");
+    QVERIFY(QDir().mkpath(stick));
+    const QString there = write("there.json", "{}"), away = write("stick/away.json", "{}");
+    remember_file(away, FileKind::pattern);
+    QVERIFY(QDir().rename(stick, unmounted));
+    remember_file(there, FileKind::sweep);
+    QCOMPARE(recent_files(), QStringList{there});
+    QVERIFY(recent_files(FileKind::pattern).isEmpty());
+    QVERIFY(QDir().rename(unmounted, stick));
+    QCOMPARE(recent_files(), (QStringList{there, away}));
+    QCOMPARE(recent_files(FileKind::pattern), QStringList{away});
+  }
+
+  void ListsRecentFilesOfAKindWithoutReadingThem() {
+    const QString pattern = write("pattern.json", "{\"attends\": []}");
+    remember_file(pattern, FileKind::pattern);
+    remember_file(write("sweep.json", "{\"contenders\": []}"), FileKind::sweep);
+    QVERIFY(QFile::remove(pattern));
+    QVERIFY(QFile::copy(write("other.json", "not JSON"), pattern));
+    QCOMPARE(recent_files(FileKind::pattern), QStringList{pattern});
+  }
+
+  void PlacesTheFirstWindowOnTheScreen() {
     open_window();
     const QRect there = window_->screen()->availableGeometry();
     QVERIFY(there.contains(window_->frameGeometry().topLeft()));
     QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
   }
 
-  void ADroppedRun_IsAmongTheOwnRuns() {
+  void ImportsADroppedRun() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+    QTRY_VERIFY(window_->runs().is_known());
     drop({exported("runs.attn.gz")});
-    QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QTRY_VERIFY(stated().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
+    QTRY_COMPARE(window_->runs().rowCount(), 1);
+    QTRY_VERIFY(messages()->text().startsWith(u"Imported 1 run, 0 already present"_s));
   }
 
-  void ADroppedPattern_IsShownOnItsPage() {
+  void OpensADroppedPattern() {
     open_window();
     drop({resource("patterns/qds.json")});
     QVERIFY(window_->patterns()->isVisible());
-    QVERIFY(words(window_->patterns()->editor().pattern().name).startsWith(QStringLiteral("qds")));
+    QVERIFY(qstring(window_->patterns()->editor().pattern().name).startsWith(u"qds"_s));
   }
 
-  void ADroppedSweep_FillsTheNewRunForm() {
+  void OpensADroppedSweep() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
-    drop({written("mine.json",
-                  R"({"name": "mine", "contenders": ["full/sdpa"], "query_tokens": 10,
+    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
+    drop({write("mine.json",
+                R"({"name": "mine", "contenders": ["full/sdpa"], "query_tokens": 10,
                       "sequence_tokens": [96], "heads": 2, "head_dim": 16})")});
     auto* form = window_->findChild<NewRunDialog*>();
     QVERIFY(form && form->isVisible());
-    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sweep_name"))->text(),
-             QStringLiteral("mine"));
-    QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sequence_tokens"))->text(),
-             QStringLiteral("96"));
+    QCOMPARE(form->findChild<QLineEdit*>(u"sweep_name"_s)->text(), u"mine"_s);
+    QCOMPARE(form->findChild<QLineEdit*>(u"sequence_tokens"_s)->text(), u"96"_s);
   }
 
-  void ADroppedTraining_IsShownOnItsPage() {
+  void OpensADroppedTraining() {
     open_window();
-    static_cast<void>(written("training.tsv",
-                              "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
-                              "1\t0.5\t0.1\t1\t8\t0.1\t\n"));
+    write("training.tsv",
+          "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
+          "1\t0.5\t0.1\t1\t8\t0.1\t\n");
     drop({folder_->path()});
     QVERIFY(window_->training()->isVisible());
     QTRY_COMPARE(window_->training()->chart()->figure().series.size(), std::size_t{1});
     QCOMPARE(recent_files(), QStringList{path("training.tsv")});
   }
 
-  void WhatCannotBeOpened_IsSaidOnThePage() {
+  void ReportsAFileThatCannotBeOpened() {
     open_window();
-    drop({written("other.json", "{}")});
-    QVERIFY(stated().contains(QStringLiteral("neither a sweep")));
+    drop({write("other.json", "{}")});
+    QVERIFY(messages()->text().contains(u"neither a sweep"_s));
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ADatabase_OpensInAWindowOfItsOwn() {
+  void OpensADatabaseInANewWindow() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     static_cast<void>(exported("runs.attn"));
     QVERIFY(window_->open_file(path("source.db")));
-    QTRY_COMPARE_WITH_TIMEOUT(requested.count(), 1, patience_ms);
-    QCOMPARE(words(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
+    QTRY_COMPARE(requested.count(), 1);
+    QCOMPARE(qstring(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
     QCOMPARE(recent_files(), QStringList{path("source.db")});
   }
 
-  void ADatabaseThatDoesNotFit_LeavesTheOneThatIsOpen() {
+  void KeepsTheDatabaseAfterARefusedOne() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
-    drop({written("other.db", "SQLite format 3" + std::string(500, '\0'))});
-    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("other.db")), patience_ms);
+    drop({write("other.db", "SQLite format 3" + QByteArray(500, '\0'))});
+    QTRY_VERIFY(messages()->text().contains(path("other.db")));
     QCOMPARE(requested.count(), 0);
     QVERIFY(recent_files().isEmpty());
   }
 
-  void AnExportedRun_OpensAmongTheOwnRuns() {
+  void ImportsAnExportedRun() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
+    QTRY_VERIFY(window_->runs().is_known());
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     const QString file = exported("runs.attn");
     window_->show_page(MainWindow::patterns_page);
     QVERIFY(window_->open_file(file));
-    QTRY_COMPARE_WITH_TIMEOUT(recent_files(), QStringList{file}, patience_ms);
-    QCOMPARE(window_->compare()->run_list()->section(), RunListPanel::runs_section);
-    QCOMPARE(window_->compare()->run_list()->chosen(),
-             window_->runs().index(0).data(RunListModel::uuid_role).toString());
-    QVERIFY(window_->compare()->isVisible());
+    QTRY_COMPARE(recent_files(), QStringList{file});
+    QCOMPARE(panel()->section(), RunListPanel::runs_section);
+    QCOMPARE(panel()->chosen(), window_->runs().index(0).data(RunListModel::uuid_role).toString());
+    QVERIFY(page()->isVisible());
     QCOMPARE(requested.count(), 0);
   }
 
-  void AnExportThatDoesNotFit_IsNotRemembered() {
+  void ForgetsARefusedExport() {
     open_window();
-    drop({written("broken.attn", "no runs")});
-    QTRY_VERIFY_WITH_TIMEOUT(stated().contains(path("broken.attn")), patience_ms);
+    drop({write("broken.attn", "no runs")});
+    QTRY_VERIFY(messages()->text().contains(path("broken.attn")));
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ASweepWithAMistake_OpensNoForm() {
+  void RefusesASweepWithAnError() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
-    drop({written("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
-    QVERIFY2(stated().contains(path("mine.json")), qPrintable(stated()));
+    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
+    drop({write("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
+    QVERIFY2(messages()->text().contains(path("mine.json")), qPrintable(messages()->text()));
     QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
     QVERIFY(recent_files().isEmpty());
   }
 
-  void ASweepThatIsNoJson_LeavesNoOtherReadyToStart() {
+  void RefusesASweepThatIsNotJson() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
     window_->open_new_run();
     auto* form = window_->findChild<NewRunDialog*>();
-    auto* start = form->findChild<QPushButton*>(QStringLiteral("start_run"));
+    auto* start = form->findChild<QPushButton*>(u"start_run"_s);
     QTRY_VERIFY(form->is_checked() && start->isEnabled());
-    drop({written("mine.json", R"({"contenders": )")});
+    drop({write("mine.json", R"({"contenders": )")});
     QVERIFY(!start->isEnabled());
   }
 
-  void ADumpThatDoesNotFit_LeavesTheOneThatIsOpen() {
+  void KeepsTheDumpAfterARefusedOne() {
     open_window();
     window_->show_page(MainWindow::attention_page);
     const AttentionPage* page = window_->attention();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->attention()->session().dump() != nullptr, patience_ms);
+    QTRY_VERIFY(window_->attention()->session().dump() != nullptr);
     const DumpPointer before = window_->attention()->session().dump();
-    drop({written("broken.safetensors", "no tensors")});
-    QTRY_VERIFY_WITH_TIMEOUT(page->messages()->error().contains(QStringLiteral("broken")),
-                             patience_ms);
+    drop({write("broken.safetensors", "no tensors")});
+    QTRY_VERIFY(page->messages()->error().contains(u"broken"_s));
     QCOMPARE(window_->attention()->session().dump(), before);
     QVERIFY(recent_files().isEmpty());
   }
 
-  void AFileOfTheCommandLine_IsOpenedOnceTheDatabaseIs() {
-    open_window(resource("patterns/qds.json"));
-    QTRY_VERIFY_WITH_TIMEOUT(window_->patterns()->isVisible(), patience_ms);
+  void OpensTheFileOfTheCommandLine() {
+    open_window({.file = resource("patterns/qds.json").toStdString()});
+    QTRY_VERIFY(window_->patterns()->isVisible());
   }
 
-  void TheRunMenu_ListsANewRunOnceAndBothKeysOpenIt() {
+  void OpensANewRunByBothKeys() {
     open_window();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->commands()->run_action()->isEnabled(), patience_ms);
+    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
     const auto listed = [this](const QString& text) {
       QList<QAction*> leaves;
       for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), leaves);
       return std::ranges::count_if(leaves, [&](const QAction* action) {
-        return action->isVisible() && action->text().remove(QLatin1Char('&')) == text;
+        return action->isVisible() && action->text().remove(u'&') == text;
       });
     };
-    QCOMPARE(listed(QStringLiteral("New run…")), 1);
+    QCOMPARE(listed(u"New run…"_s), 1);
     QVERIFY(window_->commands()->run_action()->shortcuts().contains(QKeySequence("Ctrl+N")));
     window_->show_page(MainWindow::patterns_page);
-    QCOMPARE(listed(QStringLiteral("New run…")), 1);
-    QCOMPARE(listed(QStringLiteral("New run with this pattern…")), 1);
+    QCOMPARE(listed(u"New run…"_s), 1);
+    QCOMPARE(listed(u"New run with this pattern…"_s), 1);
     QCOMPARE(window_->commands()->run_action()->shortcuts().size(), 1);
   }
 
-  void NoKey_IsTakenTwiceOnAPage_AndThirtyAreEnough() {
+  void UsesEveryKeyOnce() {
     open_window();
-    for (const MainWindow::PageNumber page :
+    for (const MainWindow::PageNumber number :
          {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page,
           MainWindow::training_page}) {
-      window_->show_page(page);
+      window_->show_page(number);
       QList<QAction*> menus;
       for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), menus);
-      const QWidget* shown = window_->compare();
-      if (page == MainWindow::patterns_page) shown = window_->patterns();
-      if (page == MainWindow::attention_page) shown = window_->attention();
-      if (page == MainWindow::training_page) shown = window_->training();
+      const QWidget* shown = page();
+      if (number == MainWindow::patterns_page) shown = window_->patterns();
+      if (number == MainWindow::attention_page) shown = window_->attention();
+      if (number == MainWindow::training_page) shown = window_->training();
       std::map<QString, std::set<const QObject*>> taken;  // an action may be in several places
       std::set<QString> of_parts;                         // of the page, while they have the focus
       const auto take = [&](const QKeySequence& keys, const QObject* who) {
@@ -336,30 +321,28 @@ class WindowFilesTest : public QObject {
       }
       for (const QAction* menu : window_->menuBar()->actions())
         take(QKeySequence::mnemonic(menu->text()), menu);
-      static const QRegularExpression letter(QStringLiteral("^Alt\\+[A-Z]$"));  // underlined
+      static const QRegularExpression letter(u"^Alt\\+[A-Z]$"_s);  // underlined
       QStringList to_learn(of_parts.begin(), of_parts.end());
       for (const auto& [keys, owners] : taken) {
         if (!letter.match(keys).hasMatch()) to_learn.append(keys);
       }
       // The pages' are learned as one: Ctrl and the page's number.
-      static const QRegularExpression further_page(QStringLiteral("^Ctrl\\+[2-9]$"));
+      static const QRegularExpression further_page(u"^Ctrl\\+[2-9]$"_s);
       to_learn.removeIf([](const QString& keys) { return further_page.match(keys).hasMatch(); });
       // A chart's menu says its own, which are letters.
       to_learn.removeIf([](const QString& keys) { return keys.size() <= 1; });
-      QVERIFY2(to_learn.size() <= 30, qPrintable(to_learn.join(QLatin1Char(' '))));
+      QVERIFY2(to_learn.size() <= 30, qPrintable(to_learn.join(u' ')));
       for (const auto& [keys, owners] : taken) {
-        QVERIFY2(owners.size() == 1,
-                 qPrintable(QStringLiteral("%1 on page %2").arg(keys).arg(page)));
+        QVERIFY2(owners.size() == 1, qPrintable(u"%1 on page %2"_s.arg(keys).arg(number)));
         QVERIFY2(!of_parts.contains(keys), qPrintable(keys));
       }
     }
   }
 
-  void TheTableOfShortcuts_HoldsThoseOfMenusAndPages() {
+  void ListsEveryShortcut() {
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_F1);
-    const auto* table =
-        window_->findChild<QDialog*>(QStringLiteral("shortcuts"))->findChild<QTableView*>();
+    const auto* table = find<QDialog>("shortcuts")->findChild<QTableView*>();
     const auto keys_of = [model = table->model()](const QString& what) {
       QStringList keys;
       for (int row = 0; row < model->rowCount(); ++row) {
@@ -369,13 +352,13 @@ class WindowFilesTest : public QObject {
       return keys;
     };
     // Once, though the page's menu has it, too.
-    QCOMPARE(keys_of(QStringLiteral("Rename")), QStringList("F2"));
-    QCOMPARE(keys_of(QStringLiteral("Go to the table")), QStringList("Ctrl+T"));
-    QCOMPARE(keys_of(QStringLiteral("Save the pattern")), QStringList("Ctrl+S"));
-    QVERIFY(keys_of(QStringLiteral("New run…")).contains(QStringLiteral("Ctrl+N")));
+    QCOMPARE(keys_of(u"Rename"_s), QStringList("F2"));
+    QCOMPARE(keys_of(u"Go to the table"_s), QStringList("Ctrl+T"));
+    QCOMPARE(keys_of(u"Save the pattern"_s), QStringList("Ctrl+S"));
+    QVERIFY(keys_of(u"New run…"_s).contains(u"Ctrl+N"_s));
   }
 
-  void TheMenuOfThePage_HoldsWhatCanBeDoneOnIt() {
+  void ListsTheActionsOfThePage() {
     open_window();
     const auto texts = [this] {
       QStringList found;
@@ -385,16 +368,16 @@ class WindowFilesTest : public QObject {
       }
       return found;
     };
-    QVERIFY(texts().contains(QStringLiteral("Rename")));
+    QVERIFY(texts().contains(u"Rename"_s));
     window_->show_page(MainWindow::patterns_page);
-    QVERIFY(texts().contains(QStringLiteral("Save the pattern")));
-    QVERIFY(!texts().contains(QStringLiteral("Rename")));
+    QVERIFY(texts().contains(u"Save the pattern"_s));
+    QVERIFY(!texts().contains(u"Rename"_s));
     window_->show_page(MainWindow::attention_page);
-    QVERIFY(texts().contains(QStringLiteral("Open &checkpoint…")));
-    QVERIFY(!texts().contains(QStringLiteral("Save the pattern")));
+    QVERIFY(texts().contains(u"Open &checkpoint…"_s));
+    QVERIFY(!texts().contains(u"Save the pattern"_s));
   }
 
-  void LargerText_AsksForTheWindowAnew() {
+  void RequestsANewWindowForLargerText() {
     open_window();
     const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
     window_->show_page(MainWindow::patterns_page);
@@ -404,36 +387,32 @@ class WindowFilesTest : public QObject {
     QCOMPARE(requested.count(), 1);  // without a question: the next window goes on with the edits
     QCOMPARE(kept_text_size(), 110);
     // What the next window restores is kept before this one closes.
-    QCOMPARE(QSettings().value(QStringLiteral("window/page")).toInt(),
+    QCOMPARE(QSettings().value(u"window/page"_s).toInt(),
              static_cast<int>(MainWindow::patterns_page));
     QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
     QCOMPARE(kept_text_size(), 100);
   }
 
-  void HelpInLargeText_FitsTheScreen() {
-    keep_text_size(200);
-    apply_text_size();
+  void FitsHelpInLargeText() {
+    const LargeText large;
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_F1);
-    const auto* keys = window_->findChild<QDialog*>(QStringLiteral("shortcuts"));
+    const auto* keys = find<QDialog>("shortcuts");
     const QSize screen = keys->screen()->availableSize();
-    const bool fits = keys->height() < screen.height() && keys->width() < screen.width();
-    keep_text_size(100);
-    apply_text_size();
-    QVERIFY2(fits, qPrintable(QStringLiteral("%1 x %2").arg(keys->width()).arg(keys->height())));
+    QVERIFY2(keys->height() < screen.height() && keys->width() < screen.width(),
+             qPrintable(u"%1 x %2"_s.arg(keys->width()).arg(keys->height())));
   }
 
-  void About_NamesTheVersionAndThePapers() {
+  void ShowsVersionAndPapers() {
     open_window();
     show_about(path("mine.db").toStdString(), window_.get());
-    const auto* dialog = window_->findChild<QDialog*>(QStringLiteral("about"));
-    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("copy_bibtex")),
-                      Qt::LeftButton);
+    const auto* dialog = find<QDialog>("about");
+    QTest::mouseClick(dialog->findChild<QPushButton*>(u"copy_bibtex"_s), Qt::LeftButton);
     QVERIFY(QApplication::clipboard()->text().contains("schlatt-2024-sparse-cross-encoders"));
     QString all;
     for (const QLabel* label : dialog->findChildren<QLabel*>()) all += label->text();
-    QVERIFY(all.contains(QStringLiteral("AttnScope 0.")));
-    QVERIFY(all.contains(QStringLiteral("SQLite 3.")));
+    QVERIFY(all.contains(u"AttnScope 0."_s));
+    QVERIFY(all.contains(u"SQLite 3."_s));
     QVERIFY(all.contains(path("mine.db")));
   }
 };

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <vector>
 
-#include "app/gui/charts/mask_view.h"
+#include "app/gui/charts/map_view.h"
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/views/compare_page.h"
@@ -60,9 +60,9 @@ int time_window(WatchedApplication& application, const std::filesystem::path& da
   window.show();
   const bool exposed = QTest::qWaitForWindowExposed(&window);
   std::printf("%-44s %8.0f ms\n", "window shown", static_cast<double>(clock.elapsed()));
-  const bool known = QTest::qWaitFor([&] { return window.runs().is_known(); }, patience_ms);
+  const bool known = QTest::qWaitFor([&] { return window.runs().is_known(); }, timeout_ms);
   std::printf("%-44s %8.0f ms\n", "runs listed", static_cast<double>(clock.elapsed()));
-  const bool read = QTest::qWaitFor([&] { return has_rows(window); }, patience_ms);
+  const bool read = QTest::qWaitFor([&] { return has_rows(window); }, timeout_ms);
   std::printf("%-44s %8.0f ms\n", "first run drawn", static_cast<double>(clock.elapsed()));
   if (!exposed || !known || !read) {
     std::fprintf(stderr, "The database has no run with a finished heat.\n");
@@ -85,7 +85,7 @@ int time_window(WatchedApplication& application, const std::filesystem::path& da
   const int before = window.runs().rowCount();
   window.start_run(sweep);
   const bool measured = QTest::qWaitFor(
-      [&] { return window.runs().rowCount() > before && !window.runs().live(); }, 10 * patience_ms);
+      [&] { return window.runs().rowCount() > before && !window.runs().live(); }, 10 * timeout_ms);
   report_longest("longest block while measuring", application);
   return measured ? 0 : 1;
 }

@@ -221,11 +221,11 @@ TEST(Doors, ACrossingIsNoticed) {
   EXPECT_NE(closed_door("engine/pattern/window.cpp", "engine/heat/heat.h"), "");
   EXPECT_NE(closed_door("app/cli/run.cpp", "engine/attention/list.h"), "");
   EXPECT_NE(closed_door("engine/inspect/dump.cpp", "unicode/uchar.h"), "");
-  EXPECT_NE(closed_door("app/gui/session/text.h", "app/drawing/map_colors.h"), "");
-  EXPECT_NE(closed_door("app/cli/mask_command.cpp", "app/gui/charts/mask_view.h"), "");
-  EXPECT_NE(closed_door("app/drawing/heat_drawing.cpp", "app/gui/charts/heat_view.h"), "");
-  EXPECT_NE(closed_door("app/gui/session/text.h", "app/gui/models/number_list.h"), "");
-  EXPECT_NE(closed_door("engine/text/word_piece.cpp", "ATen/ops/matmul.h"), "");
+  EXPECT_NE(closed_door("app/gui/session/text.h", "app/drawing/map.h"), "");
+  EXPECT_NE(closed_door("app/cli/mask_command.cpp", "app/gui/charts/map_view.h"), "");
+  EXPECT_NE(closed_door("app/drawing/heat_drawing.cpp", "app/gui/charts/map_view.h"), "");
+  EXPECT_NE(closed_door("app/gui/session/text.h", "app/gui/models/rows_model.h"), "");
+  EXPECT_NE(closed_door("engine/text/subword_model.cpp", "ATen/ops/matmul.h"), "");
   EXPECT_NE(closed_door("engine/checkpoint/checkpoint.cpp", "torch/torch.h"), "");
   EXPECT_EQ(closed_door("app/gui/window.cpp", "QtWidgets/QWidget"), "");
   EXPECT_EQ(closed_door("engine/store/store.cpp", "sqlite3.h"), "");

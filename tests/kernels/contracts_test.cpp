@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels decline or refuse, and in which words.
+// What the kernels refuse or do not support, and their messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,8 @@
 
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
+#include "tests/kernels/every_set.h"
+#include "tests/kernels/plans.h"
 #include "tests/kernels/subject.h"
 
 namespace attnscope::testing {
@@ -15,15 +17,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const Status& status) {
-  return status ? "none" : status.error().message;
-}
-
 AttentionCase small_case() {
   return {.layout = layout_of({{.query = 3, .documents = {20}}})};
 }
 
-/// Everything that any of the four calls takes, fitting at first.
+/// The arguments of all four calls, initially valid.
 struct Arguments {
   AttentionPlan plan = small_case().plan();
   Inputs in = small_case().inputs();
@@ -57,7 +55,7 @@ struct Operation {
   std::string name;
   bool forward;
   bool reads_o_and_lse;
-  std::string workspace;  // the function that says how large it is
+  std::string workspace;  // the function that returns its size
   std::int64_t (*floats)(const AttentionPlan& plan);
   Status (*run)(Arguments& a);
 
@@ -98,7 +96,7 @@ class ArgumentsOf : public ::testing::TestWithParam<Operation> {
  protected:
   [[nodiscard]] std::string error() { return error_of(GetParam().run(arguments)); }
 
-  /// Calls `body` with every tensor that the call looks at, and its name.
+  /// Calls `body` with the name of every tensor that the call reads or writes, and the tensor.
   template <typename Body>
   void for_each_tensor(const Body& body) {
     GradientTensors& t = arguments.tensors;
@@ -118,16 +116,16 @@ class ArgumentsOf : public ::testing::TestWithParam<Operation> {
 INSTANTIATE_TEST_SUITE_P(Kernels, ArgumentsOf, ::testing::ValuesIn(operations),
                          [](const auto& parameter) { return parameter.param.name; });
 
-TEST_P(ArgumentsOf, ThatAgree_AreTaken) {
+TEST_P(ArgumentsOf, AreAcceptedIfTheyAgree) {
   EXPECT_EQ(error(), "none");
 }
 
-TEST_P(ArgumentsOf, OfAnotherTypeShapeOrWithoutData_AreErrors) {
+TEST_P(ArgumentsOf, OfAnotherTypeOrShapeOrWithoutData_AreErrors) {
   for_each_tensor([&](const std::string& name, auto& tensor) {
     const auto right = tensor;
-    const std::string named = name == "q" ? "" : name + " ";  // the others are held against q
+    const std::string named = name == "q" ? "" : name + " ";  // the others are compared with q
     tensor.dtype = DType::float16;
-    EXPECT_THAT(error(), HasSubstr(named + "is of another type"));
+    EXPECT_THAT(error(), HasSubstr(named + "has another dtype"));
     tensor = right;
     tensor.head_dim = 16;
     EXPECT_THAT(error(), HasSubstr(named + "has head dimension"));
@@ -182,7 +180,7 @@ TEST_P(ArgumentsOf, WithMalformedWindows_AreErrors) {
   EXPECT_THAT(error(), HasSubstr("at least 0"));
 }
 
-TEST_P(ArgumentsOf, OfAnEmptyPlan_AreDoneAtOnce) {
+TEST_P(ArgumentsOf, OfAnEmptyPlan_AreAccepted) {
   arguments.plan = {};
   arguments.lse.clear();
   arguments.tensors.lse = {};
@@ -192,7 +190,7 @@ TEST_P(ArgumentsOf, OfAnEmptyPlan_AreDoneAtOnce) {
   EXPECT_EQ(error(), "none");
 }
 
-TEST(Supports, DeclinesOtherHeadDimensions) {
+TEST(Supports, HeadDimensionsUpTo256) {
   const AttentionPlan plan = small_case().plan();
   for (const Subject& subject : cpu_subjects()) {
     EXPECT_TRUE(subject.supports(plan, 1));
@@ -202,13 +200,12 @@ TEST(Supports, DeclinesOtherHeadDimensions) {
   }
 }
 
-TEST(Supports, TakesTheWidestWindowAsAllKeys) {
-  AttentionPlan plan{.tokens = 40, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
-  plan.segments = {{.keys = {0, 40},
-                    .kind = SegmentKind::band,
-                    .window = std::numeric_limits<std::int64_t>::max()}};
-  plan.tasks = {
-      {.queries = {0, 40}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
+TEST(Supports, TheWidestWindowAsAllKeys) {
+  const AttentionPlan plan =
+      plan_of_one_task(40, 1,
+                       {{.keys = {0, 40},
+                         .kind = SegmentKind::band,
+                         .window = std::numeric_limits<std::int64_t>::max()}});
   const KeysOf all = [](std::int64_t, std::int32_t) {
     std::vector<std::int64_t> keys(40);
     for (std::size_t j = 0; j < keys.size(); ++j) keys[j] = static_cast<std::int64_t>(j);
@@ -220,27 +217,23 @@ TEST(Supports, TakesTheWidestWindowAsAllKeys) {
   }
 }
 
-TEST(Supports, DeclinesMatricesBeyondMemory) {
+TEST(Supports, NoMatricesBeyondMemory) {
   constexpr std::int64_t tokens = std::int64_t{1} << 40;
-  AttentionPlan plan{.tokens = tokens, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
-  plan.segments = {{.keys = {0, tokens}, .kind = SegmentKind::band, .window = tokens / 4}};
-  plan.tasks = {
-      {.queries = {0, tokens}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
-  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than memory"));
+  const AttentionPlan plan = plan_of_one_task(
+      tokens, 1, {{.keys = {0, tokens}, .kind = SegmentKind::band, .window = tokens / 4}});
+  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than any memory"));
 }
 
-TEST(Workspace, WindowedIsExactlyTheScores) {
+TEST(Workspace, OfWindowedKernelsHoldsExactlyTheScores) {
   // [CLS] 24 keys; 3 query rows of 3; 20 document rows of 4 + 9; for each of 2 heads.
   EXPECT_EQ(cpu::windowed_score_elements(small_case().plan()), 2 * (24 + 3 * 3 + 20 * (4 + 9)));
 }
 
-TEST(Workspace, WindowedHasNoMoreColumnsThanThereAreKeys) {
+TEST(Workspace, OfWindowedKernelsHasAtMostOneColumnPerKey) {
   // A document of 64 tokens alone.
   const auto elements = [](std::int64_t window) {
-    AttentionPlan plan{.tokens = 64, .heads = 3, .tasks = {}, .segments = {}, .indices = {}};
-    plan.segments = {{.keys = {0, 64}, .kind = SegmentKind::band, .window = window}};
-    plan.tasks = {
-        {.queries = {0, 64}, .heads = {0, 3}, .item = 0, .first_segment = 0, .segment_count = 1}};
+    const AttentionPlan plan =
+        plan_of_one_task(64, 3, {{.keys = {0, 64}, .kind = SegmentKind::band, .window = window}});
     const std::vector<TokenRange> sequences{{0, 64}};
     EXPECT_EQ(cpu::band_elements({sequences, 3, 32, window}), cpu::windowed_score_elements(plan));
     return cpu::windowed_score_elements(plan);
@@ -250,7 +243,7 @@ TEST(Workspace, WindowedHasNoMoreColumnsThanThereAreKeys) {
   EXPECT_EQ(elements(64), 3 * 64 * 64);
 }
 
-TEST(Products, ThatDoNotFitAreErrors) {
+TEST(Products, OfTensorsOfOtherSizesAreErrors) {
   const std::vector<TokenRange> sequences{{0, 24}};
   cpu::BandProblem problem{sequences, 2, 32, 4};
   Arguments a(0);
@@ -260,7 +253,7 @@ TEST(Products, ThatDoNotFitAreErrors) {
   const ConstTensor q = a.tensors.q;
   std::size_t floats = elements;
   int threads = 1;
-  /// What each of the four says.
+  /// The message of each of the four calls.
   const auto errors = [&] {
     const std::span<float> given = std::span(band).first(floats);
     const std::span<float> taken = std::span(grad_band).first(floats);

@@ -8,21 +8,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <random>
 #include <vector>
 
-#include "kernels/cpu/instruction_set.h"
 #include "kernels/plan/number_formats.h"
+#include "tests/kernels/every_set.h"
 
 namespace attnscope::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-/// Rows as they are kept, and what their numbers are.
+/// Stored rows, and the numbers that they represent.
 struct Kept {
   VectorFormat format;
   std::int64_t width;
@@ -41,14 +37,6 @@ struct Kept {
             .scales = scales.empty() ? nullptr : scales.data()};
   }
 };
-
-std::vector<float> drawn(std::int64_t count, std::uint32_t seed) {
-  std::mt19937 draw(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(draw);
-  return values;
-}
 
 void keep(Kept& kept, std::size_t i, float value) {
   switch (kept.format) {
@@ -125,7 +113,7 @@ Product product_of(const Kept& kept, std::int64_t row, std::span<const float> qu
   return product;
 }
 
-/// 0 and less: within the bound.
+/// At most 0 if within the bound.
 double beyond(double found, const Product& expected) {
   const double error = std::abs(found - expected.value);
   return std::isnan(error) ? INFINITY : error - expected.bound;
@@ -156,22 +144,18 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-class DocumentVectors : public ::testing::TestWithParam<Shape> {
- protected:
-  ~DocumentVectors() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
-};
+class DocumentVectors : public ::testing::TestWithParam<Shape> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, DocumentVectors, ::testing::ValuesIn(shapes()), name_of_shape);
 
-TEST_P(DocumentVectors, ProductsAreThoseOfFloat64) {
+TEST_P(DocumentVectors, ProductsAgreeWithFloat64) {
   const auto [format, rows, width, queries] = GetParam();
   const Kept kept = rows_of(format, rows, width);
   const std::vector<float> query = drawn(queries * width, 9);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < rows; ++i) numbers.push_back((i * 5) % rows);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> products(static_cast<std::size_t>(rows * queries), nan);
+  by_every_set([&] {
+    std::vector<float> products = unwritten(rows * queries);
     ASSERT_TRUE(products_of(kept.view(), numbers, query, queries, products, 2));
     double worst = -INFINITY;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -180,27 +164,27 @@ TEST_P(DocumentVectors, ProductsAreThoseOfFloat64) {
         worst = std::max(worst, beyond(found, product_of(kept, numbers[i], query, q)));
       }
     }
-    EXPECT_LE(worst, 0) << cpu::name_of(set);
-  }
+    EXPECT_LE(worst, 0);
+  });
 }
 
-TEST_P(DocumentVectors, LargestProductsAreThoseOfFloat64) {
+TEST_P(DocumentVectors, LargestProductsAgreeWithFloat64) {
   const auto [format, rows, width, queries] = GetParam();
   const Kept kept = rows_of(format, rows, width);
   const std::vector<float> query = drawn(queries * width, 9);
   const std::vector<TokenRange> documents{{0, rows}, {3, 4}, {5, 5}, {7, 20}, {1, 18}};
-  for (const float least : {0.0F, -std::numeric_limits<float>::infinity()}) {
-    for (const cpu::InstructionSet set : cpu::available_sets()) {
-      ASSERT_TRUE(cpu::select(set));
-      std::vector<float> largest(documents.size() * static_cast<std::size_t>(queries), nan);
+  for (const float least : {0.0F, -infinite}) {
+    by_every_set([&] {
+      std::vector<float> largest(documents.size() * static_cast<std::size_t>(queries),
+                                 not_a_number);
       ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, least, largest, 2));
       for (std::size_t d = 0; d < documents.size(); ++d) {
         for (std::int64_t q = 0; q < queries; ++q) {
           Product expected{.value = least};
           for (std::int64_t r = documents[d].begin; r < documents[d].end; ++r) {
-            const Product one = product_of(kept, r, query, q);
-            expected.bound = std::max(expected.bound, one.bound);
-            expected.value = std::max(expected.value, one.value);
+            const Product product = product_of(kept, r, query, q);
+            expected.bound = std::max(expected.bound, product.bound);
+            expected.value = std::max(expected.value, product.value);
           }
           const double found = largest[d * static_cast<std::size_t>(queries) + q];
           if (std::isinf(expected.value)) {
@@ -210,11 +194,11 @@ TEST_P(DocumentVectors, LargestProductsAreThoseOfFloat64) {
           }
         }
       }
-    }
+    });
   }
 }
 
-TEST(DocumentVectorsOfPlantedNaN, GiveNaNAndNoLostMaximum) {
+TEST(DocumentVectorsOfPlantedNaN, AreNaNInTheirProductsAndMaxima) {
   constexpr std::int64_t width = 40;
   for (const VectorFormat format :
        {VectorFormat::float32, VectorFormat::float16, VectorFormat::bfloat16, VectorFormat::int8}) {
@@ -222,33 +206,31 @@ TEST(DocumentVectorsOfPlantedNaN, GiveNaNAndNoLostMaximum) {
       for (const std::int64_t bad : {0, 4, 11, 29}) {
         Kept kept = rows_of(format, 30, width);
         if (format == VectorFormat::int8) {
-          kept.scales[static_cast<std::size_t>(bad)] = nan;
+          kept.scales[static_cast<std::size_t>(bad)] = not_a_number;
         } else {
-          keep(kept, static_cast<std::size_t>(bad * width + 39), nan);
+          keep(kept, static_cast<std::size_t>(bad * width + 39), not_a_number);
         }
         const std::vector<float> query = drawn(queries * width, 9);
         const std::vector<TokenRange> documents{{0, 30}, {bad, bad + 1}, {0, bad}};
-        for (const cpu::InstructionSet set : cpu::available_sets()) {
-          ASSERT_TRUE(cpu::select(set));
+        by_every_set([&] {
           std::vector<float> largest(3 * static_cast<std::size_t>(queries), 0);
           ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, 0.0F, largest, 1));
           for (std::size_t i = 0; i < largest.size(); ++i) {
             EXPECT_EQ(std::isnan(largest[i]), i < 2 * static_cast<std::size_t>(queries))
-                << cpu::name_of(set) << ' ' << bad << ' ' << i;
+                << bad << ' ' << i;
           }
           const std::vector<std::int64_t> numbers{bad, (bad + 1) % 30};
           std::vector<float> products(2 * static_cast<std::size_t>(queries), 0);
           ASSERT_TRUE(products_of(kept.view(), numbers, query, queries, products, 1));
           EXPECT_TRUE(std::isnan(products.front()));
           EXPECT_FALSE(std::isnan(products.back()));
-        }
-        ASSERT_TRUE(cpu::select(std::nullopt));
+        });
       }
     }
   }
 }
 
-TEST(DocumentVectorsThreads, ResultsDoNotDependOnTheirNumber) {
+TEST(DocumentVectorsThreads, DoNotChangeTheResults) {
   const Kept kept = rows_of(VectorFormat::float32, 1000, 96);
   const std::vector<float> query = drawn(20 * 96, 9);
   std::vector<std::int64_t> numbers(1000);
@@ -264,32 +246,29 @@ TEST(DocumentVectorsThreads, ResultsDoNotDependOnTheirNumber) {
   EXPECT_EQ(largest_one, largest_three);
 }
 
-TEST(DocumentVectorsSizes, ThatContradictEachOtherAreDeclined) {
+TEST(DocumentVectorsSizes, AreRefusedIfTheyContradictEachOther) {
   const Kept kept = rows_of(VectorFormat::float32, 4, 8);
   const std::vector<float> query = drawn(8, 1);
   std::vector<float> one(1), two(2);
   const std::vector<std::int64_t> first{0}, beyond{4};
-  const auto declined = [](const Status& status) {
-    return status ? std::string() : status.error().message;
-  };
-  EXPECT_THAT(declined(products_of(kept.view(), beyond, query, 1, one, 1)),
-              HasSubstr("row 4 was asked for, and there are 4"));
-  EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, two, 1)),
-              HasSubstr("room for 2 products, not 1"));
-  EXPECT_THAT(declined(products_of(kept.view(), first, query, 2, two, 1)),
+  EXPECT_THAT(error_of(products_of(kept.view(), beyond, query, 1, one, 1)),
+              HasSubstr("row 4 does not exist; there are 4"));
+  EXPECT_THAT(error_of(products_of(kept.view(), first, query, 1, two, 1)),
+              HasSubstr("the output has 2 floats, and 1 are needed"));
+  EXPECT_THAT(error_of(products_of(kept.view(), first, query, 2, two, 1)),
               HasSubstr("2 queries of 8 numbers are 16 floats, not 8"));
-  EXPECT_THAT(declined(products_of(kept.view(), first, query, 1, one, 0)),
+  EXPECT_THAT(error_of(products_of(kept.view(), first, query, 1, one, 0)),
               HasSubstr("at least 1 thread"));
   const std::vector<TokenRange> outside{{2, 5}};
-  EXPECT_THAT(declined(largest_of(kept.view(), outside, query, 1, 0, one, 1)),
-              HasSubstr("rows 2 to 5 were asked for, and there are 4"));
+  EXPECT_THAT(error_of(largest_of(kept.view(), outside, query, 1, 0, one, 1)),
+              HasSubstr("rows 2 to 5 do not exist; there are 4"));
   std::vector<float> nothing;
-  EXPECT_THAT(declined(cpu::row_products(kept.view(), first, query, 1, one, 1, nothing)),
+  EXPECT_THAT(error_of(cpu::row_products(kept.view(), first, query, 1, one, 1, nothing)),
               HasSubstr("the workspace has 0 floats"));
   cpu::VectorRows unscaled = kept.view();
   unscaled.format = VectorFormat::int8;
-  EXPECT_THAT(declined(products_of(unscaled, first, query, 1, one, 1)),
-              HasSubstr("int8 need a scale each"));
+  EXPECT_THAT(error_of(products_of(unscaled, first, query, 1, one, 1)),
+              HasSubstr("int8 need one scale each"));
 }
 
 }  // namespace

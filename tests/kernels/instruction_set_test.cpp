@@ -64,9 +64,10 @@ TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
   EXPECT_EQ(cpu::choose_set("", older), avx2);
   const Result<cpu::InstructionSet> set = cpu::choose_set("avx512-bf16", older);
   ASSERT_FALSE(set);
-  EXPECT_EQ(set.error().message,
-            "ATTNSCOPE_ISA asks for 'avx512-bf16', which this processor lacks; it has baseline, "
-            "avx2");
+  EXPECT_EQ(
+      set.error().message,
+      "ATTNSCOPE_ISA requests 'avx512-bf16', which this processor does not support; it supports "
+      "baseline, avx2");
 }
 
 /// The tests of the kernels go through the same sets; scripts/dev/instruction_sets prints the line.

@@ -10,14 +10,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/instruction_set.h"
+#include "tests/kernels/every_set.h"
 #include "tests/kernels/pooling_reference.h"
 
 namespace attnscope::testing {
@@ -26,8 +24,6 @@ namespace {
 using cpu::pooling_kernels;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
 /// A query and documents one after the other, whose tokens resemble the query's to all degrees, a
 /// few being the same.
@@ -70,7 +66,7 @@ struct Texts {
   std::vector<TokenRange> documents;
 };
 
-/// A saturation as TKL's are, drawn about its initial weights.
+/// A saturation like those of TKL, drawn around its initial weights.
 struct Tables {
   explicit Tables(std::int64_t rows, float exponent = 0.01F)
       : factor(static_cast<std::size_t>(rows * 31)),
@@ -94,18 +90,15 @@ struct Tables {
   std::array<float, pooling_kernels> weights{};
 };
 
-std::vector<float> room(std::int64_t floats) {
-  return std::vector<float>(static_cast<std::size_t>(floats), no_number);
-}
-
 Status run_sums(const cpu::PoolingCall& call, std::vector<float>& sums, int threads = 2) {
-  std::vector<float> workspace = room(cpu::pooling_workspace_floats(call, std::max(threads, 1)));
+  std::vector<float> workspace =
+      unwritten(cpu::pooling_workspace_floats(call, std::max(threads, 1)));
   return cpu::pooled_sums(call, sums, threads, workspace);
 }
 
 Status run_regions(const cpu::RegionCall& call, std::vector<float>& scores, int threads = 2) {
   std::vector<float> workspace =
-      room(cpu::pooling_workspace_floats(call.pooling, std::max(threads, 1)));
+      unwritten(cpu::pooling_workspace_floats(call.pooling, std::max(threads, 1)));
   return cpu::region_scores(call, scores, threads, workspace);
 }
 
@@ -120,20 +113,20 @@ std::int64_t regions_in(const cpu::PoolingCall& call) {
 }
 
 std::vector<float> sums_by_kernel(const cpu::PoolingCall& call, int threads = 2) {
-  std::vector<float> sums = room(sums_in(call));
+  std::vector<float> sums = unwritten(sums_in(call));
   const Status done = run_sums(call, sums, threads);
   EXPECT_TRUE(done) << done.error().message;
   return sums;
 }
 
 std::vector<float> regions_by_kernel(const cpu::RegionCall& call, int threads = 2) {
-  std::vector<float> scores = room(regions_in(call.pooling));
+  std::vector<float> scores = unwritten(regions_in(call.pooling));
   const Status done = run_regions(call, scores, threads);
   EXPECT_TRUE(done) << done.error().message;
   return scores;
 }
 
-/// The largest error over what is allowed; 1 and less: within it.
+/// The largest quotient of an error and its tolerance: at most 1 if all are within it.
 double worst_of(std::span<const float> found, std::span<const double> expected, double relative,
                 double absolute) {
   EXPECT_EQ(found.size(), expected.size());
@@ -146,23 +139,13 @@ double worst_of(std::span<const float> found, std::span<const double> expected, 
   return worst;
 }
 
-template <typename Work>
-void by_every_set(const Work& work) {
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    const ::testing::ScopedTrace trace(__FILE__, __LINE__, std::string(cpu::name_of(set)));
-    work();
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
-}
-
 const std::vector<std::int64_t>& lengths() {
   static const std::vector<std::int64_t> all{0,  1,  4,  5,  6,  29, 30, 31,   39,   40,   41,  42,
                                              43, 44, 45, 46, 59, 60, 85, 1023, 1024, 1025, 2000};
   return all;
 }
 
-TEST(PoolingRegions, LieInWholeChunks) {
+TEST(PoolingRegions, EndWithinWholeChunks) {
   EXPECT_EQ(cpu::regions_of(0), 0);
   EXPECT_EQ(cpu::regions_of(1), 6);
   EXPECT_EQ(cpu::regions_of(40), 6);
@@ -176,10 +159,9 @@ TEST(PoolingRegions, LieInWholeChunks) {
   EXPECT_EQ(cpu::tokens_in_region(41, 25), 0);
 }
 
-/// Directions all around: every cosine there is, the row of a number and none being the query. A
-/// kernel is that of a cosine within 1e-7 of it, within 7e-6 of its value, and within 2.5e-6 where
-/// products and sums are rounded as one.
-TEST(PoolingKernels, AreThoseOfFloat64OverAllCosines) {
+/// Tokens in every direction, so every cosine. The cosine may err by 1e-7 and the kernel's value by
+/// 7e-6 of it, or by 2.5e-6 where a product and a sum are rounded once.
+TEST(PoolingKernels, AgreeWithFloat64ForAllCosines) {
   const std::vector<float> query{1.0F, 0.0F};
   std::vector<float> tokens;
   std::vector<TokenRange> documents;
@@ -234,14 +216,14 @@ INSTANTIATE_TEST_SUITE_P(Every, KernelPooling,
                            return fmt::format("{}rows_of_{}", of.param.query_rows, of.param.width);
                          });
 
-TEST_P(KernelPooling, SumsAreThoseOfFloat64) {
+TEST_P(KernelPooling, SumsAgreeWithFloat64) {
   const Texts texts(GetParam().query_rows, lengths(), GetParam().width);
   const cpu::PoolingCall call = texts.call();
   const std::vector<double> expected = pooled_sums_reference(call);
   by_every_set([&] { EXPECT_LE(worst_of(sums_by_kernel(call), expected, 1e-5, 4e-6), 1); });
 }
 
-TEST_P(KernelPooling, RegionsAreThoseOfFloat64) {
+TEST_P(KernelPooling, RegionsAgreeWithFloat64) {
   const Texts texts(GetParam().query_rows, lengths(), GetParam().width);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -251,7 +233,7 @@ TEST_P(KernelPooling, RegionsAreThoseOfFloat64) {
       [&] { EXPECT_LE(worst_of(regions_by_kernel(call), expected, 0, 1e-6 * largest), 1); });
 }
 
-TEST(KernelPoolingOfFourThousandWords, IsThatOfFloat64) {
+TEST(KernelPoolingOfFourThousandWords, AgreesWithFloat64) {
   const Texts texts(4, {4000}, 12);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -278,7 +260,7 @@ void normalise(std::vector<float>& of, std::int64_t width) {
   }
 }
 
-TEST(KernelPoolingNumbers, TakeRowsOfATable) {
+TEST(KernelPoolingNumbers, SelectRowsOfATable) {
   Texts texts(6, {50, 0, 7}, 20);
   std::vector<float> table(texts.tokens);
   std::fill_n(table.begin() + 20, 20, 0.0F);  // a row of zeros: cosine 0
@@ -306,7 +288,7 @@ TEST(KernelPoolingNumbers, TakeRowsOfATable) {
   });
 }
 
-/// Whatever the rows: the first kernel of KNRM, of sigma 1e-4, sees the same word.
+/// The first kernel of KNRM, with sigma 1e-4, matches a word with itself for any rows.
 TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
   for (const std::int64_t width : {1, 5, 128, 300, 768}) {
     for (const bool normalised : {false, true}) {
@@ -334,11 +316,11 @@ TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
   }
 }
 
-TEST(KernelPoolingRows, MayStandApartAndAtAnyAddress) {
+TEST(KernelPoolingRows, MayBeUnalignedAndHaveGaps) {
   const Texts texts(5, {90, 3}, 13);
   const Tables tables(texts.rows);
   const auto apart = [](const std::vector<float>& tight) {
-    std::vector<float> loose(1 + tight.size() / 13 * 17, no_number);
+    std::vector<float> loose(1 + tight.size() / 13 * 17, not_a_number);
     for (std::size_t i = 0; i < tight.size(); ++i) loose[1 + i / 13 * 17 + i % 13] = tight[i];
     return loose;
   };
@@ -352,7 +334,7 @@ TEST(KernelPoolingRows, MayStandApartAndAtAnyAddress) {
   });
 }
 
-TEST(KernelPoolingWeights, OfRowsScaleWhatTheyGive) {
+TEST(KernelPoolingWeights, OfRowsScaleTheirSums) {
   const Texts texts(3, {70}, 9);
   const Tables tables(texts.rows);
   const std::vector<float> weights{1, 0, 0.5F};
@@ -368,7 +350,7 @@ TEST(KernelPoolingWeights, OfRowsScaleWhatTheyGive) {
 
 /// Linear, logarithmic and with exponents no model would learn, among them those whose powers leave
 /// float32.
-TEST(KernelPoolingSaturation, MayBeAnyOfItsKinds) {
+TEST(KernelPoolingSaturation, OfEveryKindAgreesWithFloat64) {
   const Texts texts(4, {300}, 16);
   const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, -1, 3, 1, 1, 0.1F, 1};
   for (const float exponent : {0.3F, 1.0F, -0.5F, 2.5F}) {
@@ -396,7 +378,7 @@ TEST(KernelPoolingSaturation, MayBeAnyOfItsKinds) {
 
 /// Words equal to the query's, then words that hardly resemble it: differences of prefixes, which
 /// are a thousand there, lose sums of 1e-9, and with them 7 of a saturated value's 24.
-TEST(KernelPoolingSums, OfUnlikeRegionsAreNotLostBesideLikeOnes) {
+TEST(KernelPoolingSums, OfUnlikeRegionsKeepTheirPrecisionNextToLikeRegions) {
   constexpr std::int64_t width = 2, length = 2000;
   const std::vector<float> query{1.0F, 0.0F};
   std::vector<float> tokens;
@@ -424,7 +406,7 @@ TEST(KernelPoolingSums, OfUnlikeRegionsAreNotLostBesideLikeOnes) {
   by_every_set([&] { EXPECT_LE(worst_of(regions_by_kernel(call), expected, 0, 1e-4), 1); });
 }
 
-TEST(KernelPoolingShares, AreWhatARegionsScoreIsMadeOf) {
+TEST(KernelPoolingShares, AddUpToTheScoreOfTheRegion) {
   const Texts texts(5, {20, 143}, 21);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -432,8 +414,8 @@ TEST(KernelPoolingShares, AreWhatARegionsScoreIsMadeOf) {
   for (const std::int64_t region : {0, 30, 62, 64, 65}) {
     const std::vector<double> expected = region_shares_reference(call, 1, region);
     by_every_set([&] {
-      std::vector<float> shares = room(texts.rows * pooling_kernels);
-      std::vector<float> workspace = room(cpu::pooling_workspace_floats(call.pooling, 1));
+      std::vector<float> shares = unwritten(texts.rows * pooling_kernels);
+      std::vector<float> workspace = unwritten(cpu::pooling_workspace_floats(call.pooling, 1));
       ASSERT_TRUE(cpu::region_shares(call, 1, region, shares, workspace));
       EXPECT_LE(worst_of(shares, expected, 1e-5, 1e-5), 1) << region;
       const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -442,7 +424,7 @@ TEST(KernelPoolingShares, AreWhatARegionsScoreIsMadeOf) {
   }
 }
 
-TEST(KernelPoolingThreads, LeaveEveryResultAlone) {
+TEST(KernelPoolingThreads, DoNotChangeTheResults) {
   const Texts texts(4, {3000, 5, 0, 700, 1025}, 24);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -452,7 +434,7 @@ TEST(KernelPoolingThreads, LeaveEveryResultAlone) {
   });
 }
 
-TEST(KernelPoolingDocuments, DoNotSeeEachOther) {
+TEST(KernelPoolingDocuments, AreIndependent) {
   const Texts texts(4, {100, 60, 1100}, 24);
   const Tables tables(texts.rows);
   const cpu::RegionCall all = tables.call(texts.call());
@@ -492,13 +474,13 @@ TEST(KernelPoolingOfPlantedNaN, StaysInItsDocumentAndRegions) {
   }
 }
 
-/// Where gradients of a call are kept, and those that are expected.
+/// The gradients of a call.
 struct FoundGradients {
   explicit FoundGradients(const cpu::PoolingCall& call)
-      : query(room(call.query_rows * call.width)),
-        tokens(room(call.token_rows * call.width)),
-        weights(room(pooling_kernels)),
-        factor(room(call.query_rows * 31)),
+      : query(unwritten(call.query_rows * call.width)),
+        tokens(unwritten(call.token_rows * call.width)),
+        weights(unwritten(pooling_kernels)),
+        factor(unwritten(call.query_rows * 31)),
         exponent(factor),
         constant(factor),
         alpha(weights),
@@ -522,7 +504,7 @@ struct FoundGradients {
 FoundGradients gradients_by_kernel(const cpu::PoolingCall& call, std::span<const float> grads,
                                    int threads = 2) {
   FoundGradients found(call);
-  std::vector<float> workspace = room(cpu::pooling_backward_workspace_floats(call, threads));
+  std::vector<float> workspace = unwritten(cpu::pooling_backward_workspace_floats(call, threads));
   const Status done = cpu::pooled_sums_backward(call, grads, found.rows(), threads, workspace);
   EXPECT_TRUE(done) << done.error().message;
   return found;
@@ -532,7 +514,7 @@ FoundGradients gradients_by_kernel(const cpu::RegionCall& call, std::span<const 
                                    int threads = 2) {
   FoundGradients found(call.pooling);
   std::vector<float> workspace =
-      room(cpu::pooling_backward_workspace_floats(call.pooling, threads));
+      unwritten(cpu::pooling_backward_workspace_floats(call.pooling, threads));
   const Status done = cpu::region_scores_backward(call, grads, found.all(), threads, workspace);
   EXPECT_TRUE(done) << done.error().message;
   return found;
@@ -545,15 +527,7 @@ double worst_gradient(std::span<const float> found, std::span<const double> expe
   return worst_of(found, expected, 0, 2e-5 * largest);
 }
 
-std::vector<float> drawn_gradients(std::int64_t count) {
-  std::mt19937 draw(3);
-  std::normal_distribution<float> normal;
-  std::vector<float> grads(static_cast<std::size_t>(count));
-  for (float& grad : grads) grad = normal(draw);
-  return grads;
-}
-
-TEST_P(KernelPooling, GradientsOfSumsAreThoseOfFloat64) {
+TEST_P(KernelPooling, GradientsOfSumsAgreeWithFloat64) {
   // Rows of one number have cosines of 1 and -1, whose gradients are 0 but for what rounding
   // leaves.
   const Texts texts(GetParam().query_rows, {0, 1, 5, 46, 255, 256, 300},
@@ -561,7 +535,7 @@ TEST_P(KernelPooling, GradientsOfSumsAreThoseOfFloat64) {
   for (const float sigma : {0.1F, 1e-3F}) {
     cpu::PoolingCall call = texts.call();
     call.first_sigma = sigma;
-    std::vector<float> grads = drawn_gradients(sums_in(call));
+    std::vector<float> grads = drawn(sums_in(call), 3);
     if (sigma < 0.1F) {
       // Its slope turns on the cosine's last bits.
       for (std::size_t i = 0; i < grads.size(); i += pooling_kernels) grads[i] *= 1e-4F;
@@ -593,21 +567,21 @@ void expect_gradients(const cpu::RegionCall& call, std::span<const float> grads)
   });
 }
 
-TEST_P(KernelPooling, GradientsOfRegionsAreThoseOfFloat64) {
+TEST_P(KernelPooling, GradientsOfRegionsAgreeWithFloat64) {
   const Texts texts(GetParam().query_rows, {0, 1, 5, 46, 255, 258, 300},
                     std::max<std::int64_t>(GetParam().width, 2));
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
-  expect_gradients(call, drawn_gradients(regions_in(call.pooling)));
+  expect_gradients(call, drawn(regions_in(call.pooling), 3));
 }
 
-TEST(KernelPoolingGradients, OfEverySaturationAreThoseOfFloat64) {
+TEST(KernelPoolingGradients, OfEverySaturationAgreeWithFloat64) {
   const Texts texts(3, {70, 500}, 12);
   const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, 1, 3, 1, 1, 0.1F, 1};
   const std::vector<float> weights{1, 0, 0.5F};
   const Tables tables(texts.rows, 0.4F), wild(texts.rows, 2.2F);
   cpu::RegionCall call = wild.call(texts.call());
-  const std::vector<float> grads = drawn_gradients(regions_in(call.pooling));
+  const std::vector<float> grads = drawn(regions_in(call.pooling), 3);
   expect_gradients(call, grads);
   call = tables.call(texts.call());
   call.pooling.query_weights = weights;
@@ -619,7 +593,7 @@ TEST(KernelPoolingGradients, OfEverySaturationAreThoseOfFloat64) {
 }
 
 /// Of all pieces the last one alone is computed, in scratch that no other has written to.
-TEST(KernelPoolingGradients, OfTheLastPieceAloneAreThoseOfFloat64) {
+TEST(KernelPoolingGradients, OfTheLastPieceAloneAgreeWithFloat64) {
   const Texts texts(3, {500}, 12);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -629,7 +603,7 @@ TEST(KernelPoolingGradients, OfTheLastPieceAloneAreThoseOfFloat64) {
 }
 
 /// As TKL trains: three peaks and their neighbours of a long document.
-TEST(KernelPoolingGradients, OfFewRegionsAreThoseOfFloat64) {
+TEST(KernelPoolingGradients, OfFewRegionsAgreeWithFloat64) {
   const Texts texts(3, {1500}, 12);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
@@ -641,12 +615,12 @@ TEST(KernelPoolingGradients, OfFewRegionsAreThoseOfFloat64) {
   expect_gradients(call, grads);
 }
 
-TEST(KernelPoolingGradients, LeaveEveryResultAloneForAnyThreads) {
+TEST(KernelPoolingGradients, DoNotDependOnTheNumberOfThreads) {
   const Texts texts(4, {3000, 5, 0, 700, 1025}, 24);
   const Tables tables(texts.rows);
   const cpu::RegionCall call = tables.call(texts.call());
-  const std::vector<float> of_scores = drawn_gradients(regions_in(call.pooling));
-  const std::vector<float> of_sums = drawn_gradients(sums_in(call.pooling));
+  const std::vector<float> of_scores = drawn(regions_in(call.pooling), 3);
+  const std::vector<float> of_sums = drawn(sums_in(call.pooling), 3);
   by_every_set([&] {
     const FoundGradients one = gradients_by_kernel(call, of_scores, 1);
     const FoundGradients three = gradients_by_kernel(call, of_scores, 3);
@@ -663,7 +637,7 @@ TEST(KernelPoolingGradients, OfRowsOfZerosAreZero) {
   std::fill_n(texts.query.begin() + 8, 8, 0.0F);
   std::fill_n(texts.tokens.begin() + 16, 8, 0.0F);
   const cpu::PoolingCall call = texts.call();
-  const std::vector<float> grads = drawn_gradients(sums_in(call));
+  const std::vector<float> grads = drawn(sums_in(call), 3);
   by_every_set([&] {
     const FoundGradients found = gradients_by_kernel(call, grads);
     EXPECT_THAT(std::vector(found.query.begin() + 8, found.query.begin() + 16), Each(0.0F));
@@ -672,11 +646,11 @@ TEST(KernelPoolingGradients, OfRowsOfZerosAreZero) {
 }
 
 /// The reference's own gradients, against differences of its scores.
-TEST(KernelPoolingReference, HasTheGradientsOfItsScores) {
+TEST(KernelPoolingReference, GradientsAgreeWithFiniteDifferences) {
   Texts texts(2, {33, 45}, 3);
   Tables tables(texts.rows, 0.4F);
   const cpu::RegionCall call = tables.call(texts.call());
-  const std::vector<float> grads = drawn_gradients(regions_in(call.pooling));
+  const std::vector<float> grads = drawn(regions_in(call.pooling), 3);
   const PoolingReference gradients = region_scores_backward_reference(call, grads);
   const auto loss = [&] {
     const std::vector<double> scores = region_scores_reference(call);
@@ -706,55 +680,53 @@ TEST(KernelPoolingReference, HasTheGradientsOfItsScores) {
   }
 }
 
-TEST(KernelPoolingSizes, ThatContradictEachOtherAreDeclined) {
+TEST(KernelPoolingSizes, AreRefusedIfTheyContradictEachOther) {
   const Texts texts(2, {40}, 8);
   const Tables tables(texts.rows);
   const cpu::RegionCall good = tables.call(texts.call());
-  std::vector<float> scores = room(6), sums = room(22);
-  const auto declined = [](const Status& status) {
-    return status ? std::string() : status.error().message;
-  };
+  std::vector<float> scores = unwritten(6), sums = unwritten(22);
   EXPECT_TRUE(run_regions(good, scores));
   cpu::RegionCall call = good;
   call.pooling.query_rows = 0;
-  EXPECT_THAT(declined(run_regions(call, scores)), HasSubstr("0 query rows"));
+  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("0 query rows"));
   call = good;
   call.pooling.token_rows = 39;
-  EXPECT_THAT(declined(run_regions(call, scores)),
-              HasSubstr("tokens 0 to 40 were asked for, and there are 39"));
+  EXPECT_THAT(error_of(run_regions(call, scores)),
+              HasSubstr("tokens 0 to 40 do not exist; there are 39"));
   const std::vector<std::int64_t> numbers{40};
   call.pooling.numbers = numbers;
-  EXPECT_THAT(declined(run_regions(call, scores)), HasSubstr("row 40 was asked for"));
+  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("row 40 does not exist"));
   call = good;
   call.kernel_weights = call.kernel_weights.first(10);
-  EXPECT_THAT(declined(run_regions(call, scores)),
+  EXPECT_THAT(error_of(run_regions(call, scores)),
               HasSubstr("kernel weights of this call are 11 floats, not 10"));
   call = good;
   call.saturation.alpha = tables.weights;
-  EXPECT_THAT(declined(run_regions(call, scores)), HasSubstr("not both"));
+  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("not both"));
   call = good;
   call.saturation.constant = {};
-  EXPECT_THAT(declined(run_regions(call, scores)),
+  EXPECT_THAT(error_of(run_regions(call, scores)),
               HasSubstr("constants of this call are 62 floats, not 0"));
-  EXPECT_THAT(declined(run_regions(good, sums)), HasSubstr("scores of this call are 6 floats"));
-  EXPECT_THAT(declined(run_regions(good, scores, 0)), HasSubstr("at least 1 thread"));
-  EXPECT_THAT(declined(cpu::region_scores(good, scores, 1, {})), HasSubstr("workspace has 0"));
+  EXPECT_THAT(error_of(run_regions(good, sums)), HasSubstr("scores of this call are 6 floats"));
+  EXPECT_THAT(error_of(run_regions(good, scores, 0)), HasSubstr("at least 1 thread"));
+  EXPECT_THAT(error_of(cpu::region_scores(good, scores, 1, {})), HasSubstr("workspace has 0"));
   cpu::PoolingCall pooling = texts.call();
   pooling.first_sigma = 0;
-  EXPECT_THAT(declined(run_sums(pooling, sums)), HasSubstr("sigma"));
+  EXPECT_THAT(error_of(run_sums(pooling, sums)), HasSubstr("sigma"));
   pooling = texts.call();
   pooling.query_weights = tables.weights;
-  EXPECT_THAT(declined(run_sums(pooling, sums)), HasSubstr("as many weights"));
-  std::vector<float> workspace = room(cpu::pooling_workspace_floats(good.pooling, 1));
-  EXPECT_THAT(declined(cpu::region_shares(good, 1, 0, sums, workspace)), HasSubstr("document 1"));
-  EXPECT_THAT(declined(cpu::region_shares(good, 0, 6, sums, workspace)), HasSubstr("region 6"));
+  EXPECT_THAT(error_of(run_sums(pooling, sums)), HasSubstr("as many weights"));
+  std::vector<float> workspace = unwritten(cpu::pooling_workspace_floats(good.pooling, 1));
+  EXPECT_THAT(error_of(cpu::region_shares(good, 1, 0, sums, workspace)), HasSubstr("document 1"));
+  EXPECT_THAT(error_of(cpu::region_shares(good, 0, 6, sums, workspace)), HasSubstr("region 6"));
   const std::vector<TokenRange> twice{{0, 20}, {10, 30}};
   pooling = texts.call();
   pooling.documents = twice;
   FoundGradients found(pooling);
-  workspace = room(cpu::pooling_backward_workspace_floats(pooling, 1));
-  EXPECT_THAT(declined(cpu::pooled_sums_backward(pooling, room(44), found.rows(), 1, workspace)),
-              HasSubstr("in ascending order and apart"));
+  workspace = unwritten(cpu::pooling_backward_workspace_floats(pooling, 1));
+  EXPECT_THAT(
+      error_of(cpu::pooled_sums_backward(pooling, unwritten(44), found.rows(), 1, workspace)),
+      HasSubstr("disjoint documents in ascending order"));
 }
 
 }  // namespace

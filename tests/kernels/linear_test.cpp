@@ -11,37 +11,24 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/instruction_set.h"
+#include "tests/kernels/every_set.h"
 
 namespace attnscope::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinite = std::numeric_limits<float>::infinity();
-
-std::vector<float> some_floats(std::int64_t count, std::uint32_t seed) {
-  std::mt19937 draw(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(draw);
-  return values;
-}
-
-/// A layer and rows for it, all as long as they have to be.
 struct Layer {
   Layer(std::int64_t in, std::int64_t out, Products products = Products::float32)
       : in(in),
         out(out),
         products(products),
-        weights(some_floats(out * in, 1)),
-        bias(some_floats(out, 2)),
+        weights(drawn(out * in, 1)),
+        bias(drawn(out, 2)),
         packed(static_cast<std::size_t>(cpu::packed_linear_bytes(products, out, in)),
                std::byte{0xff}) {
     pack();
@@ -57,8 +44,9 @@ struct Layer {
             .bias = bias,
             .y = {y.data(), out}};
   }
-  [[nodiscard]] std::vector<float> room(std::int64_t rows) const {
-    return std::vector<float>(static_cast<std::size_t>(rows * out), not_a_number);
+  /// Its results for so many rows, before a call.
+  [[nodiscard]] std::vector<float> results(std::int64_t rows) const {
+    return unwritten(rows * out);
   }
   std::int64_t in, out;
   Products products;
@@ -92,7 +80,7 @@ double exact_gelu(double x) {
   return x / 2 * std::erfc(-x / std::sqrt(2.0));
 }
 
-/// 0 and less: within the bound.
+/// At most 0 if within the bound.
 double beyond_sum(double found, const ExpectedSum& expected) {
   const double error = std::abs(found - expected.value);
   return std::isnan(error) ? INFINITY : error - expected.bound;
@@ -122,21 +110,17 @@ std::vector<LayerShape> layer_shapes() {
   return all;
 }
 
-class LinearLayer : public ::testing::TestWithParam<LayerShape> {
- protected:
-  ~LinearLayer() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
-};
+class LinearLayer : public ::testing::TestWithParam<LayerShape> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, LinearLayer, ::testing::ValuesIn(layer_shapes()),
                          name_of_layer_shape);
 
-TEST_P(LinearLayer, IsThatOfFloat64) {
+TEST_P(LinearLayer, AgreesWithFloat64) {
   const auto [rows, in, out] = GetParam();
   const Layer layer(in, out);
-  const std::vector<float> x = some_floats(rows * in, 3);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> y = layer.room(rows);
+  const std::vector<float> x = drawn(rows * in, 3);
+  by_every_set([&] {
+    std::vector<float> y = layer.results(rows);
     ASSERT_TRUE(run_layer(layer.call(x, y), 2));
     double worst = -INFINITY;
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -147,14 +131,14 @@ TEST_P(LinearLayer, IsThatOfFloat64) {
         worst = std::max(worst, beyond_sum(y[static_cast<std::size_t>(r * out + o)], expected));
       }
     }
-    EXPECT_LE(worst, 0) << cpu::name_of(set);
-  }
+    EXPECT_LE(worst, 0);
+  });
 }
 
-TEST(LinearLayerRows, MayStandApartAndAtAnyAddress) {
+TEST(LinearLayerRows, MayBeUnalignedAndHaveGaps) {
   constexpr std::int64_t rows = 31, in = 50, out = 45, apart = 3;
   const Layer layer(in, out);
-  const std::vector<float> x = some_floats(rows * in, 3), rest = some_floats(rows * out, 4);
+  const std::vector<float> x = drawn(rows * in, 3), rest = drawn(rows * out, 4);
   const auto spread = [](const std::vector<float>& tight, std::int64_t width) {
     std::vector<float> loose(static_cast<std::size_t>(1 + rows * (width + apart)), 7.0F);
     for (std::int64_t r = 0; r < rows; ++r)
@@ -162,9 +146,8 @@ TEST(LinearLayerRows, MayStandApartAndAtAnyAddress) {
     return loose;
   };
   const std::vector<float> loose_x = spread(x, in), loose_rest = spread(rest, out);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> tight = layer.room(rows), loose = spread(tight, out);
+  by_every_set([&] {
+    std::vector<float> tight = layer.results(rows), loose = spread(tight, out);
     cpu::LinearCall call = layer.call(x, tight);
     call.rest = {rest.data(), out};
     ASSERT_TRUE(run_layer(call, 2));
@@ -172,20 +155,18 @@ TEST(LinearLayerRows, MayStandApartAndAtAnyAddress) {
     call.rest = {loose_rest.data() + 1, out + apart};
     call.y = {loose.data() + 1, out + apart};
     ASSERT_TRUE(run_layer(call, 2));
-    EXPECT_EQ(loose, spread(tight, out)) << cpu::name_of(set);  // nothing written between
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+    EXPECT_EQ(loose, spread(tight, out));  // nothing written between
+  });
 }
 
-TEST(LinearLayerAfterwards, TheBiasGeluAndWhatIsAddedFollow) {
+TEST(LinearLayerAfterwards, BiasThenGeluThenTheResidualAreApplied) {
   constexpr std::int64_t rows = 17, out = 41;
-  const std::vector<float> rest = some_floats(rows * out, 4);
+  const std::vector<float> rest = drawn(rows * out, 4);
   for (const std::int64_t in : {20, 900}) {
     const Layer layer(in, out);
-    const std::vector<float> x = some_floats(rows * in, 3);
-    for (const cpu::InstructionSet set : cpu::available_sets()) {
-      ASSERT_TRUE(cpu::select(set));
-      std::vector<float> with = layer.room(rows), without = layer.room(rows);
+    const std::vector<float> x = drawn(rows * in, 3);
+    by_every_set([&] {
+      std::vector<float> with = layer.results(rows), without = layer.results(rows);
       cpu::LinearCall call = layer.call(x, with);
       call.activation = cpu::Activation::gelu;
       call.rest = {rest.data(), out};
@@ -197,91 +178,81 @@ TEST(LinearLayerAfterwards, TheBiasGeluAndWhatIsAddedFollow) {
         const double sum = static_cast<double>(without[i]) +
                            static_cast<double>(layer.bias[i % static_cast<std::size_t>(out)]);
         EXPECT_NEAR(with[i], exact_gelu(sum) + static_cast<double>(rest[i]),
-                    3e-7 * std::max(std::abs(sum), 1.0) + 1e-7)
-            << cpu::name_of(set);
+                    3e-7 * std::max(std::abs(sum), 1.0) + 1e-7);
       }
-    }
+    });
   }
-  ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
-TEST(LinearLayerAfterwards, AGateMultipliesWhatStandsInItsPlace) {
+TEST(LinearLayerAfterwards, AGateInTheOutputIsMultipliedInPlace) {
   constexpr std::int64_t rows = 17, out = 41, in = 20;
   const Layer layer(in, out);
-  const std::vector<float> x = some_floats(rows * in, 3), gate = some_floats(rows * out, 4);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> product = gate, sum = layer.room(rows);
+  const std::vector<float> x = drawn(rows * in, 3), gate = drawn(rows * out, 4);
+  by_every_set([&] {
+    std::vector<float> product = gate, sum = layer.results(rows);
     cpu::LinearCall call = layer.call(x, product);
     call.rest = {product.data(), out};
     call.rest_multiplies = true;
     ASSERT_TRUE(run_layer(call, 2));
     call = layer.call(x, sum);
     ASSERT_TRUE(run_layer(call, 2));
-    for (std::size_t i = 0; i < product.size(); ++i)
-      EXPECT_EQ(product[i], sum[i] * gate[i]) << cpu::name_of(set);
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+    for (std::size_t i = 0; i < product.size(); ++i) EXPECT_EQ(product[i], sum[i] * gate[i]);
+  });
 }
 
-/// One input of weight 1: what comes out is the activation of what goes in.
-TEST(LinearLayerAfterwards, GeluIsTheExactOneEverywhere) {
-  Layer one(1, 1);
-  one.weights = {1.0F};
-  one.pack();
+/// With one input of weight 1 the output is the activation of the input.
+TEST(LinearLayerAfterwards, GeluIsExactForAllMagnitudes) {
+  Layer identity(1, 1);
+  identity.weights = {1.0F};
+  identity.pack();
   std::vector<float> x;
   for (int i = -9000; i <= 9000; ++i) x.push_back(static_cast<float>(i) / 1000);
   for (const float odd : {-0.0F, 1e-30F, -1e-30F, 30.0F, -30.0F, 3e38F, -3e38F, infinite})
     x.push_back(odd);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
+  by_every_set([&] {
     std::vector<float> y(x.size(), not_a_number);
-    cpu::LinearCall call = one.call(x, y);
+    cpu::LinearCall call = identity.call(x, y);
     call.bias = {};
     call.activation = cpu::Activation::gelu;
     ASSERT_TRUE(run_layer(call, 1));
     EXPECT_EQ(y.back(), infinite);
     for (std::size_t i = 0; i + 1 < x.size(); ++i)
       ASSERT_NEAR(y[i], exact_gelu(x[i]), 1.2e-7 * std::max(std::abs(x[i]), 0.2F)) << x[i];
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+  });
 }
 
-TEST(LinearLayerAfterwards, ReluLeavesWhatIsPositive) {
+TEST(LinearLayerAfterwards, ReluKeepsPositiveSumsAndNaN) {
   constexpr std::int64_t rows = 17, in = 20, out = 41;
   const Layer layer(in, out);
-  const std::vector<float> rest = some_floats(rows * out, 4);
-  std::vector<float> x = some_floats(rows * in, 3);
+  const std::vector<float> rest = drawn(rows * out, 4);
+  std::vector<float> x = drawn(rows * in, 3);
   x[0] = not_a_number;
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> with = layer.room(rows), without = layer.room(rows);
+  by_every_set([&] {
+    std::vector<float> with = layer.results(rows), without = layer.results(rows);
     cpu::LinearCall call = layer.call(x, with);
     call.activation = cpu::Activation::relu;
     call.rest = {rest.data(), out};
     ASSERT_TRUE(run_layer(call, 2));
     ASSERT_TRUE(run_layer(layer.call(x, without), 2));
     for (std::size_t i = 0; i < with.size(); ++i) {
-      EXPECT_EQ(std::isnan(with[i]), i < out) << cpu::name_of(set);
+      EXPECT_EQ(std::isnan(with[i]), i < out);
       if (i < out) continue;
-      EXPECT_EQ(with[i], std::max(without[i], 0.0F) + rest[i]) << cpu::name_of(set);
+      EXPECT_EQ(with[i], std::max(without[i], 0.0F) + rest[i]);
     }
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+  });
 }
 
-/// Rows of one piece, and rows whose outputs are cut between threads: to the last bit the same.
-TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
+/// The same bits for rows of one piece and for rows whose outputs are split between threads.
+TEST(LinearLayerAfterwards, WholeRowsAreNormalisedLast) {
   constexpr std::int64_t in = 20;
   constexpr float epsilon = 1e-5F;
   for (const std::int64_t out : {1, 7, 41, 300, 1000}) {
     for (const std::int64_t rows : {1, 90}) {
       const Layer layer(in, out);
-      const std::vector<float> x = some_floats(rows * in, 3), rest = some_floats(rows * out, 4);
-      const std::vector<float> weight = some_floats(out, 5), bias = some_floats(out, 6);
-      for (const cpu::InstructionSet set : cpu::available_sets()) {
-        ASSERT_TRUE(cpu::select(set));
-        std::vector<float> without = layer.room(rows), with = without, alone = without;
+      const std::vector<float> x = drawn(rows * in, 3), rest = drawn(rows * out, 4);
+      const std::vector<float> weight = drawn(out, 5), bias = drawn(out, 6);
+      by_every_set([&] {
+        std::vector<float> without = layer.results(rows), with = without, alone = without;
         cpu::LinearCall call = layer.call(x, without);
         call.rest = {rest.data(), out};
         ASSERT_TRUE(run_layer(call, 1));
@@ -290,7 +261,7 @@ TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
         ASSERT_TRUE(run_layer(call, 3));
         call.y.data = alone.data();
         ASSERT_TRUE(run_layer(call, 1));
-        EXPECT_EQ(with, alone) << cpu::name_of(set);
+        EXPECT_EQ(with, alone);
         for (std::int64_t r = 0; r < rows; ++r) {
           const std::vector<double> row(without.begin() + r * out, without.begin() + (r + 1) * out);
           const auto width = static_cast<double>(out);
@@ -303,37 +274,31 @@ TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
                                         static_cast<double>(weight[o]) +
                                     static_cast<double>(bias[o]);
             EXPECT_NEAR(with[static_cast<std::size_t>(r * out) + o], expected, 3e-6)
-                << cpu::name_of(set) << ", " << out << " outputs";
+                << out << " outputs";
           }
         }
-      }
+      });
     }
   }
-  ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
-TEST(LinearLayerAfterwards, ANormWhoseVarianceIsBeyondFloat32IsNotANumber) {
+TEST(LinearLayerAfterwards, ANormIsNaNIfTheVarianceOverflowsFloat32) {
   constexpr std::int64_t in = 4, out = 40;
   const Layer layer(in, out);
-  const std::vector<float> x = some_floats(in, 3), weight = some_floats(out, 5);
+  const std::vector<float> x = drawn(in, 3), weight = drawn(out, 5);
   std::vector<float> rest(static_cast<std::size_t>(out), 0.0F);
   rest[7] = 1e30F;
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> y = layer.room(1);
+  by_every_set([&] {
+    std::vector<float> y = layer.results(1);
     cpu::LinearCall call = layer.call(x, y);
     call.rest = {rest.data(), out};
     call.norm = {weight, weight, 1e-5F};
     ASSERT_TRUE(run_layer(call, 1));
-    for (const float value : y) EXPECT_TRUE(std::isnan(value)) << cpu::name_of(set);
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+    for (const float value : y) EXPECT_TRUE(std::isnan(value));
+  });
 }
 
-class LinearLayerProducts : public ::testing::TestWithParam<Products> {
- protected:
-  ~LinearLayerProducts() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
-};
+class LinearLayerProducts : public ::testing::TestWithParam<Products> {};
 
 std::string name_of_products(const ::testing::TestParamInfo<Products>& of) {
   constexpr std::array names{"float32", "bfloat16", "int8"};
@@ -346,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Every, LinearLayerProducts,
 
 TEST_P(LinearLayerProducts, OfPlantedNaNAreNotFiniteInItsRowOrOutputAlone) {
   constexpr std::int64_t rows = 19, in = 33, out = 37;
-  const std::vector<float> x = some_floats(rows * in, 3);
+  const std::vector<float> x = drawn(rows * in, 3);
   for (const float planted : {not_a_number, infinite, -infinite}) {
     for (const bool in_weights : {false, true}) {
       constexpr std::size_t bad = 16;  // the row, or the output
@@ -354,32 +319,31 @@ TEST_P(LinearLayerProducts, OfPlantedNaNAreNotFiniteInItsRowOrOutputAlone) {
       std::vector<float> planted_x = x;
       (in_weights ? layer.weights : planted_x)[bad * in + in - 1] = planted;
       layer.pack();
-      for (const cpu::InstructionSet set : cpu::available_sets()) {
-        ASSERT_TRUE(cpu::select(set));
-        std::vector<float> y = layer.room(rows);
+      by_every_set([&] {
+        std::vector<float> y = layer.results(rows);
         ASSERT_TRUE(run_layer(layer.call(planted_x, y), 2));
         for (std::size_t i = 0; i < y.size(); ++i) {
           const std::size_t at = in_weights ? i % out : i / out;
-          EXPECT_EQ(std::isfinite(y[i]), at != bad) << cpu::name_of(set) << ' ' << i;
+          EXPECT_EQ(std::isfinite(y[i]), at != bad) << i;
           if (GetParam() == Products::float32) {
             EXPECT_EQ(std::isnan(y[i]), at == bad && std::isnan(planted));
           }
         }
-      }
+      });
     }
   }
 }
 
-TEST_P(LinearLayerProducts, OfARowDependNeitherOnThreadsNorOnRowsBesideIt) {
+TEST_P(LinearLayerProducts, OfARowDependNeitherOnThreadsNorOnOtherRows) {
   constexpr std::int64_t rows = 90, in = 800, out = 70;
   const Layer layer(in, out, GetParam());
-  const std::vector<float> x = some_floats(rows * in, 3);
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> one = layer.room(rows), three = layer.room(rows), single = layer.room(rows);
+  const std::vector<float> x = drawn(rows * in, 3);
+  by_every_set([&] {
+    std::vector<float> one = layer.results(rows), three = layer.results(rows),
+                       single = layer.results(rows);
     ASSERT_TRUE(run_layer(layer.call(x, one), 1));
     ASSERT_TRUE(run_layer(layer.call(x, three), 3));
-    EXPECT_EQ(one, three) << cpu::name_of(set);
+    EXPECT_EQ(one, three);
     for (std::int64_t r = 0; r < rows; ++r) {
       cpu::LinearCall call = layer.call(x, single);
       call.x.data += r * in;
@@ -387,12 +351,12 @@ TEST_P(LinearLayerProducts, OfARowDependNeitherOnThreadsNorOnRowsBesideIt) {
       call.rows = 1;
       ASSERT_TRUE(run_layer(call, 1));
     }
-    EXPECT_EQ(one, single) << cpu::name_of(set);
-  }
+    EXPECT_EQ(one, single);
+  });
 }
 
-/// The whole number that a row's largest magnitude becomes, so that sums keep within 32 bits where
-/// a row's bytes are not multiplied apart.
+/// The integer that a row's largest magnitude is scaled to. Sets that do not multiply the bytes of
+/// a row separately need it small enough for sums of 32 bits.
 std::int64_t largest_number(cpu::InstructionSet set, std::int64_t in) {
   constexpr std::int64_t most = 32767;
   return set < cpu::InstructionSet::avx512_vnni ? std::min(most, 2147483647 / (127 * in)) : most;
@@ -402,7 +366,7 @@ std::int64_t largest_number(cpu::InstructionSet set, std::int64_t in) {
 /// float32. 3100 and 6200 inputs do not fit a row's scratch. The row of equal numbers is the
 /// hardest, because its roundings have one sign: in chains of 128 additions it errs by 1.0e-6 of
 /// the magnitude at 6200 inputs, in chains of 768 by 7.6e-6, in a single chain by 3.4e-5.
-TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
+TEST_P(LinearLayerProducts, AreProductsOfRoundedFactors) {
   std::int64_t most_of_int8 = 0;
   const auto rounded = [&](float x, float largest) {
     if (GetParam() == Products::float32) return static_cast<double>(x);
@@ -440,13 +404,12 @@ TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
     for (std::int64_t c = 0; c < in; ++c)
       layer.weights[static_cast<std::size_t>((out - 1) * in + c)] = 127.0F / 128;
     layer.pack();
-    std::vector<float> x = some_floats(rows * in, 3);
+    std::vector<float> x = drawn(rows * in, 3);
     if (rows > 1) std::fill_n(x.end() - in, in, 0.7F);
     std::fill_n(x.begin(), in, 0.0F);  // a row of zeros has no scale
-    for (const cpu::InstructionSet set : cpu::available_sets()) {
-      ASSERT_TRUE(cpu::select(set));
-      most_of_int8 = largest_number(set, in);
-      std::vector<float> y = layer.room(rows);
+    by_every_set([&] {
+      most_of_int8 = largest_number(*cpu::selected_set(), in);
+      std::vector<float> y = layer.results(rows);
       ASSERT_TRUE(run_layer(layer.call(x, y), 2));
       double worst = -INFINITY;
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -469,12 +432,12 @@ TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
           worst = std::max(worst, std::isnan(error) ? INFINITY : error - 2e-6 * magnitude - tie);
         }
       }
-      EXPECT_LE(worst, 0) << cpu::name_of(set) << ", " << in << " to " << out;
-    }
+      EXPECT_LE(worst, 0) << in << " to " << out;
+    });
   }
 }
 
-TEST(LinearLayerProductsOfInt8, AreTheSameByEveryInstructionSetButForRounding) {
+TEST(LinearLayerProductsOfInt8, AreTheSameByEveryInstructionSetIfNothingIsRounded) {
   constexpr std::int64_t rows = 40, in = 300, out = 70;
   const Layer layer(in, out, Products::int8);
   std::vector<float> x(static_cast<std::size_t>(rows * in));
@@ -482,59 +445,53 @@ TEST(LinearLayerProductsOfInt8, AreTheSameByEveryInstructionSetButForRounding) {
   for (float& number : x) number = static_cast<float>(static_cast<int>(draw() % 65535) - 32767);
   for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * in)] = 32767;  // scale 1
   std::vector<float> first;
-  for (const cpu::InstructionSet set : cpu::available_sets()) {
-    ASSERT_TRUE(cpu::select(set));
-    std::vector<float> y = layer.room(rows);
+  by_every_set([&] {
+    std::vector<float> y = layer.results(rows);
     cpu::LinearCall call = layer.call(x, y);
     call.bias = {};
     ASSERT_TRUE(run_layer(call, 1));
     if (first.empty()) first = y;
-    EXPECT_EQ(y, first) << cpu::name_of(set);
-  }
-  ASSERT_TRUE(cpu::select(std::nullopt));
+    EXPECT_EQ(y, first);
+  });
 }
 
-TEST(LinearLayerSizes, OfNoRowsAreNothingToDo) {
+TEST(LinearLayerSizes, NoRowsAreAValidCall) {
   const Layer layer(8, 4);
   const std::vector<float> none;
   std::vector<float> y;
   EXPECT_TRUE(run_layer(layer.call(none, y), 2));
 }
 
-TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
+TEST(LinearLayerSizes, AreRefusedIfTheyContradictEachOther) {
   const Layer layer(8, 4);
-  const std::vector<float> x = some_floats(8, 1);
+  const std::vector<float> x = drawn(8, 1);
   std::vector<float> y(4);
-  const auto declined = [](const Status& status) {
-    return status ? std::string() : status.error().message;
-  };
   const cpu::LinearCall good = layer.call(x, y);
-  EXPECT_TRUE(run_layer(good, 1));
-  cpu::LinearCall call = good;
-  call.rows = -1;
-  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("no -1 rows of 8 numbers to 4"));
-  call = good;
-  call.weights = call.weights.first(32);
-  EXPECT_THAT(declined(run_layer(call, 1)),
+  const auto error_with = [&](const auto& change) {
+    cpu::LinearCall call = good;
+    change(call);
+    return error_of(run_layer(call, 1));
+  };
+  EXPECT_EQ(error_with([](cpu::LinearCall&) {}), "none");
+  EXPECT_THAT(error_with([](auto& call) { call.rows = -1; }),
+              HasSubstr("cannot map -1 rows of 8 numbers to 4"));
+  EXPECT_THAT(error_with([](auto& call) { call.weights = call.weights.first(32); }),
               HasSubstr("packed weights of 4 x 8 are 1024 bytes, not 32"));
-  call = good;
-  call.bias = call.bias.first(3);
-  EXPECT_THAT(declined(run_layer(call, 1)),
-              HasSubstr("a bias of 4 outputs has as many floats, not 3"));
-  call = good;
-  call.norm = {layer.bias, {}, 0};
-  EXPECT_THAT(declined(run_layer(call, 1)),
-              HasSubstr("the norm of 4 outputs has as many weights and biases, not 0"));
-  call = good;
-  call.y.data = nullptr;
-  EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("needs memory for its 1 rows"));
-  EXPECT_THAT(declined(run_layer(good, 0)), HasSubstr("at least 1 thread"));
-  EXPECT_THAT(declined(cpu::linear(good, 1, {})), HasSubstr("the workspace has 0 floats"));
+  EXPECT_THAT(error_with([](auto& call) { call.bias = call.bias.first(3); }),
+              HasSubstr("a bias of 4 outputs needs as many floats, not 3"));
+  EXPECT_THAT(error_with([&](auto& call) {
+                call.norm = {layer.bias, {}, 0};
+              }),
+              HasSubstr("the norm of 4 outputs needs as many weights and biases, not 0"));
+  EXPECT_THAT(error_with([](auto& call) { call.y.data = nullptr; }),
+              HasSubstr("needs memory for its 1 rows"));
+  EXPECT_THAT(error_of(run_layer(good, 0)), HasSubstr("at least 1 thread"));
+  EXPECT_THAT(error_of(cpu::linear(good, 1, {})), HasSubstr("the workspace has 0 floats"));
   std::vector<std::byte> packed(255);
-  EXPECT_THAT(declined(cpu::pack_linear(layer.weights, Products::int8, 4, 8, packed)),
+  EXPECT_THAT(error_of(cpu::pack_linear(layer.weights, Products::int8, 4, 8, packed)),
               HasSubstr("are 2304 bytes, not 255"));
-  EXPECT_THAT(declined(cpu::pack_linear(x, Products::int8, 4, 8, packed)),
-              HasSubstr("8 floats are no weights of 4 x 8"));
+  EXPECT_THAT(error_of(cpu::pack_linear(x, Products::int8, 4, 8, packed)),
+              HasSubstr("8 floats are not weights of 4 x 8"));
 }
 
 }  // namespace

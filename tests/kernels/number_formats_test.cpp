@@ -15,6 +15,7 @@
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/selected_kernels.h"
 #include "kernels/cpu/windowed.h"
+#include "tests/kernels/plans.h"
 #include "tests/kernels/subject.h"
 
 namespace attnscope::testing {
@@ -117,13 +118,8 @@ TEST_P(NumberFormat, EveryPatternIsWidenedExactly) {
 TEST_P(NumberFormat, AttendingToOneself_ReturnsEveryPattern) {
   const Format format = GetParam();
   constexpr std::int64_t d = 17;
-  AttentionPlan plan{.tokens = patterns, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
-  plan.segments = {{.keys = {0, patterns}, .kind = SegmentKind::band, .window = 0}};
-  plan.tasks = {{.queries = {0, patterns},
-                 .heads = {0, 1},
-                 .item = 0,
-                 .first_segment = 0,
-                 .segment_count = 1}};
+  const AttentionPlan plan = plan_of_one_task(
+      patterns, 1, {{.keys = {0, patterns}, .kind = SegmentKind::band, .window = 0}});
   for (const std::int64_t column : {5, 16}) {
     const std::vector<std::uint16_t> values = all_patterns(format.dtype, d, column);
     const std::vector<std::uint16_t> keys = unit_rows(format.dtype, d, 0);

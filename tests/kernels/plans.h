@@ -1,29 +1,46 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans that no built-in pattern gives. Made by hand: blocks, heads that differ, rows without keys,
-// offsets, listed queries and keys, skipped keys. Drawn at random within the rules of
-// kernels/plan/attention_plan.h: every row in one task, a task's segments disjoint as key sets; all
-// else is free.
+// Plans that no built-in pattern produces. Plans made by hand have blocks, heads that differ, rows
+// without keys, offsets, listed queries and keys, and skipped keys. Random plans follow the rules
+// of kernels/plan/attention_plan.h: every row is in one task, and the segments of a task are
+// disjoint as sets of keys.
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope::testing {
 
+/// All rows are one task, which sees `segments` in every head.
+[[nodiscard]] inline AttentionPlan plan_of_one_task(std::int64_t tokens, std::int32_t heads,
+                                                    std::vector<Segment> segments) {
+  const auto count = static_cast<std::int64_t>(segments.size());
+  return {.tokens = tokens,
+          .heads = heads,
+          .tasks = {{.queries = {0, tokens},
+                     .heads = {0, heads},
+                     .item = 0,
+                     .first_segment = 0,
+                     .segment_count = count}},
+          .segments = std::move(segments),
+          .indices = {}};
+}
+
 struct HandMadePlan {
   std::string name;
   AttentionPlan plan;
-  bool windows_over_listed_keys = false;  // which the unfused kernel declines
+  bool windows_over_listed_keys = false;  // not supported by the unfused kernel
 };
 
 [[nodiscard]] const std::vector<HandMadePlan>& hand_made_plans();
 
 [[nodiscard]] AttentionPlan random_plan(unsigned seed);
 
-/// For test failures: tasks and segments, one a line.
+/// One line per task and segment, for test failures.
 [[nodiscard]] std::string text_of(const AttentionPlan& plan);
 
 }  // namespace attnscope::testing

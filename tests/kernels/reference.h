@@ -86,7 +86,7 @@ struct Reference {
 /// Of the inputs as rounded.
 [[nodiscard]] Reference reference(const KeysOf& keys, const Inputs& inputs);
 
-/// Pair by pair as kernels/plan/gradients.h defines them, with D_i = grad_o_i . o_i from the o that
+/// Pair by pair as kernels/plan/tensor.h defines them, with D_i = grad_o_i . o_i from the o that
 /// the problem holds.
 struct ReferenceGradients {
   Values q, k, v;

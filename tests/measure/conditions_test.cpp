@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/conditions.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,13 +10,21 @@
 #include <csignal>
 #include <ctime>
 #include <fstream>
+#include <stdexcept>
+
+#include "tests/measure/fake_nvml.h"
 
 namespace attnscope::measure {
 namespace {
 
 using testing::HasSubstr;
 
-/// A folder as the system shows its cores, with the same values for all of them.
+Conditions read_once(ConditionsMeter& meter) {
+  meter.start();
+  return meter.since_start();
+}
+
+/// A folder of cores as in /sys, with the same values for all of them.
 class Cores : public testing::Test {
  protected:
   Cores() {
@@ -31,29 +40,24 @@ class Cores : public testing::Test {
       std::ofstream(path) << value << "\n";
     }
   }
-  static Conditions read_once(ProcessorConditions& conditions) {
-    conditions.start();
-    return conditions.since_start();
-  }
-
   std::filesystem::path folder_;
 };
 
-TEST_F(Cores, WithoutAnySource_TheClockIsUnknownAndTheReasonIsSaid) {
+TEST_F(Cores, ClockIsUnknownWithAReasonIfThereIsNoSource) {
   ProcessorConditions conditions(folder_, nullptr);
   EXPECT_EQ(read_once(conditions).clock_mhz, std::nullopt);
   EXPECT_FALSE(read_once(conditions).throttled);
   EXPECT_THAT(conditions.clock_source(), HasSubstr("none: "));
 }
 
-TEST_F(Cores, CpufreqsKilohertz_BecomeMegahertz) {
+TEST_F(Cores, ClockInKilohertzIsReadFromCpufreq) {
   write("cpufreq/scaling_cur_freq", 2'450'000);
   ProcessorConditions conditions(folder_, nullptr);
   EXPECT_EQ(read_once(conditions).clock_mhz, 2450);
   EXPECT_EQ(conditions.clock_source(), "cpufreq");
 }
 
-TEST_F(Cores, ACountOfThermalEventsThatGrows_IsThrottled) {
+TEST_F(Cores, GrowingCountOfThermalEventsIsThrottling) {
   write("thermal_throttle/core_throttle_count", 7);
   write("thermal_throttle/package_throttle_count", 7);
   ProcessorConditions conditions(folder_, nullptr);
@@ -64,7 +68,7 @@ TEST_F(Cores, ACountOfThermalEventsThatGrows_IsThrottled) {
   EXPECT_FALSE(read_once(conditions).throttled);
 }
 
-TEST_F(Cores, WaitingIsThatOfAllThreads) {
+TEST_F(Cores, WaitingTimeIsTheSumOfAllThreads) {
   for (const char* thread : {"11", "12"}) {
     std::filesystem::create_directory(folder_ / thread);
     std::ofstream(folder_ / thread / "schedstat") << "900 70 5\n";
@@ -76,7 +80,7 @@ TEST_F(Cores, WaitingIsThatOfAllThreads) {
   EXPECT_GT(meter.read().ran_ns, 0);
 }
 
-TEST(OwnTimes, AreAlsoThoseOfProcessesThatComputeForThisOne) {
+TEST(OwnTimes, IncludeOtherComputingProcesses) {
   constexpr double burnt_ns = 3e7;
   const pid_t child = fork();
   if (child == 0) {
@@ -94,18 +98,18 @@ TEST(OwnTimes, AreAlsoThoseOfProcessesThatComputeForThisOne) {
   EXPECT_GE(both_ns, alone_ns + burnt_ns);
   kill(child, SIGKILL);
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  // Of one that has ended there is nothing to add, and nothing to fail.
+  // A process that has ended adds nothing, and is no error.
   EXPECT_LT(OwnTimesMeter("/proc/self/task", {child}).read().ran_ns, both_ns);
 }
 
-TEST_F(Cores, WhereTheSystemDoesNotCountIt_WaitingIsUnknown) {
+TEST_F(Cores, WaitingTimeIsUnknownIfTheSystemDoesNotCountIt) {
   EXPECT_EQ(OwnTimesMeter(folder_ / "nothing").read().waited_ns, std::nullopt);
   std::filesystem::create_directory(folder_ / "11");
   std::ofstream(folder_ / "11/schedstat") << "0 0 0\n";
   EXPECT_EQ(OwnTimesMeter(folder_).read().waited_ns, std::nullopt);
 }
 
-TEST_F(Cores, TheCycleCounter_CountsOrSaysWhyNot) {
+TEST_F(Cores, CycleCounterCountsOrGivesAReason) {
   CycleCounter counter;
   ProcessorConditions conditions(folder_, &counter);
   if (counter.refusal().empty()) {
@@ -133,24 +137,109 @@ double jiffies(double count) {
   return count / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-TEST(BusySeconds, LeavesOutIdleWaitingAndTheSumLine) {
+TEST(BusySeconds, AreThoseOfTheGivenCoresWithoutIdleTime) {
   EXPECT_DOUBLE_EQ(busy_seconds(stat, {0}), jiffies(100 + 20 + 30 + 1 + 2 + 3));
-}
-
-TEST(BusySeconds, CountsOnlyTheGivenCores) {
   EXPECT_DOUBLE_EQ(busy_seconds(stat, {1, 10}), jiffies(207));
   EXPECT_DOUBLE_EQ(busy_seconds(stat, {}), 0);
   EXPECT_DOUBLE_EQ(busy_seconds("", {0}), 0);
 }
 
-TEST(LoadMeter, ShortWindowStaysOpen_AndLoadIsNeverNegative) {
+TEST(LoadMeter, KeepsAShortWindowOpenAndIsNeverNegative) {
   LoadMeter meter;
   EXPECT_LT(LoadMeter().try_close(), 0);
   EXPECT_GE(meter.close(), 0);
 }
 
-TEST(AllowedCores, HoldAtLeastOne) {
+TEST(AllowedCores, ContainAtLeastOne) {
   EXPECT_FALSE(allowed_cores().empty());
+}
+
+class Nvml : public testing::Test {
+ protected:
+  Nvml() : handle_(dlopen(FAKE_NVML_LIBRARY, RTLD_NOW)) {
+    if (handle_ == nullptr) throw std::runtime_error(dlerror());
+    fake() = FakeNvml{};
+  }
+  ~Nvml() override { dlclose(handle_); }
+
+  [[nodiscard]] FakeNvml& fake() const {
+    return *reinterpret_cast<FakeNvml* (*)()>(dlsym(handle_, "fake_nvml"))();
+  }
+
+  void* handle_;
+};
+
+constexpr const char* device = "0000:65:00.0";
+
+TEST_F(Nvml, ReadsTheDevice) {
+  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+  EXPECT_EQ(sensors.refusal(), "");
+  EXPECT_EQ(sensors.driver_version(), "580.95.05");
+  const Conditions conditions = read_once(sensors);
+  EXPECT_EQ(conditions.clock_mhz, 1755);
+  EXPECT_EQ(conditions.temperature_c, 61);
+  EXPECT_FALSE(conditions.throttled);
+}
+
+TEST_F(Nvml, ReasonsOfHeatAndPowerAreThrottling) {
+  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+  for (const unsigned long long reason : {0x4ULL, 0x8ULL, 0x20ULL, 0x40ULL, 0x80ULL}) {
+    fake().reasons = reason;
+    EXPECT_TRUE(read_once(sensors).throttled) << reason;
+  }
+  for (const unsigned long long reason : {0x1ULL, 0x2ULL, 0x10ULL, 0x100ULL}) {
+    fake().reasons = reason;
+    EXPECT_FALSE(read_once(sensors).throttled) << reason;
+  }
+}
+
+TEST_F(Nvml, TimeAtReducedClocksIsThrottlingOnlyWithinTheWindow) {
+  fake().power_ns = 5000;
+  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+  EXPECT_FALSE(read_once(sensors).throttled);
+  sensors.start();
+  fake().heat_ns = 300;
+  EXPECT_TRUE(sensors.since_start().throttled);
+  EXPECT_FALSE(read_once(sensors).throttled);
+  fake().power_ns += 1;
+  sensors.start();  // what passed before a window belongs to no sample
+  EXPECT_FALSE(sensors.since_start().throttled);
+}
+
+TEST_F(Nvml, RepeatedRequestsReadTheDeviceOnce) {
+  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+  sensors.start();
+  const int before = fake().reads;
+  for (int i = 0; i < 1000; ++i) static_cast<void>(sensors.since_start());
+  EXPECT_LT(fake().reads - before, 1000);
+}
+
+TEST_F(Nvml, FailedReadingIsAbsentWithoutAffectingOthers) {
+  fake().temperature_error = 3;
+  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+  const Conditions conditions = read_once(sensors);
+  EXPECT_EQ(conditions.temperature_c, std::nullopt);
+  EXPECT_EQ(conditions.clock_mhz, 1755);
+}
+
+TEST_F(Nvml, UnknownDeviceMissingLibraryAndFailedStartGiveReasonsWithoutReadings) {
+  NvmlConditions other(FAKE_NVML_LIBRARY, "0000:99:00.0");
+  EXPECT_THAT(other.refusal(), HasSubstr("0000:99:00.0"));
+  EXPECT_EQ(read_once(other).clock_mhz, std::nullopt);
+  NvmlConditions missing("/nowhere/libnvidia-ml.so.1", device);
+  EXPECT_THAT(missing.refusal(), HasSubstr("/nowhere/libnvidia-ml.so.1"));
+  EXPECT_EQ(read_once(missing).temperature_c, std::nullopt);
+  EXPECT_EQ(missing.driver_version(), "");
+  fake().init_error = 9;
+  NvmlConditions broken(FAKE_NVML_LIBRARY, device);
+  EXPECT_THAT(broken.refusal(), HasSubstr("error 9"));
+  EXPECT_FALSE(read_once(broken).throttled);
+}
+
+TEST_F(Nvml, ShutsDownWhatItStarted) {
+  { const NvmlConditions sensors(FAKE_NVML_LIBRARY, device); }
+  EXPECT_EQ(fake().inits, 1);
+  EXPECT_EQ(fake().shutdowns, 1);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/cpu/segment.h"
 #include "tests/measure/small_heat.h"

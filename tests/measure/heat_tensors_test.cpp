@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 
 namespace attnscope::measure {
 namespace {

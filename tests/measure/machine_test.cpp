@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace attnscope::measure {
 namespace {
 
-TEST(OpenmpRuntimes, AreNamedOnceEach_AndOtherLibrariesNever) {
+TEST(OpenmpRuntimes, AreListedOnceWithoutOtherLibraries) {
   const char* maps =
       "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/libgomp.so.1\n"
       "7f01-7f02 r--p 00000000 08:01 1 /usr/lib/libgomp.so.1\n"
@@ -23,12 +24,12 @@ TEST(OpenmpRuntimes, AreNamedOnceEach_AndOtherLibrariesNever) {
             (std::vector<std::string>{"/usr/lib/libgomp.so.1", "/opt/intel/libiomp5.so"}));
 }
 
-TEST(OpenmpRuntimes, ExactlyOneServesLibTorchAndTheKernels) {
+TEST(OpenmpRuntimes, LibTorchAndTheKernelsShareOne) {
   set_threads(2);
   EXPECT_EQ(mapped_openmp_runtimes().size(), 1U);
 }
 
-TEST(DescribeMachine, NamesProcessorCoresAndMemory) {
+TEST(DescribeMachine, ContainsProcessorCoresAndMemory) {
   const nlohmann::json machine = describe_machine();
   EXPECT_EQ(machine.at("kind"), "cpu");
   EXPECT_FALSE(machine.at("name").get<std::string>().empty());
@@ -38,7 +39,7 @@ TEST(DescribeMachine, NamesProcessorCoresAndMemory) {
   EXPECT_EQ(machine.at("instruction_sets").size(), cpu::available_sets().size());
 }
 
-TEST(DescribeMachine, SaysWhichCoresItMayUseAndWhichSettingsItsLibrariesRead) {
+TEST(DescribeMachine, ContainsAllowedCoresAndSettingsOfLibraries) {
   setenv("OMP_WAIT_POLICY", "passive", 1);
   const nlohmann::json machine = describe_machine();
   unsetenv("OMP_WAIT_POLICY");
@@ -50,12 +51,12 @@ TEST(DescribeMachine, SaysWhichCoresItMayUseAndWhichSettingsItsLibrariesRead) {
     EXPECT_TRUE(machine.contains(key)) << key;
 }
 
-TEST(CoreRanges, JoinNeighboursAndKeepGaps) {
+TEST(CoreRanges, JoinConsecutiveNumbers) {
   EXPECT_EQ(core_ranges(std::vector<int>{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
   EXPECT_EQ(core_ranges(std::vector<int>{}), "");
 }
 
-TEST(SettingsThatMatter, AreThoseOfLibrariesThatCompute_WithoutAPersonsFolders) {
+TEST(RelevantSettings, AreThoseOfComputingLibrariesWithoutFolders) {
   const char* environment[] = {"HOME=/home/somebody",
                                "MKL_NUM_THREADS=2",
                                "CUDA_VISIBLE_DEVICES=",
@@ -64,15 +65,15 @@ TEST(SettingsThatMatter, AreThoseOfLibrariesThatCompute_WithoutAPersonsFolders) 
                                "MKLESS=1",
                                "no equals sign",
                                nullptr};
-  EXPECT_EQ(settings_that_matter(environment),
+  EXPECT_EQ(relevant_settings(environment),
             (nlohmann::json{{"MKL_NUM_THREADS", "2"},
                             {"CUDA_VISIBLE_DEVICES", ""},
                             {"LD_PRELOAD", "libjemalloc.so:other.so"},
                             {"ATTNSCOPE_WORKER", "ssh box attnscope-worker"}}));
-  EXPECT_EQ(settings_that_matter(nullptr), nlohmann::json::object());
+  EXPECT_EQ(relevant_settings(nullptr), nlohmann::json::object());
 }
 
-TEST(DescribeBuild, NamesVersionCommitCompilerAndLibTorch) {
+TEST(DescribeBuild, ContainsVersionCommitCompilerAndLibTorch) {
   const nlohmann::json build = describe_build();
   for (const char* key : {"version", "commit", "compiler", "flags", "libtorch", "blas", "onednn",
                           "libtorch_instruction_set", "libtorch_config", "allocator"})
@@ -80,6 +81,71 @@ TEST(DescribeBuild, NamesVersionCommitCompilerAndLibTorch) {
   EXPECT_TRUE(build.at("dirty").is_boolean());
   EXPECT_EQ(build.at("openmp").size(), 1U);
   EXPECT_THAT(build.at("openmp")[0].get<std::string>(), testing::Not(testing::HasSubstr("/")));
+}
+
+TEST(AvailableMemory, IsPositiveAndBelowTheTotal) {
+  EXPECT_GT(available_memory_bytes(), 0);
+  EXPECT_LT(available_memory_bytes(), total_memory_bytes());
+  EXPECT_GT(resident_bytes(), mib);
+}
+
+/// Exits with 0 if a limit of 1 GiB on the address space limits the reported memory.
+[[noreturn]] void exit_after_limiting_address_space() {
+  constexpr rlim_t limit = rlim_t{1} << 30;
+  const rlimit address_space{limit, limit};
+  setrlimit(RLIMIT_AS, &address_space);
+  const bool is_limited =
+      available_memory_bytes() < std::int64_t{limit} && total_memory_bytes() == std::int64_t{limit};
+  std::_Exit(is_limited ? 0 : 1);
+}
+
+TEST(AvailableMemory, IsLimitedByTheAddressSpace) {
+  EXPECT_EXIT(exit_after_limiting_address_space(), testing::ExitedWithCode(0), "");
+}
+
+TEST(MeminfoBytes, ReadsKibibytes) {
+  const char* text = "MemTotal:       24 kB\nMemFree: 7 kB\nMemAvailable:   12 kB\n";
+  EXPECT_EQ(meminfo_bytes(text, "MemTotal"), 24 * 1024);
+  EXPECT_EQ(meminfo_bytes(text, "MemAvailable"), 12 * 1024);
+  EXPECT_EQ(meminfo_bytes(text, "Available"), std::nullopt);
+  EXPECT_EQ(meminfo_bytes("", "MemTotal"), std::nullopt);
+}
+
+TEST(MemoryLimit, IsReadFromItsVariableInMebibytes) {
+  constexpr const char* variable = "ATTNSCOPE_MEMORY_LIMIT_MB";
+  unsetenv(variable);
+  EXPECT_EQ(memory_limit_bytes().value(), std::nullopt);
+  setenv(variable, "3", 1);
+  EXPECT_EQ(memory_limit_bytes().value(), 3 << 20);
+  for (const char* text : {"much", "12x", "-1", "0", "1e3", "99999999999999999999"}) {
+    setenv(variable, text, 1);
+    const auto limit = memory_limit_bytes();
+    EXPECT_FALSE(limit.has_value()) << text;
+    if (limit) continue;
+    EXPECT_THAT(limit.error().message, testing::HasSubstr(variable));
+    EXPECT_THAT(limit.error().message, testing::HasSubstr(text));
+  }
+  unsetenv(variable);
+}
+
+TEST(BytesText, ContainsTheExactNumber) {
+  EXPECT_EQ(bytes_text(512), "512 bytes");
+  EXPECT_EQ(bytes_text(std::int64_t{3} << 29), "1.5 GiB (1610612736 bytes)");
+}
+
+void touch(std::int64_t bytes) {
+  const std::vector<char> touched(static_cast<std::size_t>(bytes), '\1');
+  static_cast<void>(*static_cast<const volatile char*>(&touched.back()));
+}
+
+TEST(ProcessPeak, ContainsOnlyMemoryTouchedSinceItsConstruction) {
+  touch(80 * mib);
+  const ProcessPeak peak;
+  if (!peak.grown_bytes()) GTEST_SKIP() << "this kernel does not let a process reset its peaks";
+  EXPECT_LT(*peak.grown_bytes(), 40 * mib);
+  touch(80 * mib);
+  EXPECT_GE(*peak.grown_bytes(), 70 * mib);
+  EXPECT_LT(*peak.grown_bytes(), 200 * mib);
 }
 
 }  // namespace

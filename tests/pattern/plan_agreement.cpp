@@ -12,7 +12,7 @@
 #include "engine/pattern/mask.h"
 #include "engine/pattern/oracle.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope::testing {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope {
 namespace {

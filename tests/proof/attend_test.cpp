@@ -234,7 +234,7 @@ TEST_F(Attend, UnknownNamesAreAnsweredWithTheNearest) {
 
 TEST_F(Attend, ARefusalSaysWhichImplementationAndWhy) {
   request_.implementation = "sdpa";
-  EXPECT_THAT(refusal(), HasSubstr("sdpa cannot compute this: sdpa knows only full attention"));
+  EXPECT_THAT(refusal(), HasSubstr("sdpa cannot compute this: sdpa supports only full attention"));
 }
 
 TEST_F(Attend, AMissingWindowABrokenLayoutAndNoThreadsAreErrors) {

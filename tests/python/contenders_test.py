@@ -86,7 +86,7 @@ class Contenders(unittest.TestCase):
         shown = self.attnscope("show", "last", "--db", "runs.db").stdout
         words = " ".join(shown.split())
         self.assertRegex(words, r"by-hand computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
-        self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
+        self.assertRegex(words, r"each call includes [\d.]+ us of communication with that process")
         self.assertIn(f"--with {CONTENDERS}", words)
 
     def test_a_wrong_contender_fails_only_its_cell(self):
@@ -136,8 +136,8 @@ class Contenders(unittest.TestCase):
 
     def test_unsupported_cells_have_a_reason(self):
         for contender, reason, changes in (
-                ("sparse/in-place", "in-place takes the patterns full, not sparse", {"windows": [2]}),
-                ("full/in-place", "in-place takes float32, not bfloat16", {"dtype": "bfloat16"}),
+                ("sparse/in-place", "in-place supports the patterns full, not sparse", {"windows": [2]}),
+                ("full/in-place", "in-place supports float32, not bfloat16", {"dtype": "bfloat16"}),
                 ("full/in-place", "in-place has no backward pass", {"direction": "forward-backward"})):
             (cell,) = self.cells([contender], **changes).values()
             self.assertEqual((cell["status"], cell["reason"]), ("unsupported", reason))
@@ -209,14 +209,14 @@ class Contenders(unittest.TestCase):
     def test_unsupported_models_have_a_reason(self):
         cells = self.models(["sparse/bert", "longformer/own", "full+cls-only-last-layer/bert", "colbert/bert"], windows=[4])
         self.assertEqual({name: cell["reason"] for name, cell in cells.items()}, {
-            "sparse/bert/4": "bert takes the patterns full, not sparse",
+            "sparse/bert/4": "bert supports the patterns full, not sparse",
             "longformer/own/4": "own receives a BERT checkpoint, and 'longformer' needs separate projections for "
                                 "global tokens",
             "full+cls-only-last-layer/bert": "bert does not support '+cls-only-last-layer', which only attnscope's own "
                                              "implementations compute",
             "colbert/bert": "bert computes cross-encoders of BERT's rows, not of the family colbert"})
         (cell,) = self.models(["full/bert"], dtype="bfloat16").values()
-        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert takes float32, not bfloat16"))
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert supports float32, not bfloat16"))
         (cell,) = self.cells(["full/bert"]).values()
         self.assertEqual((cell["status"], cell["reason"]), (
             "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
@@ -237,16 +237,16 @@ class Contenders(unittest.TestCase):
                 ("nonsense\n", "ended with exit code 1; its last words: NameError: name 'nonsense' is not defined"),
                 ("pass\n", "ended with exit code 0"),
                 ("from attnscope import serve\nserve()\n", "offers no implementation and no model"),
-                (mark.format("segment"), "'segment', which there is already"),
+                (mark.format("segment"), "'segment', whose id is already in use"),
                 (mark.format("a/b"), "ids are letters, digits"),
-                (other.format(b'{"protocol": 3}\n'), "speaks version 3 of the contenders' protocol, this program version 2"),
+                (other.format(b'{"protocol": 3}\n'), "uses version 3 of the contenders' protocol, and this program version 2"),
                 *((other.format(answer), "contenders' protocol") for answer in (
                     b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
                     b'{"protocol": 2, "implementations": [{"id": 7}]}\n'))):
             with self.subTest(text=text):
                 self.assertIn(message, self.refused(*run, self.script("invalid.py", text)))
         twice = self.script("twice.py", mark.format("twice"))
-        self.assertIn("'twice', which there is already", self.refused(*run, twice, "--with", twice))
+        self.assertIn("'twice', whose id is already in use", self.refused(*run, twice, "--with", twice))
 
     def test_running_the_file_alone_prints_its_usage(self):
         done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)

@@ -215,9 +215,9 @@ class Operator(unittest.TestCase):
             (dict(k=drawn(TOKENS, HEADS + 1, DIM)), "k has shape [34, 3, 8]; the plan needs [34, 2, head_dim]"),
             (dict(v=drawn(TOKENS, HEADS, 4)), "v has head_dim 4, and q has 8"),
             (dict(q=drawn(1, TOKENS, HEADS, DIM)), "q has 4 dimensions; it takes [tokens, heads, head_dim]"),
-            (dict(k=k.to(torch.float16)), "k is Half, and q is Float: one dtype is needed"),
-            (dict(q=q.to(torch.float64)), "k is Float, and q is Double: one dtype is needed"),
-            (dict(q=q.int().detach(), k=k.int().detach(), v=v.int().detach()), "takes float32, float16 or bfloat16"),
+            (dict(k=k.to(torch.float16)), "k is Half, and q is Float; all tensors must have one dtype"),
+            (dict(q=q.to(torch.float64)), "k is Float, and q is Double; all tensors must have one dtype"),
+            (dict(q=q.int().detach(), k=k.int().detach(), v=v.int().detach()), "supports float32, float16 and bfloat16"),
             (dict(v=drawn(TOKENS, DIM, HEADS).transpose(1, 2)), "stride 2; give v.contiguous()"),
             (dict(v=v.detach().to_sparse()), "v is torch.sparse_coo; give v.to_dense()"),
             (dict(k=k.detach().numpy()), "k is a ndarray, and a torch.Tensor is needed"),
@@ -238,13 +238,13 @@ class Operator(unittest.TestCase):
                 call(**arguments)
             self.assertIn(sentence, str(raised.exception))
             self.assertNotIn("\n", str(raised.exception).strip())
-        with self.assertRaisesRegex(ValueError, "k is on meta, and q is on cpu: one device is needed"):
+        with self.assertRaisesRegex(ValueError, "k is on meta, and q is on cpu; all tensors must be on one device"):
             call(k=k.detach().to("meta"))
 
     def test_a_second_derivative_is_refused(self):
         tensors = qkv()
         o = segment_attention(*tensors, "sparse", LAYOUT, 4)
-        with self.assertRaisesRegex(ValueError, "no second derivative: leave create_graph out"):
+        with self.assertRaisesRegex(ValueError, "no second derivative; do not set create_graph"):
             torch.autograd.grad(o.sum(), tensors, create_graph=True)
 
     def test_a_library_for_another_torch_is_refused(self):

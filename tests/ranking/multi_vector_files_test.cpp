@@ -73,7 +73,7 @@ TEST_F(MultiVectorFiles, AnExpansionIsChecked) {
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[NONE]"),
               HasSubstr("'query_expansion.token' is '[NONE]', which is no token"));
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[SEP]"),
-              HasSubstr("'query_expansion.token' is '[SEP]', which ends queries"));
+              HasSubstr("'query_expansion.token' is '[SEP]', which also ends queries"));
 }
 
 TEST_F(MultiVectorFiles, PaddingAtTheLeftAndAModelWithoutAMaskAreRefused) {

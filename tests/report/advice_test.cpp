@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Advice on runs whose truth is known: full attention takes n^2 us a document of n tokens in all,
+// Advice on synthetic runs: for a document of n tokens in total, full attention takes n^2 us and
 // sparse with w = 4 takes 128 n us, so that they cross at 128 tokens.
 
 #include "engine/report/advice.h"
@@ -62,7 +62,7 @@ Table table_of(const std::vector<std::int64_t>& lengths) {
 
 const std::vector<std::int64_t> doubling{64, 128, 256, 512, 1024};
 
-/// A sequence of so many tokens with the run's query of 10 words.
+/// The document length that makes a sequence of `tokens` with the run's query of 10 tokens.
 DocumentLengths in_all(std::int64_t tokens) {
   return DocumentLengths(tokens - 13);
 }
@@ -104,7 +104,7 @@ void lose(Row& row, CellStatus status, const std::string& reason) {
   row.ratio.reset();
 }
 
-TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
+TEST(Advice, HasTheMeasuredTimesAtMeasuredLengths) {
   for (const std::int64_t tokens : doubling) {
     const Advice advice = advice_at(tokens);
     const auto n = static_cast<double>(tokens);
@@ -116,7 +116,7 @@ TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
   }
 }
 
-TEST(Advice, OfWholeSequencesTakesTheLengthAsItIsDrawn) {
+TEST(Advice, UsesLengthsOfWholeSequencesUnchanged) {
   const Advice answer =
       advice_on(table_of(doubling), {.documents = DocumentLengths(512), .of_sequences = true});
   EXPECT_EQ(answer.contenders[0].time_ns->value, advice_at(512).contenders[0].time_ns->value);
@@ -124,9 +124,9 @@ TEST(Advice, OfWholeSequencesTakesTheLengthAsItIsDrawn) {
   EXPECT_EQ(answer.heading, "100 candidates, a query of 10 tokens, sequences of 512 tokens.");
 }
 
-TEST(Advice, BetweenMeasuredLengthsFollowsThePowerOfTheLengthAndIsMarked) {
+TEST(Advice, InterpolatesInLogarithmsAndMarksTheTime) {
   const Advice advice = advice_at(300);
-  // Powers are straight lines in logarithms: here interpolation finds the truth.
+  // Powers are straight lines in logarithms: interpolation is exact here.
   EXPECT_NEAR(ms(of(advice, "full")), 100 * 300 * 300 / 1000.0, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * 300 / 1000.0, 1e-3);
   EXPECT_NEAR(of(advice, "sparse").to_baseline->ratio, 128.0 / 300, 1e-9);
@@ -148,7 +148,7 @@ TEST(Advice, TimesOfLongerDocumentsAreNeverShorter) {
   }
 }
 
-TEST(Advice, IntervalsBetweenMeasuredLengthsHoldTheirValue) {
+TEST(Advice, InterpolatedIntervalsContainTheirValue) {
   const Advised sparse = of(advice_at(300), "sparse");
   EXPECT_LT(sparse.time_ns->low, sparse.time_ns->value);
   EXPECT_GT(sparse.time_ns->high, sparse.time_ns->value);
@@ -161,22 +161,22 @@ TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
   for (const Advised& one : advice.contenders) {
     EXPECT_FALSE(one.time_ns.has_value());
     EXPECT_EQ(one.standing, Standing::without_time);
-    EXPECT_THAT(one.sentence, HasSubstr("1025 tokens are more than 1024 tokens, the longest"));
-    // Memory grows on, and says so.
+    EXPECT_THAT(one.sentence, HasSubstr("1025 tokens exceed 1024 tokens, its longest"));
+    // Memory is extrapolated and marked as predicted.
     EXPECT_TRUE(one.memory_is_predicted);
   }
   EXPECT_NEAR(*of(advice, "full").peak_bytes, 100 * 1000.0 * 1025 * 1025, 1e6);
   EXPECT_THAT(advice.to_measure, ElementsAre(1025));
 }
 
-TEST(Advice, BelowTheShortestMeasuredLengthCountsAsThatAndSaysSo) {
+TEST(Advice, ShorterDocumentsCountAsTheShortestMeasuredLength) {
   const Advised sparse = of(advice_at(20), "sparse");
   EXPECT_NEAR(ms(sparse), ms(of(advice_at(64), "sparse")), 1e-9);
   EXPECT_EQ(sparse.counted_as, 64);
   EXPECT_THAT(sparse.sentence, HasSubstr("≈"));
 }
 
-TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
+TEST(Advice, DoesNotInterpolateAcrossALengthWithoutTime) {
   Table table = table_of(doubling);
   lose(table.rows[4], CellStatus::timeout, "it took more than 3 s");  // full at 256
   table.rows[5].ratio.reset();
@@ -196,14 +196,14 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
   EXPECT_THAT(advice.heading, HasSubstr("4 given (51 to 499 tokens, mean 211, p50 51, p95 499)"));
 }
 
-TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
+TEST(Advice, CountsDocumentsThatAreTooLong) {
   const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
-              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, the longest "
-                        "measured of it"));
+              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, its longest "
+                        "measured length"));
 }
 
-TEST(Advice, SaysItsLimits) {
+TEST(Advice, HeadingStatesTheLimits) {
   const Advice answer = advice_on(
       table_of(doubling), {.documents = in_all(512), .memory_bytes = 5e8, .latency_ns = 1.5e8});
   EXPECT_THAT(answer.heading, EndsWith("; at most 500 MB and 150 ms."));
@@ -214,7 +214,7 @@ TEST(Advice, RanksTheFastestFirst) {
   EXPECT_EQ(advice_at(512).contenders.front().pattern, "sparse");
 }
 
-TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
+TEST(Advice, SentencesStateSpeedUpAndCrossover) {
   const Advice fast = advice_at(512);
   EXPECT_EQ(of(fast, "sparse").sentence,
             "Sparse, w = 4: 6.55 s for 100 documents, 4.0x as fast as full attention; faster from "
@@ -226,7 +226,7 @@ TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
   EXPECT_THAT(same.sentence, HasSubstr("no difference to full attention shown"));
 }
 
-TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
+TEST(Advice, SortsContendersThatAreTooSlowLast) {
   const Advice advice = advice_on(
       table_of(doubling), {.documents = in_all(512), .candidates = 100, .latency_ns = 1e10});
   EXPECT_EQ(advice.contenders.front().standing, Standing::within_limits);
@@ -235,13 +235,13 @@ TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
               HasSubstr("Full is too slow (the limit is 10.0 s): 26.2 s"));
 }
 
-TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
+TEST(Advice, SortsContendersThatDoNotFitLastWithTheBatchThatFits) {
   // At 512 tokens a document of full attention takes 262 MB, one of sparse 1 MB.
   const Question question{.documents = in_all(512), .candidates = 100, .memory_bytes = 50e6};
   const Advice advice = advice_on(table_of(doubling), question);
   EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
   EXPECT_THAT(of(advice, "full").sentence,
-              HasSubstr("Full does not fit (one document takes 262 MB, the limit is 50.0 MB)"));
+              HasSubstr("Full does not fit (one document needs 262 MB, the limit is 50.0 MB)"));
   EXPECT_EQ(of(advice, "sparse").standing, Standing::within_limits);
   EXPECT_EQ(of(advice, "sparse").at_once, 50);
 }
@@ -259,7 +259,7 @@ TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   EXPECT_THAT(sparse.sentence, HasSubstr("fits at least 78x longer documents"));
 }
 
-TEST(Advice, WhatAllOthersFitAlike_IsSaidOnce) {
+TEST(Advice, PrintsTheSameFitOfAllContendersOnce) {
   Table table = table_of(doubling);
   for (const Row& row : std::vector<Row>(table.rows)) {
     if (row.cell.cell.contender.pattern != "sparse") continue;
@@ -276,7 +276,7 @@ TEST(Advice, WhatAllOthersFitAlike_IsSaidOnce) {
       Contains("Each of the others fits at least 78x longer documents than full attention."));
 }
 
-TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
+TEST(Advice, PredictsNoFitBeyondALengthThatDidNotFit) {
   Table table = table_of(doubling);
   lose(last_full(table), CellStatus::oom, "it asks for 9 GB");
   table.run.start.provenance = R"({"device":{"available_bytes":1e12}})";
@@ -284,11 +284,11 @@ TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
   EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
   EXPECT_FALSE(of(advice, "full").longest->at_least);
   EXPECT_THAT(of(advice, "full").sentence,
-              HasSubstr("700 tokens are more than 512 tokens, the longest measured of it; at 1024 "
+              HasSubstr("700 tokens exceed 512 tokens, its longest measured length; at 1024 "
                         "oom: it asks for 9 GB"));
 }
 
-TEST(Advice, SetsPublishedEffectivenessBesideItAndLabelsIt) {
+TEST(Advice, LabelsPublishedEffectiveness) {
   const Advised sparse = of(advice_at(256), "sparse");
   ASSERT_TRUE(sparse.published.has_value());
   EXPECT_DOUBLE_EQ(sparse.published->ndcg10, 0.612);
@@ -307,7 +307,7 @@ TEST(Advice, SetsPublishedEffectivenessBesideItAndLabelsIt) {
   EXPECT_FALSE(of(advice_on(table, {.documents = in_all(256)}), "sparse").published.has_value());
 }
 
-TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
+TEST(Advice, UsesTheNearestMeasuredQueryLength) {
   Table table = table_of(doubling);
   const std::size_t own = table.rows.size();
   for (std::size_t i = 0; i < own; ++i) {
@@ -317,12 +317,12 @@ TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
   }
   const Advice advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
   EXPECT_EQ(advice.point.query_tokens, 30);
-  EXPECT_THAT(advice.notes, Contains(HasSubstr("measured with queries of 30 tokens")));
+  EXPECT_THAT(advice.notes, Contains(HasSubstr("The run has queries of 30 tokens")));
   EXPECT_THAT(advice.heading, HasSubstr("a query of 28 tokens"));
   EXPECT_THAT(advice.to_measure, ElementsAre(131));
 }
 
-TEST(Advice, AnswersEachSettingOfItsOwn) {
+TEST(Advice, HasOneAdviceForEachSetting) {
   Table table = table_of(doubling);
   Row half = table.rows.front();
   half.cell.point.dtype = DType::float16;
@@ -333,7 +333,7 @@ TEST(Advice, AnswersEachSettingOfItsOwn) {
   EXPECT_EQ(all[1].setting, "float16");
 }
 
-TEST(Advice, OfARunWithoutATimeGivesTheReason) {
+TEST(Advice, GivesTheReasonIfNothingHasATime) {
   Table table = table_of({64});
   for (Row& row : table.rows) lose(row, CellStatus::unsupported, "it knows no such pattern");
   const Advice advice = advice_on(table, {});
@@ -343,7 +343,7 @@ TEST(Advice, OfARunWithoutATimeGivesTheReason) {
   EXPECT_TRUE(make_advice(Table{}, Question{}).empty());
 }
 
-TEST(Advice, HoldsWithoutABaseline) {
+TEST(Advice, WorksWithoutABaseline) {
   Table table = table_of(doubling);
   table.baseline.reset();
   for (Row& row : table.rows) row.ratio.reset();
@@ -351,7 +351,7 @@ TEST(Advice, HoldsWithoutABaseline) {
             "Sparse, w = 4: 6.55 s for 100 documents.");
 }
 
-TEST(Advice, ExactSweepMeasuresTheSameContendersAtTheMissingLengthsAlone) {
+TEST(Advice, ExactSweepHasOnlyTheMissingLengths) {
   Table table = table_of(doubling);
   table.run.start.sweep_text = R"({"name": "mine", "contenders": ["full/dense", "sparse/segment/4"],
       "sequence_tokens": ["64:1024:*2"], "dtype": ["float32", "float16"], "batch": {"max": [1, 100]}})";
@@ -367,7 +367,7 @@ TEST(Advice, ExactSweepMeasuresTheSameContendersAtTheMissingLengthsAlone) {
   EXPECT_EQ(sweep->heats[0].contenders.size(), 2U);
 }
 
-TEST(Advice, WithoutAQueryCountsTheDocumentAlone) {
+TEST(Advice, WithoutAQueryTheSequenceIsTheDocument) {
   Table table = table_of(doubling);
   for (Row& row : table.rows) row.cell.point.operation = Operation::windowed_matmul;
   const Advice advice = advice_on(table, {.documents = DocumentLengths(256)});
@@ -390,7 +390,7 @@ TEST(Advice, IsWrittenAsTextAndAsJson) {
   EXPECT_EQ(json[0]["lengths_to_measure"], nlohmann::json({300}));
 }
 
-TEST(Advice, IsATableForPapersAndSpreadsheets) {
+TEST(Advice, IsWrittenAsMarkdownLatexAndCsv) {
   Question question{.documents = in_all(300), .candidates = 100, .latency_ns = 5e9};
   const Advice advice = advice_on(table_of(doubling), question);
   const std::string markdown = written(advice, TableFormat::markdown);

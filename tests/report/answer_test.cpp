@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers on runs whose truth is known: crossovers, the longest length that fits, rankings.
+// Answers on synthetic runs: crossovers, the longest length that fits, rankings.
 
 #include "engine/report/answer.h"
 
@@ -76,7 +76,7 @@ std::string crossover_sentence(const std::vector<std::int64_t>& lengths,
   return answers.front().crossovers.front().sentence;
 }
 
-TEST(Answers, ATimeThatIsNotTakenForTrue_IsNeverTheFastest) {
+TEST(Answers, ImplausibleTimesAreNeverTheFastest) {
   Table table = table_of({128}, [](double) { return 0.1; });
   table.rows[0].share_of_limit = 72.7;
   const std::vector<Answer> answers = make_answers(table, XAxis::length);
@@ -86,19 +86,19 @@ TEST(Answers, ATimeThatIsNotTakenForTrue_IsNeverTheFastest) {
   EXPECT_FALSE(ranked[1].to_fastest);
   EXPECT_EQ(ranked[1].row.cell.cell.status, CellStatus::wrong);
   EXPECT_THAT(ranked[1].row.cell.cell.reason,
-              HasSubstr("its time is not taken for true: 7270 % of the limit"));
+              HasSubstr("its time is implausible: 7270 % of the limit"));
 }
 
 const std::vector<std::int64_t> doubling_lengths{64, 128, 256, 512, 1024};
 
-TEST(CrossoverAnswer, SaysFromWhichLengthOn) {
+TEST(CrossoverAnswer, NamesTheLengthOfAnOvertake) {
   const std::string sentence =
       crossover_sentence(doubling_lengths, [](double n) { return 181 / n; });
   EXPECT_THAT(sentence, HasSubstr("Full, a overtakes Full, b at about 181 tokens (95 %: 1"));
   EXPECT_THAT(sentence, HasSubstr("slower before, faster after."));
 }
 
-TEST(CrossoverAnswer, SaysWhereItFallsBehind) {
+TEST(CrossoverAnswer, NamesTheLengthWhereItFallsBehind) {
   EXPECT_THAT(crossover_sentence(doubling_lengths, [](double n) { return n / 300; }),
               HasSubstr("Full, a falls behind Full, b at about 300 tokens (95 %: "));
 }
@@ -115,23 +115,23 @@ TEST(CrossoverAnswer, NamesOneVerdictEverywhere) {
             "Full, a is slower than Full, b at 64 tokens.");
 }
 
-TEST(CrossoverAnswer, SaysWhatCannotBeSaid) {
+TEST(CrossoverAnswer, NamesLengthsWithoutAVerdict) {
   EXPECT_EQ(crossover_sentence(doubling_lengths, [](double n) { return n < 200 ? 1.3 : 1; }),
             "Full, a is slower than Full, b at 64 to 128 tokens; not distinguishable at 256 to "
             "1024 tokens; no crossover can be given.");
 }
 
-TEST(CrossoverAnswer, LengthsFarApart_GiveOnlyTheGap) {
+TEST(CrossoverAnswer, LengthsFarApart_GiveOnlyTheRange) {
   EXPECT_THAT(crossover_sentence({64, 4096}, [](double n) { return n < 100 ? 2 : 0.5; }),
               HasSubstr("overtakes Full, b somewhere between 64 and 4096 tokens:"));
 }
 
-TEST(CrossoverAnswer, CrossingMoreThanOnce_IsSaid) {
+TEST(CrossoverAnswer, NamesSeveralCrossings) {
   EXPECT_THAT(crossover_sentence(doubling_lengths, [](double n) { return n == 256 ? 0.5 : 1.5; }),
               HasSubstr("cross more than once: Full, a overtakes at about "));
 }
 
-TEST(CrossoverAnswer, WithoutACommonLength_ThereIsNothingToSay) {
+TEST(CrossoverAnswer, WithoutACommonLength_HasASentence) {
   Table table = table_of({64}, [](double) { return 1; });
   for (Row& row : table.rows) row.ratio.reset();
   EXPECT_EQ(make_answers(table, XAxis::length).at(0).crossovers.at(0).sentence,
@@ -146,7 +146,7 @@ FitAnswer fit_of(const std::vector<Row>& rows, std::optional<double> available =
   return fits.front();
 }
 
-/// A quadratic contender: 100 bytes for each pair of tokens, and tensors of 1000 bytes a token.
+/// A quadratic contender: 100 bytes per pair of tokens, and tensors of 1000 bytes per token.
 Row quadratic(std::int64_t tokens) {
   Row row = timed("a", tokens, 1);
   row.cell.cell.memory.requested_bytes = 100 * tokens * tokens;
@@ -166,7 +166,7 @@ TEST(FitAnswer, NamesTheLongestAndTheFirstThatDoesNotFit) {
             "document there.");
 }
 
-TEST(FitAnswer, AShorterLengthWithoutATime_IsNotTheEnd) {
+TEST(FitAnswer, IgnoresAShorterLengthWithoutATime) {
   const FitAnswer fit =
       fit_of({quadratic(64), without_time("a", 128, CellStatus::oom, "just then"), quadratic(256)});
   EXPECT_EQ(fit.longest, 256);
@@ -179,7 +179,8 @@ TEST(FitAnswer, PredictsFromTheGrowthOfMemory) {
   const FitAnswer fit = fit_of({quadratic(512), quadratic(1024)}, 1e9);
   EXPECT_EQ(fit.predicted, 3100);
   EXPECT_FALSE(fit.predicted_is_least);
-  EXPECT_THAT(fit.sentence, HasSubstr("predicted from its growth: up to about 3100 tokens."));
+  EXPECT_THAT(fit.sentence,
+              HasSubstr("predicted from the growth of its memory: up to about 3100 tokens."));
   // It never contradicts what was measured.
   const FitAnswer refuted = fit_of(
       {quadratic(512), quadratic(1024), without_time("a", 2048, CellStatus::oom, "full")}, 1e9);
@@ -187,14 +188,14 @@ TEST(FitAnswer, PredictsFromTheGrowthOfMemory) {
   EXPECT_EQ(fit_of({quadratic(512), quadratic(1024)}, 1e6).predicted, 1024);
 }
 
-TEST(FitAnswer, APredictionFarBeyondTheMeasured_IsOnlyALeast) {
+TEST(FitAnswer, APredictionFarBeyondMeasuredLengths_IsALowerBound) {
   const FitAnswer fit = fit_of({quadratic(512), quadratic(1024)}, 1e15);
   EXPECT_TRUE(fit.predicted_is_least);
   EXPECT_THAT(fit.sentence, HasSubstr("more than 16384 tokens"));
   EXPECT_FALSE(fit_of({quadratic(512)}, 1e15).predicted);  // one length shows no growth
 }
 
-TEST(FitAnswer, AContenderWithoutATime_SaysWhy) {
+TEST(FitAnswer, AContenderWithoutATime_HasItsReason) {
   const FitAnswer fit =
       fit_of({without_time("a", 64, CellStatus::unsupported, "it knows only full attention.")});
   EXPECT_FALSE(fit.longest);
@@ -209,7 +210,7 @@ TEST(FitAnswer, ADamagedCell_FitsNothing) {
   EXPECT_EQ(fit_of(rows).longest, 64);
 }
 
-TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
+TEST(Ranking, SortsByTimeAndNamesTheFastest) {
   const MeasuredRun run;
   const auto table = make_answer_table(run.store(), run.info(), std::nullopt, {}, XAxis::length);
   ASSERT_TRUE(table) << table.error().message;
@@ -229,10 +230,10 @@ TEST(Ranking, TheFastestStandsFirst_WithThoseThatMayBeAsFast) {
   EXPECT_THAT(text, HasSubstr("256 tokens: Sparse, fused, w = 4 is fastest."));
   EXPECT_THAT(text, HasSubstr("Sparse, fused, w = 4 is faster than Full/dense at every measured "));
   EXPECT_THAT(text, HasSubstr("sparse/sdpa-mask, w = 4 fits 64 tokens, not 256 (oom: it asks"));
-  EXPECT_THAT(text, HasSubstr("kernels, \"cpu\""));  // whose numbers these are
+  EXPECT_THAT(text, HasSubstr("kernels, \"cpu\""));  // the run's name
 }
 
-TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
+TEST(Ranking, NamesContendersNotDistinguishableFromTheFastest) {
   const std::vector<Answer> answers =
       make_answers(table_of({64}, [](double) { return 1; }), XAxis::length);
   EXPECT_THAT(
@@ -240,8 +241,8 @@ TEST(Ranking, ATwinOfTheFastest_IsNamedBesideIt) {
       HasSubstr("no clear winner; lowest median: Full, a, not distinguishable from Full, b."));
 }
 
-/// In sentences and as a table: what the second of two says of its time over the fastest one's,
-/// whose interval this is.
+/// The answer as text and as a table if the second contender's ratio to the fastest has this
+/// interval.
 std::string second_with_interval(double low, double high, statistics::Verdict verdict) {
   std::vector<Answer> answers =
       make_answers(table_of({64}, [](double) { return 2; }), XAxis::length);
@@ -251,7 +252,7 @@ std::string second_with_interval(double low, double high, statistics::Verdict ve
   return write_answers({}, answers) + write_answers({}, answers, TableFormat::markdown);
 }
 
-TEST(Ranking, ATimesFastestIsANumberOnlyWhereItIsShown) {
+TEST(Ranking, HasANumberOnlyIfADifferenceIsShown) {
   using enum statistics::Verdict;
   EXPECT_THAT(second_with_interval(1.9, 2.1, slower), HasSubstr("2.00x"));
   for (const auto& [text, say] :
@@ -263,7 +264,7 @@ TEST(Ranking, ATimesFastestIsANumberOnlyWhereItIsShown) {
   }
 }
 
-TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
+TEST(AnswerTable, FiltersRowsAndKeepsTheBaseline) {
   const MeasuredRun run;
   const auto table = make_answer_table(run.store(), run.info(), "full/dense",
                                        filter_of("implementation=segment"), XAxis::length);
@@ -274,7 +275,7 @@ TEST(AnswerTable, FiltersWhatIsAnsweredAbout_AndKeepsTheBaseline) {
   EXPECT_FALSE(make_answer_table(run.store(), run.info(), "full/nothing", {}, XAxis::length));
 }
 
-TEST(AnswerAlongWindows, SetsEveryWindowAgainstTheBaselineWithout) {
+TEST(AnswerAlongWindows, ComparesEveryWindowWithABaselineWithoutWindow) {
   const MeasuredRun run;
   const auto table = make_answer_table(run.store(), run.info(), "full/dense", {}, XAxis::window);
   ASSERT_TRUE(table) << table.error().message;
@@ -288,7 +289,7 @@ TEST(AnswerAlongWindows, SetsEveryWindowAgainstTheBaselineWithout) {
   EXPECT_TRUE(answers.front().fits.empty());
 }
 
-TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
+TEST(AnswerAlongWindows, ComparesEachWindowWithTheBaselinesSameWindow) {
   const MeasuredRun run;
   const auto table =
       make_answer_table(run.store(), run.info(), "sparse/segment", {}, XAxis::window);
@@ -303,7 +304,7 @@ TEST(AnswerAlongWindows, ABaselineWithWindows_IsMetAtItsOwn) {
             "sparse/sdpa-mask is slower than Sparse, fused at w = 4.");
 }
 
-TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
+TEST(CrossoverMarks, AreAtTheLengthOfTheAnswersCrossing) {
   const Table table = table_of(doubling_lengths, [](double n) { return 181 / n; });
   auto figure = make_figure(table, XAxis::length, YAxis::time);
   ASSERT_TRUE(figure) << figure.error().message;
@@ -315,7 +316,7 @@ TEST(CrossoverMarks, StandWhereTheAnswerSaysItCrosses) {
   EXPECT_EQ(figure->marks[0].style_key, "full/a");
 }
 
-TEST(AnswerJson, HasTheSameAsTheText) {
+TEST(AnswerJson, HasTheNumbersOfTheText) {
   Table table = table_of(doubling_lengths, [](double n) { return 181 / n; });
   const auto json = nlohmann::json::parse(
       write_answers({}, make_answers(table, XAxis::length), TableFormat::json));
@@ -332,7 +333,7 @@ TEST(AnswerJson, HasTheSameAsTheText) {
   EXPECT_EQ(setting.at("longest_that_fits").at(0).at("longest_tokens"), 1024);
 }
 
-TEST(Answer, OfARunWithoutAHeat_SaysSo) {
+TEST(Answer, ForARunWithoutHeats_HasASentence) {
   const std::vector<Answer> answers = make_answers(Table{}, XAxis::length);
   EXPECT_THAT(write_answers({}, answers), HasSubstr("No heat of this run is finished yet."));
   EXPECT_EQ(
@@ -340,7 +341,7 @@ TEST(Answer, OfARunWithoutAHeat_SaysSo) {
       0U);
 }
 
-TEST(HeadlineOf, SaysWhoIsFastestWhereAndHowFarAhead) {
+TEST(HeadlineOf, NamesTheFastestAtEachLengthWithItsLead) {
   // "a" takes 4 ms, then 1.02 ms, then half of what "b" takes.
   const Table table = table_of({64, 128, 256, 512}, [](double tokens) {
     return tokens < 100 ? 4 : tokens < 200 ? 4 : tokens < 400 ? 0.5 : 0.25;
@@ -356,7 +357,7 @@ TEST(HeadlineOf, SaysWhoIsFastestWhereAndHowFarAhead) {
               EndsWith(") as fast as Full, b at 512 tokens; 2.0x to 4.0x at 256 to 512 tokens."));
 }
 
-TEST(HeadlineOf, OfOneThatIsFastestEverywhere_GivesItsLeadOverAllLengths) {
+TEST(HeadlineOf, GivesTheRangeOfSpeedUpsOverAllLengths) {
   const Table table = table_of({64, 128, 256}, [](double tokens) { return 32 / tokens; });
   EXPECT_THAT(headline_of(make_answers(table, XAxis::length).at(0)).against_baseline,
               AllOf(StartsWith("Full, a is 8.0x (95 %: "),
@@ -373,7 +374,7 @@ TEST(HeadlineOf, WithoutASignificantLead_NamesNoWinner) {
   const Answer answer = make_answers(twins, XAxis::length).at(0);
   EXPECT_EQ(headline_of(answer).sentence,
             "No clear winner at 64 to 96 tokens; lowest median: Full, b.");
-  // The answer of the command line begins with it, as the window and the report do.
+  // The text begins with the headline.
   const std::string text = write_answers({}, std::span(&answer, 1));
   EXPECT_LT(text.find("No clear winner at 64 to 96 tokens"), text.find("Along the length"));
   const auto json =
@@ -381,7 +382,8 @@ TEST(HeadlineOf, WithoutASignificantLead_NamesNoWinner) {
   EXPECT_TRUE(json.at("settings").at(0).at("rankings").at(0).at("fastest").is_null());
 }
 
-/// Full attention takes 4 ms; w = 0, whose published nDCG@10 is far below, 1 ms; w = 4 takes 2 ms.
+/// Full attention takes 4 ms, w = 0 takes 1 ms and has a much lower published nDCG@10, w = 4 takes
+/// 2 ms.
 Table table_with_published_effectiveness(std::int64_t tokens, double w4_ms = 2) {
   Table table{.run = {}, .rows = {}, .baseline = "full/dense"};
   for (const Cell& cell : {timed_cell("full", "dense", std::nullopt, "Full", 4),
@@ -392,7 +394,7 @@ Table table_with_published_effectiveness(std::int64_t tokens, double w4_ms = 2) 
   return table;
 }
 
-TEST(HeadlineOf, NamesTheFastestThatIsEquivalentFirst_ThenTheFastestAndWhatItLoses) {
+TEST(HeadlineOf, NamesTheFastestEquivalentThenTheFastestOfAll) {
   const Table table = table_with_published_effectiveness(512);
   const Answer answer = make_answers(table, XAxis::length).at(0);
   const Headline headline = headline_of(answer);
@@ -403,7 +405,7 @@ TEST(HeadlineOf, NamesTheFastestThatIsEquivalentFirst_ThenTheFastestAndWhatItLos
             "Fastest of all: w = 0 at 512 tokens (2.0x as fast as the next, significant), nDCG@10 "
             "over passages 0.560 against 0.619, not shown to be equivalent.");
   EXPECT_THAT(headline.against_baseline, StartsWith("w = 4 is 2.0x (95 %: "));
-  // One source: to a question the same is said of its list.
+  // The advice for a question begins with the same sentences.
   const Advice requested =
       make_advice(table, {.documents = DocumentLengths(512), .of_sequences = true}).at(0);
   EXPECT_EQ(fastest_equivalent(requested)->name, "w = 4");
@@ -414,15 +416,15 @@ TEST(HeadlineOf, NamesTheFastestThatIsEquivalentFirst_ThenTheFastestAndWhatItLos
   EXPECT_THAT(requested.notes.at(1), StartsWith("Fastest of all: w = 0 (2.0x as fast as the next"));
 }
 
-TEST(HeadlineOf, AmongEquivalentOnesToo_NobodyWinsWithoutASignificantLead) {
+TEST(HeadlineOf, NamesNoEquivalentWinnerWithoutASignificantLead) {
   EXPECT_THAT(
       headline_of(make_answers(table_with_published_effectiveness(512, 4), XAxis::length).at(0))
           .sentence,
       HasSubstr("no clear winner at 512 tokens; lowest median: "));
 }
 
-TEST(HeadlineOf, WhereNothingIsShownToBeEquivalent_SaysSoBeforeItNamesTheFastest) {
-  // Over documents the paper has no equivalence of these.
+TEST(HeadlineOf, BeginsWithTheLackOfEquivalents) {
+  // The paper shows no equivalence of these over documents.
   const Headline headline =
       headline_of(make_answers(table_with_published_effectiveness(2048), XAxis::length).at(0));
   EXPECT_EQ(headline.sentence,
@@ -431,7 +433,7 @@ TEST(HeadlineOf, WhereNothingIsShownToBeEquivalent_SaysSoBeforeItNamesTheFastest
   EXPECT_THAT(headline.of_all, HasSubstr("0.561 against 0.582, not shown to be equivalent"));
 }
 
-TEST(HeadlineOf, OfNothing_IsNothing) {
+TEST(HeadlineOf, IsEmptyWithoutTimes) {
   Table table{.run = {}, .rows = {}, .baseline = {}};
   table.rows.push_back(without_time("a", 64, CellStatus::oom, "too big"));
   EXPECT_EQ(headline_of(make_answers(table, XAxis::length).at(0)).sentence, "");

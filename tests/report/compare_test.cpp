@@ -61,7 +61,7 @@ TEST(Compare, AsAFigure_HasTheRatiosOverTheLength) {
   EXPECT_FALSE(comparison_figure({}));
 }
 
-TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
+TEST(Compare, RunsWithoutSharedCells_NameTheDifferingSettings) {
   const MeasuredRun run;
   const TemporaryFolder folder;
   Store store = open_or_throw(folder / "other.db");
@@ -73,9 +73,9 @@ TEST(Compare, RunsThatShareNoCell_SayWhichSettingsAreApart) {
   const auto comparison = compare_runs(run.store(), run.info(), store, *store.find_run("last"));
   ASSERT_TRUE(comparison);
   const std::vector<std::string> notes = comparison_notes(*comparison);
-  EXPECT_THAT(notes, testing::Contains("not alike: Threads: 2 in A, 1 in B"));
+  EXPECT_THAT(notes, testing::Contains("different: Threads: 2 in A, 1 in B"));
   EXPECT_THAT(notes, testing::Contains(HasSubstr("7 in B")));
-  EXPECT_THAT(notes.back(), HasSubstr("no cell of one has the settings"));
+  EXPECT_THAT(notes.back(), HasSubstr("the runs have no cell with the same settings"));
 }
 
 TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
@@ -98,7 +98,7 @@ TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
   EXPECT_EQ(without, 1);
 }
 
-TEST(Compare, AsCsv_HasOneLineACellWithNumbersWhereThereAreTimes) {
+TEST(Compare, AsCsv_HasOneLinePerCell) {
   const MeasuredRun run;
   const auto lines = lines_of(write_comparison(compare_or_throw(run, run), TableFormat::csv));
   ASSERT_EQ(lines.size(), 1U + 8U);
@@ -161,8 +161,8 @@ TEST(Compare, TheRatio_IsBOverAPerDocument) {
   EXPECT_EQ(cell.ratio->verdict, statistics::Verdict::faster);
 }
 
-TEST(Compare, ADifferenceThatAllCellsShare_IsTheMachinesUpToFivePercent) {
-  // Most cells of the second run are slower, all by the same.
+TEST(Compare, AShiftOfAllCellsUpToFivePercent_IsAttributedToTheMachine) {
+  // Most cells of the second run are slower by the same factor.
   for (const double slower : {1.04, 1.5}) {
     MeasuredRun a, b;
     for (std::int64_t tokens = 512; tokens <= 6144; tokens += 512) {
@@ -181,7 +181,7 @@ TEST(Compare, ADifferenceThatAllCellsShare_IsTheMachinesUpToFivePercent) {
   }
 }
 
-TEST(Compare, CeilingsThatMoved_WidenWhatCellsMayShare) {
+TEST(Compare, ChangedCeilingsAreReported) {
   const auto shift_with = [](double flop_per_second) {
     MeasuredRun a, b;
     b.add(Ceilings{.threads = 2,

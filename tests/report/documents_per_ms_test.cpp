@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Documents per millisecond, and documents whose lengths are drawn, as TKL's paper has them.
+// Documents per millisecond, and documents with drawn lengths, as in the TKL paper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 
 #include "engine/report/advice.h"
 #include "engine/report/answer.h"
-#include "engine/report/paper_table.h"
 #include "engine/report/published.h"
 #include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
@@ -32,7 +31,7 @@ Cell model_cell(const std::string& model, const std::string& name, double ms) {
   return cell;
 }
 
-/// Up to `most` words, drawn: four documents of TKL in 2 ms, of TK in 1 ms, of BERT in 40 ms.
+/// Documents of drawn lengths up to `most` words: TKL takes 2 ms for four, TK 1 ms, BERT 40 ms.
 HeatResult drawn_heat(std::int64_t most, Stage stage = Stage::whole) {
   HeatResult heat;
   heat.point = point_at(0);
@@ -65,13 +64,8 @@ MeasuredRun& with_lengths(MeasuredRun& run) {
   return run;
 }
 
-json rows_of(const Table& table) {
-  return json::parse(write_table(table, TableFormat::json));
-}
-
 TEST(DocumentsPerMs, AreAColumnWithTheIntervalOfTheTime) {
-  const MeasuredRun run;
-  const json row = rows_of(run.table()).at(5);  // 4 documents in 4 ms
+  const json row = json_rows(MeasuredRun().table()).at(5);  // 4 documents in 4 ms
   EXPECT_NEAR(row.at("documents_per_ms").get<double>(), 1, 1e-9);
   EXPECT_NEAR(row.at("documents_per_ms_low").get<double>(), 4 / row.at("high_ms").get<double>(),
               1e-9);
@@ -83,7 +77,7 @@ TEST(DocumentsPerMs, AreAColumnWithTheIntervalOfTheTime) {
 TEST(DrawnLengths, AreAColumnAndTimePerTokenIsNone) {
   MeasuredRun run;
   run.add(drawn_heat(2000));
-  const json rows = rows_of(run.table());
+  const json rows = json_rows(run.table());
   EXPECT_EQ(rows.front().at("document_lengths"), json());  // not of attention
   EXPECT_EQ(rows.back().at("document_lengths"), "lognormal 804/3267 up to 2000");
   EXPECT_EQ(rows.back().at("ms_per_1000_tokens"), json());
@@ -93,7 +87,7 @@ TEST(DrawnLengths, AreAColumnAndTimePerTokenIsNone) {
   for (const Row& row : table.rows) EXPECT_FALSE(row.growth);
 }
 
-TEST(DrawnLengths, GiveNoAnswerForADocumentOfOneLength) {
+TEST(DrawnLengths, HaveNoAdviceForOneLength) {
   MeasuredRun run;
   with_lengths(run);
   const Question question{.query_tokens = 10, .documents = DocumentLengths(1000)};
@@ -101,7 +95,7 @@ TEST(DrawnLengths, GiveNoAnswerForADocumentOfOneLength) {
   EXPECT_EQ(make_advice(run.table(), question).size(), 1U);
 }
 
-TEST(DrawnLengths, OneForEachLength_AreOneLineAndNoChoice) {
+TEST(DrawnLengths, OneDistributionPerLength_IsOneLine) {
   MeasuredRun run;
   const Table table = with_lengths(run).table({}, std::string(of_models));
   const auto figure = make_figure(table, XAxis::length, YAxis::per_ms);
@@ -119,7 +113,7 @@ TEST(DrawnLengths, OneForEachLength_AreOneLineAndNoChoice) {
               HasSubstr("drawn"));
 }
 
-TEST(DrawnLengths, BesideDocumentsAllAsLong_AreAChoice) {
+TEST(DrawnLengths, WithEqualLengthsInTheSameRun_MustBeChosen) {
   MeasuredRun run;
   HeatResult alike = drawn_heat(2000);
   alike.point.document_lengths = {};
@@ -133,42 +127,35 @@ TEST(DrawnLengths, BesideDocumentsAllAsLong_AreAChoice) {
   EXPECT_EQ(slice.axes[0].values.size(), 4U);
 }
 
-/// Of all lengths together there is an answer, of a length none.
-TEST(DrawnLengths, AreAnsweredForTogether) {
-  MeasuredRun run;
-  run.add(drawn_heat(2000));
-  const Table table = run.table("tk/segment", std::string(of_models));
+TEST(DrawnLengths, HaveARankingForAllLengthsTogether) {
+  const Table table =
+      MeasuredRun().add(drawn_heat(2000)).table("tk/segment", std::string(of_models));
   const auto answers = make_answers(table, XAxis::length);
   ASSERT_EQ(answers.size(), 1U);
   ASSERT_EQ(answers[0].rankings.size(), 1U);
   EXPECT_EQ(answers[0].rankings[0].place, "Documents of lognormal 804/3267 up to 2000 words");
   EXPECT_THAT(answers[0].crossovers, IsEmpty());
   EXPECT_THAT(answers[0].fits, IsEmpty());
-  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("no answer is given about one")));
+  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("no answer for a single length")));
 }
 
-TEST(DrawnLengths, OfOtherDistributions_AreNotJoined) {
-  MeasuredRun run;
-  run.add(drawn_heat(2000));
+TEST(DrawnLengths, OfDifferentDistributions_AreNotJoined) {
   HeatResult other = drawn_heat(4000);
   other.point.document_lengths.median = 300;
-  run.add(other);
-  const Table table = run.table({}, std::string(of_models));
+  const Table table =
+      MeasuredRun().add(drawn_heat(2000)).add(other).table({}, std::string(of_models));
   EXPECT_THAT(make_figure(table, XAxis::length, YAxis::per_ms).error().message,
               HasSubstr("one document_lengths"));
   EXPECT_TRUE(published_rate(test::row_of(table, "tkl/segment", 2013)));
   EXPECT_FALSE(published_rate(test::row_of(table, "tkl/segment", 4013)));
 }
 
-TEST(PublishedRates, OfModelsOfOtherSizes_AreNone) {
-  MeasuredRun run;
+TEST(PublishedRates, AreMissingForModelsOfOtherSizes) {
   HeatResult small = drawn_heat(200);
   small.point.head_dim = 8;
   HeatResult deep = drawn_heat(2000);
   deep.point.layers = 3;
-  run.add(small);
-  run.add(deep);
-  for (const Row& row : run.table({}, std::string(of_models)).rows)
+  for (const Row& row : MeasuredRun().add(small).add(deep).table({}, std::string(of_models)).rows)
     EXPECT_FALSE(published_rate(row)) << row.cell.cell.contender.model;
 }
 
@@ -186,10 +173,9 @@ TEST(PublishedRates, AreThoseOfTheSameModelAndLongestDocument) {
   EXPECT_FALSE(published_rate(test::row_of(table, "tkl/segment", 213)));
 }
 
-TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
+TEST(FigureOfEffectiveness, PlotsPublishedNdcgOverTheMeasuredRate) {
   MeasuredRun run;
   with_lengths(run).add(large_heat(200));
-  // Models are of their own sizes.
   const Table table = run.table({},
                                 "operation=model;contender=tkl/segment;contender=tk/segment;"
                                 "contender=cross-bert/segment;layers=12;layers=2");
@@ -201,7 +187,7 @@ TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
   EXPECT_EQ(tkl.points[0].y, 0.634);
   EXPECT_EQ(tkl.points[0].label, "2013 tokens");
   EXPECT_EQ(tkl.points[1].y, 0.644);
-  EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("nothing is published"));
+  EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("no value is published"));
   EXPECT_EQ(figure->x_label, "Documents per millisecond");
   EXPECT_EQ(figure->y_scale, Scale::log10);  // a linear one begins at 0
   EXPECT_THAT(figure->y_label, HasSubstr(std::string(published_label)));
@@ -210,7 +196,7 @@ TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
               HasSubstr("a figure shows one"));
 }
 
-TEST(BesideTklTable1, RatesStandBesideThePapersInItsOrder) {
+TEST(PaperTableTkl, HasRatesNextToThePapersInItsOrder) {
   MeasuredRun run;
   with_lengths(run).add(drawn_heat(2000, Stage::online));
   run.add(drawn_heat(2000, Stage::offline));
@@ -238,10 +224,10 @@ TEST(BesideTklTable1, RatesStandBesideThePapersInItsOrder) {
   EXPECT_THAT(rows[1].at("source").get<std::string>(), HasSubstr("GTX 1080"));
 }
 
-TEST(BesideTklTable1, WithoutModels_NamesTheSweepThatHasThem) {
-  const MeasuredRun run;
-  EXPECT_THAT(write_paper_table(run.table(), "tkl-table1", TableFormat::text).error().message,
-              HasSubstr("attnscope run paper-tkl"));
+TEST(PaperTableTkl, WithoutModels_NamesTheSweepThatHasThem) {
+  EXPECT_THAT(
+      write_paper_table(MeasuredRun().table(), "tkl-table1", TableFormat::text).error().message,
+      HasSubstr("attnscope run paper-tkl"));
 }
 
 }  // namespace

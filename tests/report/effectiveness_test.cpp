@@ -55,10 +55,9 @@ std::vector<EvaluatedRun> three_runs() {
   return runs;
 }
 
-TEST(Effectiveness, EachMeanStandsWithItsMeasureGainAndTieRule) {
+TEST(Effectiveness, EveryFormatStatesMeasureGainAndTieRule) {
   const EffectivenessReport report = report_of(three_runs(), {}, "nDCG@10,RR(rel=2)@10");
-  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
-                                   TableFormat::latex, TableFormat::json}) {
+  for (const TableFormat format : test::every_format) {
     const std::string text = write_sheet(effectiveness_sheet(report, format), format);
     EXPECT_THAT(text, HasSubstr("nDCG@10"));
     EXPECT_THAT(text, HasSubstr("gain relevance"));
@@ -67,7 +66,7 @@ TEST(Effectiveness, EachMeanStandsWithItsMeasureGainAndTieRule) {
   }
 }
 
-TEST(Effectiveness, ABaselineBringsTestsWithMarginAlphaAndCorrection) {
+TEST(Effectiveness, ABaselineAddsTestsWithMarginAlphaAndCorrection) {
   const EffectivenessReport report =
       report_of(three_runs(), {.baseline = 0, .margin = 0.03, .alpha = 0.05, .bonferroni = true});
   EXPECT_DOUBLE_EQ(report.alpha, 0.025);
@@ -92,7 +91,7 @@ TEST(Effectiveness, ABaselineBringsTestsWithMarginAlphaAndCorrection) {
   EXPECT_EQ(rows[1]["ties"], effectiveness::tie_rule);
 }
 
-TEST(Effectiveness, TheSameRanksForEveryQueryAreSaidSo_WithoutATest) {
+TEST(Effectiveness, EqualRankingsHaveNoTest) {
   std::vector<EvaluatedRun> runs = three_runs();
   runs[1] = run_with("again", [](int query) { return 1 + query % 3; });
   const std::string text = write_sheet(
@@ -108,11 +107,11 @@ TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {
       "part", [](int query) { return 1 + query % 4; }, 10));
   const EffectivenessReport some = report_of(runs, {.baseline = 0});
   EXPECT_EQ(some.runs[1].tests[0].n, queries - 10);
-  EXPECT_THAT(some.notes, ::testing::Contains(HasSubstr("have not the same judged queries")));
+  EXPECT_THAT(some.notes, ::testing::Contains(HasSubstr("do not have the same judged queries")));
   const EffectivenessReport all =
       report_of(runs, {.evaluation = {.complete = true}, .baseline = 0});
   EXPECT_EQ(all.runs[1].tests[0].n, queries);
-  EXPECT_THAT(all.notes, Not(::testing::Contains(HasSubstr("have not the same"))));
+  EXPECT_THAT(all.notes, Not(::testing::Contains(HasSubstr("do not have the same"))));
   EXPECT_THAT(all.notes, ::testing::Contains(HasSubstr("lacks 10 of the 30")));
 }
 
@@ -133,10 +132,10 @@ TEST(Effectiveness, QueriesThatNeitherRunHas_DoNotMakeThemEquivalent) {
 TEST(Effectiveness, RunsOfOtherDepthsAreNoted) {
   std::vector<EvaluatedRun> runs = three_runs();
   EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
-              Not(::testing::Contains(HasSubstr("documents a query"))));
+              Not(::testing::Contains(HasSubstr("documents per query"))));
   for (auto& [query, documents] : runs[1].run.queries) documents.resize(2);
   EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
-              ::testing::Contains(HasSubstr("has up to 2 documents a query, ")));
+              ::testing::Contains(HasSubstr("has up to 2 documents per query, ")));
 }
 
 TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {
@@ -149,7 +148,7 @@ TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {
   EXPECT_EQ(last[1].value, Value(report.runs[0].evaluation.mean(0)));
 }
 
-TEST(Effectiveness, WhereRankingsDiffer_TheLeastAlikeIsFirst) {
+TEST(Effectiveness, DifferencesAreSortedByOverlapAndReadBack) {
   const EffectivenessReport report = report_of(three_runs(), {.baseline = 0});
   const Sheet sheet = differences_sheet(report, differences_of(report), TableFormat::csv);
   ASSERT_EQ(sheet.blocks.size(), 2U);
@@ -159,10 +158,6 @@ TEST(Effectiveness, WhereRankingsDiffer_TheLeastAlikeIsFirst) {
   EXPECT_THAT(text_of(first[4].value), HasSubstr("relevant 3>4"));
   EXPECT_LT(std::get<double>(first[3].value), 0);
   EXPECT_DOUBLE_EQ(std::get<double>(sheet.blocks[0].rows.back()[1].value), 1);
-}
-
-TEST(Effectiveness, DifferencesAreReadBackWithTheirTexts) {
-  const EffectivenessReport report = report_of(three_runs(), {.baseline = 0});
   std::vector<RankingDifference> differences = differences_of(report);
   differences.front().text = "how tall is it";
   differences.front().moved.front().text = "It is\n300 m tall.";

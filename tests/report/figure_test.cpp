@@ -2,16 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <sstream>
 
-#include "engine/report/crossovers.h"
+#include "engine/report/length_curve.h"
 #include "engine/report/run_figures.h"
+#include "engine/report/scatter_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
 namespace {
 
 using namespace test;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -29,8 +32,7 @@ Figure figure_or_throw(const Table& table, XAxis x, YAxis y) {
 }
 
 TEST(Figure, AlongLength_HasOneSeriesForEachContenderAndWindow) {
-  const MeasuredRun run;
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::time);
+  const Figure figure = figure_or_throw(MeasuredRun().table(), XAxis::length, YAxis::time);
   ASSERT_EQ(figure.series.size(), 4U);
   EXPECT_EQ(figure.series[1].name, "Sparse, fused, w = 4");
   EXPECT_EQ(figure.series[1].style_key, "sparse/segment/4");
@@ -43,11 +45,6 @@ TEST(Figure, AlongLength_HasOneSeriesForEachContenderAndWindow) {
   EXPECT_GT(dense.points[1].high, dense.points[1].y);
   EXPECT_EQ(figure.x_scale, Scale::log2);
   EXPECT_EQ(figure.y_scale, Scale::log10);
-}
-
-TEST(Figure, ACellWithoutATime_IsOnTheRailWithItsReason) {
-  const MeasuredRun run;
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::time);
   const Series& mask = series_of(figure, "sparse/sdpa-mask/4");
   EXPECT_EQ(mask.points.size(), 1U);
   ASSERT_EQ(mask.rail.size(), 1U);
@@ -56,9 +53,8 @@ TEST(Figure, ACellWithoutATime_IsOnTheRailWithItsReason) {
   EXPECT_THAT(mask.rail[0].reason, HasSubstr("9.1 GB"));
 }
 
-TEST(Figure, ADamagedCell_IsNeverPlottedAsATime) {
-  const MeasuredRun run;
-  Table table = run.table();
+TEST(Figure, ADamagedCell_IsOnTheRail) {
+  Table table = MeasuredRun().table();
   table.rows[0].cell.damaged = true;
   const Figure figure = figure_or_throw(table, XAxis::length, YAxis::time);
   EXPECT_EQ(series_of(figure, "full/dense").points.size(), 1U);
@@ -66,8 +62,7 @@ TEST(Figure, ADamagedCell_IsNeverPlottedAsATime) {
 }
 
 TEST(Figure, Memory_HasNoIntervalAndIsPerDocument) {
-  const MeasuredRun run;
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::memory);
+  const Figure figure = figure_or_throw(MeasuredRun().table(), XAxis::length, YAxis::memory);
   for (const Series& series : figure.series) {
     for (const Point& point : series.points) {
       EXPECT_DOUBLE_EQ(point.y, 2.0);
@@ -77,22 +72,20 @@ TEST(Figure, Memory_HasNoIntervalAndIsPerDocument) {
   }
 }
 
-TEST(Figure, NoMemoryAtAll_IsOnTheRailBecauseALogAxisCannotShowIt) {
-  MeasuredRun run;
+TEST(Figure, ZeroMemory_IsOnTheRailOfALogAxis) {
   HeatResult heat = MeasuredRun::heat_at(512);
   heat.cells[1].memory.requested_bytes = 0;
-  run.add(heat);
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::memory);
+  const Figure figure =
+      figure_or_throw(MeasuredRun().add(heat).table(), XAxis::length, YAxis::memory);
   const Series& series = series_of(figure, "sparse/segment/4");
   EXPECT_EQ(series.points.size(), 2U);
   ASSERT_EQ(series.rail.size(), 1U);
   EXPECT_THAT(series.rail[0].reason, HasSubstr("logarithmic"));
 }
 
-TEST(Figure, AlongWindow_ContendersWithoutWindowsStandAtEveryWindow) {
-  const MeasuredRun run;
+TEST(Figure, AlongWindow_ContendersWithoutWindowsAreAtEveryWindow) {
   const Figure figure =
-      figure_or_throw(run.table({}, "sequence_tokens=64"), XAxis::window, YAxis::time);
+      figure_or_throw(MeasuredRun().table({}, "sequence_tokens=64"), XAxis::window, YAxis::time);
   ASSERT_EQ(figure.series.size(), 3U);
   const Series& dense = series_of(figure, "full/dense");
   ASSERT_EQ(dense.points.size(), 2U);
@@ -105,23 +98,20 @@ TEST(Figure, AlongWindow_ContendersWithoutWindowsStandAtEveryWindow) {
   EXPECT_LT(fused.points[0].y, fused.points[1].y);
 }
 
-TEST(Figure, WindowsZeroAndInfinite_HaveAPlace) {
-  MeasuredRun run;
+TEST(Figure, WindowsZeroAndInfinite_HaveAPosition) {
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "a", 2),
                 timed_cell("sparse", "segment", Window::of(0), "a", 1)};
   for (Cell& cell : heat.cells) cell.document_tokens = 500;
-  run.add(heat);
-  const Figure figure =
-      figure_or_throw(run.table({}, "sequence_tokens=512"), XAxis::window, YAxis::time);
+  const Figure figure = figure_or_throw(MeasuredRun().add(heat).table({}, "sequence_tokens=512"),
+                                        XAxis::window, YAxis::time);
   ASSERT_EQ(figure.series.size(), 1U);
   EXPECT_EQ(figure.series[0].points[0].x, 0);
   EXPECT_EQ(figure.series[0].points[1].x, 500);
   EXPECT_EQ(figure.x_scale, Scale::linear);
 }
 
-TEST(Figure, TheInfiniteWindow_IsNamedAndStandsBeyondAllOthers) {
-  MeasuredRun run;
+TEST(Figure, TheInfiniteWindow_IsNamedAndBeyondAllOthers) {
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "a", 3),
                 timed_cell("sparse", "segment", Window::of(500), "a", 2),
@@ -129,8 +119,7 @@ TEST(Figure, TheInfiniteWindow_IsNamedAndStandsBeyondAllOthers) {
                 timed_cell("longformer", "segment", Window::infinite(), "b", 3)};
   heat.cells.back().status = CellStatus::oom;
   for (Cell& cell : heat.cells) cell.document_tokens = 500;
-  run.add(heat);
-  const Table table = run.table({}, "sequence_tokens=512");
+  const Table table = MeasuredRun().add(heat).table({}, "sequence_tokens=512");
   const Figure figure = figure_or_throw(table, XAxis::window, YAxis::time);
   const std::vector<Point>& points = series_of(figure, "sparse/segment").points;
   ASSERT_EQ(points.size(), 3U);
@@ -149,7 +138,7 @@ TEST(Figure, TheInfiniteWindow_IsNamedAndStandsBeyondAllOthers) {
   EXPECT_EQ(facets.panels.back().title, "w = inf");
 }
 
-TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {
+TEST(Figure, MixedAxes_AreRefusedWithTheOptionThatSeparatesThem) {
   MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(64);
   heat.point.dtype = DType::bfloat16;
@@ -174,9 +163,9 @@ TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {
 }
 
 TEST(Figure, AlongWindowWithoutAnyWindow_IsRefused) {
-  const MeasuredRun run;
-  const auto figure = make_figure(run.table({}, "contender=full/dense;sequence_tokens=64"),
-                                  XAxis::window, YAxis::time);
+  const auto figure =
+      make_figure(MeasuredRun().table({}, "contender=full/dense;sequence_tokens=64"), XAxis::window,
+                  YAxis::time);
   ASSERT_FALSE(figure);
   EXPECT_THAT(figure.error().message, HasSubstr("--x length"));
 }
@@ -192,8 +181,7 @@ TEST(Figure, Ratio_NeedsABaselineAndDrawsItsIntervals) {
 }
 
 TEST(Figure, Limit_IsAShareOnALinearAxis) {
-  const MeasuredRun run;
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::limit);
+  const Figure figure = figure_or_throw(MeasuredRun().table(), XAxis::length, YAxis::limit);
   EXPECT_EQ(figure.y_scale, Scale::linear);
   const Point& point = series_of(figure, "full/dense").points[0];  // 1 ms of 2 ms
   EXPECT_NEAR(point.y, 0.5, 1e-9);
@@ -210,21 +198,18 @@ TEST(Figure, Executed_IsWorkOverUsefulWorkWithALineAtOne) {
   EXPECT_FALSE(figure_or_throw(run.table(), XAxis::length, YAxis::time).line_at);
 }
 
-TEST(Figure, SeveralDocuments_ShareTheTimeAndNotTheTokens) {
-  MeasuredRun run;
+TEST(Figure, SeveralDocuments_DivideTheTimeButNotTheTokens) {
   HeatResult heat = MeasuredRun::heat_at(64);
   heat.point.documents = 5;
-  run.add(heat);
-  const Table table = run.table({}, "documents=5");
+  const Table table = MeasuredRun().add(heat).table({}, "documents=5");
   const Figure time = figure_or_throw(table, XAxis::length, YAxis::time);
   EXPECT_NEAR(series_of(time, "sparse/segment/4").points[0].y, 0.05, 1e-9);
   const Figure per_token = figure_or_throw(table, XAxis::length, YAxis::per_token);
   EXPECT_NEAR(series_of(per_token, "sparse/segment/4").points[0].y, 0.25 / 0.064, 1e-9);
 }
 
-TEST(Figure, PerToken_IsFlatForWhatIsLinear) {
-  const MeasuredRun run;
-  const Figure figure = figure_or_throw(run.table(), XAxis::length, YAxis::per_token);
+TEST(Figure, PerToken_IsConstantForLinearCost) {
+  const Figure figure = figure_or_throw(MeasuredRun().table(), XAxis::length, YAxis::per_token);
   EXPECT_EQ(figure.y_scale, Scale::linear);
   const auto& points = series_of(figure, "sparse/segment/4").points;
   EXPECT_NEAR(points[0].y, 0.25 / 0.064, 1e-9);
@@ -252,7 +237,7 @@ TEST(Figure, ARunWithoutHeats_IsAFigureWithoutSeries) {
   }
 }
 
-/// Offline, and online with 10 and 1000 candidates.
+/// Adds the offline stage, and the online stage with 10 and 1000 candidates.
 MeasuredRun& add_stages(MeasuredRun& run) {
   run.add(stage_heat(Stage::offline, 0));
   for (const std::int64_t candidates : {10, 1000}) run.add(stage_heat(Stage::online, candidates));
@@ -278,7 +263,7 @@ TEST(FigureOfRerankers, AlongCandidates_HasAQuerysTimeAndMarksWhereContendersCro
   EXPECT_FALSE(make_figure(table, XAxis::length, YAxis::per_query));  // candidates differ
 }
 
-TEST(FigureOfRerankers, Space_StandsOverTheTimeOfAQuery) {
+TEST(FigureOfRerankers, Space_IsPlottedOverTheTimeOfAQuery) {
   MeasuredRun run;
   const Figure figure =
       figure_or_throw(add_stages(run).table(std::nullopt, "operation=model;stage=online"),
@@ -290,7 +275,7 @@ TEST(FigureOfRerankers, Space_StandsOverTheTimeOfAQuery) {
   EXPECT_EQ(mix.points[0].label, "10 candidates");
   const Series& cross = series_of(figure, "cross-bert/segment");
   EXPECT_TRUE(cross.points.empty());
-  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("nothing is kept"));
+  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("it keeps no data"));
   EXPECT_EQ(cross.rail.at(0).word(), "no value");
 }
 
@@ -310,11 +295,9 @@ TEST(FigureOfRerankers, Stages_AreBarsOfADocumentsTime) {
 }
 
 TEST(FigureOfRerankers, Parts_AreBarsOfTheTimePerToken) {
-  MeasuredRun run;
   HeatResult heat = stage_heat(Stage::online, 10);
   heat.cells[0].parts = {{"attention", 30, 0}, {"feed-forward", 90, 4e12}, {"other", 0, 0}};
-  run.add(heat);
-  Table table = run.table(std::nullopt, "operation=model");
+  Table table = MeasuredRun().add(heat).table(std::nullopt, "operation=model");
   table.ceilings.emplace_back();
   table.ceilings.back().threads = 2;
   table.ceilings.back().flop_per_second = 1e13;
@@ -327,20 +310,19 @@ TEST(FigureOfRerankers, Parts_AreBarsOfTheTimePerToken) {
   EXPECT_NEAR(wide.y, 3 * attention.y, 1e-9);
   EXPECT_EQ(wide.mark, "53 %");
   EXPECT_EQ(wide.label, "75.0 % of the time, 53 % of the ceiling");
-  EXPECT_EQ(series_of(figure, "whole").rail.at(0).reason, "no parts are known of it");
+  EXPECT_EQ(series_of(figure, "whole").rail.at(0).reason, "its parts are not known");
   EXPECT_THAT(write_table(table, TableFormat::csv), HasSubstr(R"([""attention"",30.0,0.0])"));
 }
 
 TEST(FigureOfRerankers, OfAttentionAlone_IsRefused) {
-  const MeasuredRun run;
-  const auto figure = make_figure(run.table(), XAxis::length, YAxis::stages);
+  const auto figure = make_figure(MeasuredRun().table(), XAxis::length, YAxis::stages);
   ASSERT_FALSE(figure);
-  EXPECT_THAT(figure.error().message, HasSubstr("is of re-rankers"));
+  EXPECT_THAT(figure.error().message, HasSubstr("is for re-rankers"));
 }
 
-TEST(FigureCsv, HoldsEveryPointAndRailMark) {
-  const MeasuredRun run;
-  const std::string csv = figure_csv(figure_or_throw(run.table(), XAxis::length, YAxis::time));
+TEST(FigureCsv, HasEveryPointAndRailMark) {
+  const std::string csv =
+      figure_csv(figure_or_throw(MeasuredRun().table(), XAxis::length, YAxis::time));
   std::stringstream lines(csv);
   std::string line;
   std::getline(lines, line);
@@ -360,22 +342,20 @@ TEST(FigureAxes, UnknownNames_AreRefusedWithTheNearest) {
   EXPECT_EQ(*parse_y("executed"), YAxis::executed);
   EXPECT_EQ(*parse_ys("time,memory"), (std::vector{YAxis::time, YAxis::memory}));
   EXPECT_THAT(parse_ys("time,memroy").error().message, HasSubstr("did you mean 'memory'"));
-  EXPECT_THAT(parse_ys("time,time").error().message, HasSubstr("second time"));
+  EXPECT_THAT(parse_ys("time,time").error().message, HasSubstr("is repeated"));
   EXPECT_FALSE(parse_ys("time,"));
   EXPECT_THAT(parse_x("lenght").error().message, HasSubstr("did you mean 'length'"));
   EXPECT_THAT(parse_y("speed").error().message, HasSubstr("--y"));
 }
 
-/// The run's memory with one cell that took none.
+/// The run's memory with one cell of zero bytes.
 Figure memory_with_a_zero() {
-  MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(512);
   heat.cells[1].memory.requested_bytes = 0;
-  run.add(heat);
-  return make_figure(run.table(), XAxis::length, YAxis::memory).value();
+  return make_figure(MeasuredRun().add(heat).table(), XAxis::length, YAxis::memory).value();
 }
 
-TEST(Scales, AZero_ComesBackFromTheRailOnALinearAxis) {
+TEST(Scales, AZero_ReturnsFromTheRailOnALinearAxis) {
   Figure figure = memory_with_a_zero();
   Series& series = figure.series[1];
   ASSERT_EQ(series.rail.size(), 1U);
@@ -391,7 +371,7 @@ TEST(Scales, AZero_ComesBackFromTheRailOnALinearAxis) {
   EXPECT_EQ(series.rail.size(), 1U);
 }
 
-TEST(Scales, WithoutAChoice_StayTheFiguresOwn) {
+TEST(Scales, WithoutAChoice_AreTheFiguresDefaults) {
   Figure figure = memory_with_a_zero();
   set_scales(figure, std::nullopt, std::nullopt);
   EXPECT_EQ(figure.x_scale, Scale::log2);
@@ -407,9 +387,8 @@ TEST(Scales, UnknownNames_AreRefusedWithTheNearest) {
               testing::AllOf(HasSubstr("--scale-x"), HasSubstr("did you mean 'linear'")));
 }
 
-TEST(Crossovers, AreMarkedOnlyWhereTimeIsTold) {
-  const MeasuredRun run;
-  const Table table = run.table("full/dense");
+TEST(Crossovers, AreMarkedOnlyInViewsOfTime) {
+  const Table table = MeasuredRun().table("full/dense");
   for (const View& view : views()) {
     if (view.of_models || view.of_one_length) continue;
     Figure figure = make_figure(table, XAxis::length, view.y).value();
@@ -418,34 +397,10 @@ TEST(Crossovers, AreMarkedOnlyWhereTimeIsTold) {
   }
 }
 
-/// Fields of a line without quotes.
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
-std::vector<std::vector<std::string>> table_of_csv(const std::string& csv) {
-  std::vector<std::vector<std::string>> lines;
-  std::stringstream stream(csv);
-  for (std::string line; std::getline(stream, line);) lines.push_back(fields_of(line));
-  return lines;
-}
-
-TEST(FigureCsv, EveryNumberReadsBackAsItIs) {
-  const MeasuredRun run;
+TEST(FigureCsv, EveryNumberIsReadBackExactly) {
   for (const YAxis y : {YAxis::time, YAxis::limit, YAxis::roofline}) {
-    const Figure figure = make_figure(run.table(), XAxis::length, y).value();
-    const auto lines = table_of_csv(figure_csv(figure));
+    const Figure figure = make_figure(MeasuredRun().table(), XAxis::length, y).value();
+    const auto lines = parse_csv(figure_csv(figure));
     std::size_t at = 1;
     for (const Series& series : figure.series) {
       for (const Point& point : series.points) {
@@ -465,15 +420,230 @@ TEST(FigureCsv, EveryNumberReadsBackAsItIs) {
 }
 
 TEST(FigureCsv, OfPanels_NamesPanelAndValueBeforeEveryRow) {
-  const MeasuredRun run;
   const Facets facets =
-      make_facets(run.table(), XAxis::length, {YAxis::time, YAxis::roofline}, "window").value();
-  const auto lines = table_of_csv(facets_csv(facets));
+      make_facets(MeasuredRun().table(), XAxis::length, {YAxis::time, YAxis::roofline}, "window")
+          .value();
+  const auto lines = parse_csv(facets_csv(facets));
   EXPECT_THAT(lines[0], testing::ElementsAre("panel", "value", "series", "x", "y", "low", "high",
                                              "status", "label"));
   EXPECT_EQ(lines[1][0], "w = 4");
   EXPECT_EQ(lines[1][1], "Time per document (ms)");
   for (const auto& line : lines) EXPECT_EQ(line.size(), 9U);
+}
+
+Facets facets_or_throw(const Table& table, XAxis x, std::string_view key) {
+  auto facets = make_facets(table, x, {YAxis::time}, key);
+  if (!facets) throw std::runtime_error(facets.error().message);
+  return std::move(*facets);
+}
+
+std::vector<std::string> titles_of(const Facets& facets) {
+  std::vector<std::string> titles;
+  for (const Figure& panel : facets.panels) titles.push_back(panel.title);
+  return titles;
+}
+
+std::vector<std::string> names_of(const Figure& figure) {
+  std::vector<std::string> names;
+  for (const Series& series : figure.series) names.push_back(series.name);
+  return names;
+}
+
+/// A length with cold caches, in addition to the run's warm ones.
+void add_cold_heat(MeasuredRun& run) {
+  HeatResult heat = MeasuredRun::heat_at(64);
+  heat.point.cache = CacheState::cold;
+  run.add(heat);
+}
+
+TEST(Facets, APanelForEachValue_TitledWithItAlone) {
+  MeasuredRun run;
+  add_cold_heat(run);
+  const Facets facets = facets_or_throw(run.table(), XAxis::length, "cache");
+  EXPECT_THAT(titles_of(facets), ElementsAre("cache warm", "cold caches"));
+  EXPECT_THAT(facets.title, HasSubstr("attention, forward"));
+  EXPECT_THAT(facets.title, Not(HasSubstr("cold")));
+  EXPECT_THAT(facets.title, Not(HasSubstr("tokens")));
+  EXPECT_EQ(facets.panels[0].series[0].points.size(), 2U);
+  EXPECT_EQ(facets.panels[1].series[0].points.size(), 1U);
+  EXPECT_EQ(facets.provenance, provenance_line(run.info()));
+}
+
+TEST(Facets, Windows_KeepContendersWithoutOneInEveryPanel) {
+  const Facets facets = facets_or_throw(MeasuredRun().table(), XAxis::length, "window");
+  EXPECT_THAT(titles_of(facets), ElementsAre("w = 4", "w = 64"));
+  EXPECT_THAT(names_of(facets.panels[0]),
+              ElementsAre("Full/dense", "Sparse, fused", "sparse/sdpa-mask"));
+  EXPECT_THAT(names_of(facets.panels[1]), ElementsAre("Full/dense", "Sparse, fused"));
+  EXPECT_EQ(facets.panels[0].series[1].style_key, facets.panels[1].series[1].style_key);
+  EXPECT_NEAR(facets.panels[0].series[1].points[0].y, 0.25, 1e-9);
+  EXPECT_NEAR(facets.panels[1].series[1].points[0].y, 0.375, 1e-9);
+}
+
+TEST(Facets, LengthsAndContenders_AreKeysToo) {
+  const MeasuredRun run;
+  EXPECT_THAT(titles_of(facets_or_throw(run.table(), XAxis::window, "sequence_tokens")),
+              ElementsAre("64 tokens", "256 tokens"));
+  EXPECT_THAT(titles_of(facets_or_throw(run.table(), XAxis::length, "implementation")),
+              ElementsAre("dense", "segment", "sdpa-mask"));
+  EXPECT_THAT(titles_of(facets_or_throw(run.table(), XAxis::length, "batch")),
+              ElementsAre("batch 4"));
+}
+
+TEST(Facets, InvalidKeys_AreRefused) {
+  const auto refusal = [&](XAxis x, std::string_view key) {
+    const auto facets = make_facets(MeasuredRun().table(), x, {YAxis::time}, key);
+    return facets ? std::string("drawn") : facets.error().message;
+  };
+  EXPECT_THAT(refusal(XAxis::length, "windw"), HasSubstr("did you mean 'window'?"));
+  EXPECT_THAT(refusal(XAxis::length, "sequence_tokens"), HasSubstr("is already on the x axis"));
+  EXPECT_THAT(refusal(XAxis::window, "window"), HasSubstr("is already on the x axis"));
+  EXPECT_THAT(refusal(XAxis::window, "implementation"), HasSubstr("--only sequence_tokens=64"));
+}
+
+TEST(Facets, AThirdVaryingAxis_IsRefused) {
+  MeasuredRun run;
+  add_cold_heat(run);
+  const auto facets = make_facets(run.table(), XAxis::length, {YAxis::time}, "window");
+  ASSERT_FALSE(facets);
+  EXPECT_THAT(facets.error().message, HasSubstr("--only cache=warm"));
+}
+
+TEST(Facets, TooManyPanels_AreRefused) {
+  MeasuredRun run;
+  for (int threads = 3; threads < 30; ++threads) {
+    HeatResult heat = MeasuredRun::heat_at(64);
+    heat.point.threads = threads;
+    run.add(heat);
+  }
+  const auto facets = make_facets(run.table(), XAxis::length, {YAxis::time}, "threads");
+  ASSERT_FALSE(facets);
+  EXPECT_THAT(facets.error().message, HasSubstr("28 values"));
+}
+
+TEST(Facets, ARunWithoutHeats_HasNoPanels) {
+  EXPECT_TRUE(facets_or_throw({}, XAxis::length, "dtype").panels.empty());
+}
+
+TEST(Facets, SeveralViews_AreColumnsOfEachRow) {
+  const auto facets =
+      make_facets(MeasuredRun().table({}, "implementation=dense;implementation=segment"),
+                  XAxis::length, {YAxis::time, YAxis::memory}, "window");
+  ASSERT_TRUE(facets) << facets.error().message;
+  EXPECT_EQ(facets->columns, 2);
+  EXPECT_THAT(titles_of(*facets), ElementsAre("w = 4", "w = 4", "w = 64", "w = 64"));
+  EXPECT_THAT(facets->panels[0].y_label, HasSubstr("Time"));
+  EXPECT_THAT(facets->panels[1].y_label, HasSubstr("Memory"));
+  for (const Figure& panel : facets->panels) EXPECT_EQ(panel.series.size(), 2U);
+}
+
+TEST(Facets, SeveralViewsWithoutAKey_AreOneRow) {
+  const MeasuredRun run;
+  const auto facets =
+      make_facets(run.table(), XAxis::length, {YAxis::time, YAxis::memory, YAxis::executed}, "");
+  ASSERT_TRUE(facets) << facets.error().message;
+  EXPECT_EQ(facets->columns, 3);
+  EXPECT_THAT(titles_of(*facets), ElementsAre("", "", ""));
+  for (const Figure& panel : facets->panels) EXPECT_EQ(panel.series.size(), 4U);
+  Table empty = run.table();
+  empty.rows.clear();
+  EXPECT_TRUE(make_facets(empty, XAxis::length, {YAxis::time, YAxis::memory}, "")->panels.empty());
+}
+
+Figure roofline_of(const Table& table, XAxis x = XAxis::length) {
+  auto figure = make_figure(table, x, YAxis::roofline);
+  if (!figure) throw std::runtime_error(figure.error().message);
+  return *figure;
+}
+
+TEST(Roofline, Cells_AreAtTheirWorkPerByteAndRateOrOnTheRail) {
+  const Figure figure = roofline_of(MeasuredRun().table());
+  ASSERT_EQ(figure.series[0].points.size(), 2U);
+  const Point& point = figure.series[0].points[0];  // 1e9 FLOP and 1e6 bytes in 2 ms
+  EXPECT_DOUBLE_EQ(point.x, 1000);
+  EXPECT_NEAR(point.y, 500, 1);
+  EXPECT_LT(point.low, point.y);
+  EXPECT_GT(point.high, point.y);
+  EXPECT_EQ(point.label, "64 tokens");
+  EXPECT_FALSE(figure.along_x);
+  EXPECT_EQ(figure.series[0].points[0].label, "64 tokens");
+  EXPECT_EQ(figure.series[0].points[1].label, "256 tokens");
+  const Series& mask = figure.series.back();
+  ASSERT_EQ(mask.rail.size(), 1U);
+  EXPECT_EQ(mask.rail[0].status, CellStatus::oom);
+  EXPECT_EQ(mask.rail[0].label, "256 tokens");
+  EXPECT_DOUBLE_EQ(mask.rail[0].x, 1000);
+}
+
+TEST(Roofline, AlongWindows_LabelsAreWindows) {
+  const Figure figure = roofline_of(MeasuredRun().table({}, "sequence_tokens=64"), XAxis::window);
+  ASSERT_EQ(figure.series[1].points.size(), 2U);
+  EXPECT_EQ(figure.series[1].points[0].label, "w = 4");
+  EXPECT_EQ(figure.series[1].points[1].label, "w = 64");
+}
+
+TEST(Roofline, ACellWithoutKnownWork_IsCountedAndNotPlaced) {
+  Table table = MeasuredRun().table();
+  table.rows[0].cell.cell.work = {};
+  const Figure figure = roofline_of(table);
+  EXPECT_EQ(figure.without_place, 1);
+  EXPECT_EQ(figure.series[0].points.size(), 1U);
+}
+
+TEST(Ceilings, AreProductsAndCopies) {
+  const std::vector<Ceiling> all = ceilings_of(MeasuredRun().table());
+  ASSERT_EQ(all.size(), 2U);  // exponentials allow more FLOP than the products do
+  EXPECT_EQ(all[0].text, "1000 GFLOP/s");
+  EXPECT_FALSE(all[0].per_x);
+  EXPECT_EQ(all[1].text, "10.0 GB/s up to 1.00 MiB");
+  EXPECT_DOUBLE_EQ(all[1].rate, 10);
+  EXPECT_TRUE(all[1].per_x);
+}
+
+TEST(Ceilings, Exponentials_AreShownIfTheyAreLower) {
+  Table table = MeasuredRun().table();
+  table.ceilings[0].exponentials_per_second = 5e7;  // of 1e4 FLOP each
+  const std::vector<Ceiling> all = ceilings_of(table);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].text, "exponentials: 500 GFLOP/s");
+}
+
+TEST(Ceilings, SeveralMeasurements_GiveTheBestRates) {
+  Table table = MeasuredRun().table();
+  table.ceilings[0].copy = {{1 << 18, 2e11}, {1 << 20, 1.95e11}, {1 << 26, 3e10}};
+  table.ceilings.push_back(table.ceilings[0]);
+  table.ceilings[1].flop_per_second = 2e12;
+  const std::vector<Ceiling> all = ceilings_of(table);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_DOUBLE_EQ(all[0].rate, 2000);
+  EXPECT_THAT(all[1].text, HasSubstr("up to 1.00 MiB"));
+  EXPECT_EQ(all[2].text, "30.0 GB/s beyond 1.00 MiB");
+}
+
+TEST(Ceilings, OfOtherThreads_AreIgnored) {
+  Table table = MeasuredRun().table();
+  table.ceilings[0].threads = 64;
+  EXPECT_TRUE(ceilings_of(table).empty());
+  EXPECT_TRUE(roofline_of(table).ceilings.empty());
+}
+
+TEST(Views, HaveUniqueNamesAndFigures) {
+  MeasuredRun run;
+  run.add(stage_heat(Stage::online, 10));
+  std::set<std::string_view> keys;
+  for (const View& view : views()) {
+    EXPECT_TRUE(keys.insert(view.key).second) << view.key;
+    EXPECT_EQ(*parse_y(view.key), view.y);
+    EXPECT_EQ(view_of(view.y).title, view.title);
+    const std::string only = fmt::format("operation={}{}", view.of_models ? "model" : "attention",
+                                         view.of_one_length ? ";sequence_tokens=64" : "");
+    const Table table = run.table(view.of_models ? "cross-bert/segment" : "full/dense", only);
+    const auto figure = make_figure(table, XAxis::length, view.y);
+    ASSERT_TRUE(figure) << view.key;
+    EXPECT_FALSE(figure->series.empty()) << view.key;
+    EXPECT_EQ(make_figure(run.table(std::nullopt, only), XAxis::length, view.y).has_value(),
+              !view.needs_baseline);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every form is read back: what a reader of it gets is what counts.
+// Reads every format of a table back.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,36 +19,11 @@
 namespace attnscope::report {
 namespace {
 
-using Record = std::vector<std::string>;
 using namespace test;
 using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
-
-/// RFC 4180 with CRLF lines.
-std::vector<Record> parse_csv(const std::string& text) {
-  std::vector<Record> records(1, Record(1));
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
-      records.back().back().push_back('"');
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (!quoted && c == ',') {
-      records.back().emplace_back();
-    } else if (!quoted && c == '\r') {
-      EXPECT_EQ(text.at(i + 1), '\n');
-      ++i;
-      if (i + 1 < text.size()) records.emplace_back(1);
-    } else {
-      records.back().back().push_back(c);
-    }
-  }
-  return records;
-}
 
 std::vector<std::string> contract_keys() {
   return {"contender",       "name",
@@ -74,22 +49,21 @@ std::vector<std::string> contract_keys() {
 
 TEST(Json, Rows_HaveEveryKeyOfTheContract) {
   const MeasuredRun run;
-  const json plain = json::parse(write_table(run.table(), TableFormat::json));
+  const json plain = json_rows(run.table());
   ASSERT_EQ(plain.size(), 8U);
   for (const json& row : plain) {
     for (const std::string& key : contract_keys()) EXPECT_TRUE(row.contains(key)) << key;
     EXPECT_FALSE(row.contains("ratio"));
   }
-  for (const json& row : json::parse(write_table(run.table("full/dense"), TableFormat::json))) {
+  for (const json& row : json_rows(run.table("full/dense"))) {
     for (const char* key : {"ratio", "ratio_low", "ratio_high", "verdict", "paired"}) {
       EXPECT_TRUE(row.contains(key)) << key;
     }
   }
 }
 
-TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
-  const MeasuredRun run;
-  const json rows = json::parse(write_table(run.table("full/dense"), TableFormat::json));
+TEST(Json, Values_AreNumbersPerCallAndPerDocumentOrNull) {
+  const json rows = json_rows(MeasuredRun().table("full/dense"));
   const json& row = rows.at(5);
   EXPECT_EQ(row.at("contender"), "sparse/segment/4");
   EXPECT_EQ(row.at("name"), "Sparse, fused, w = 4");
@@ -116,9 +90,17 @@ TEST(Json, Values_AreNumbersPerCallAndPerDocument) {
   EXPECT_NEAR(row.at("ratio").get<double>(), 0.125, 1e-9);
   EXPECT_EQ(row.at("verdict"), "faster");
   EXPECT_EQ(row.at("paired"), true);
+  EXPECT_TRUE(rows.at(0).at("window").is_null());
+  const json& oom = rows.at(7);
+  EXPECT_EQ(oom.at("status"), "oom");
+  EXPECT_THAT(oom.at("reason").get<std::string>(), HasSubstr("9.1 GB"));
+  for (const char* key : {"median_ms", "low_ms", "ms_per_document", "peak_bytes", "ratio",
+                          "verdict", "share_of_limit"}) {
+    EXPECT_TRUE(oom.at(key).is_null()) << key;
+  }
 }
 
-TEST(Json, OfModels_TheRowIsNamedBesideTheAttentionInside) {
+TEST(Json, OfModels_HasTheRowAndItsAttention) {
   MeasuredRun run;
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.point.operation = Operation::model;
@@ -130,7 +112,7 @@ TEST(Json, OfModels_TheRowIsNamedBesideTheAttentionInside) {
   heat.cells[0].contender.model = "sparse-without-kernel";
   heat.cells[1].contender.model = "sparse+cls-only-last-layer";
   run.add(heat);
-  const json rows = json::parse(write_table(run.table({}, "operation=model"), TableFormat::json));
+  const json rows = json_rows(run.table({}, "operation=model"));
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].at("contender"), "sparse-without-kernel/longformer-chunks/4");
   EXPECT_EQ(rows[0].at("model"), "sparse-without-kernel");
@@ -140,59 +122,39 @@ TEST(Json, OfModels_TheRowIsNamedBesideTheAttentionInside) {
   EXPECT_EQ(rows[1].at("layers"), 6);
   EXPECT_EQ(rows[1].at("feed_forward"), 1536);
   EXPECT_EQ(rows[1].at("batch_per_contender"), true);
-  const json others =
-      json::parse(write_table(run.table({}, "operation=attention"), TableFormat::json));
+  const json others = json_rows(run.table({}, "operation=attention"));
   EXPECT_TRUE(others.at(0).at("model").is_null());
   EXPECT_TRUE(others.at(0).at("layers").is_null());
   EXPECT_EQ(run.table({}, "model=sparse-without-kernel;layers=6").rows.size(), 1U);
 }
 
-TEST(Json, WhatIsNotThere_IsNull) {
-  const MeasuredRun run;
-  const json rows = json::parse(write_table(run.table("full/dense"), TableFormat::json));
-  EXPECT_TRUE(rows.at(0).at("window").is_null());
-  const json& oom = rows.at(7);
-  EXPECT_EQ(oom.at("status"), "oom");
-  EXPECT_THAT(oom.at("reason").get<std::string>(), HasSubstr("9.1 GB"));
-  for (const char* key : {"median_ms", "low_ms", "ms_per_document", "peak_bytes", "ratio",
-                          "verdict", "share_of_limit"}) {
-    EXPECT_TRUE(oom.at(key).is_null()) << key;
-  }
-}
-
 TEST(Json, AnInfiniteWindow_IsTheWordInf) {
-  MeasuredRun run;
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "x", 1)};
-  run.add(heat);
-  EXPECT_EQ(json::parse(write_table(run.table(), TableFormat::json)).back().at("window"), "inf");
+  EXPECT_EQ(json_rows(MeasuredRun().add(heat).table()).back().at("window"), "inf");
 }
 
 TEST(Json, NumbersThatAreNotFinite_AreNull) {
-  MeasuredRun run;
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.cells = {timed_cell("sparse", "segment", Window::of(4), "x", 1)};
   heat.cells[0].relative_error = std::numeric_limits<double>::infinity();
-  run.add(heat);
-  const json row = json::parse(write_table(run.table(), TableFormat::json)).back();
+  const json row = json_rows(MeasuredRun().add(heat).table()).back();
   EXPECT_TRUE(row.at("relative_error").is_null());
 }
 
 TEST(Json, ADamagedCell_IsShownAsDamagedWithoutValues) {
-  const MeasuredRun run;
-  Table table = run.table("full/dense");
+  Table table = MeasuredRun().table("full/dense");
   table.rows[1].cell.damaged = true;
-  const json row = json::parse(write_table(table, TableFormat::json)).at(1);
+  const json row = json_rows(table).at(1);
   EXPECT_EQ(row.at("status"), "damaged");
   EXPECT_TRUE(row.at("median_ms").is_null());
   EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("damaged"));
 }
 
 TEST(Csv, ReadBack_HasTheSameValuesAsJson) {
-  const MeasuredRun run;
-  const Table table = run.table("full/dense");
-  const json rows = json::parse(write_table(table, TableFormat::json));
-  const std::vector<Record> records = parse_csv(write_table(table, TableFormat::csv));
+  const Table table = MeasuredRun().table("full/dense");
+  const json rows = json_rows(table);
+  const auto records = parse_csv(write_table(table, TableFormat::csv));
   ASSERT_EQ(records.size(), rows.size() + 1);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     ASSERT_EQ(records[r + 1].size(), records[0].size());
@@ -210,9 +172,8 @@ TEST(Csv, ReadBack_HasTheSameValuesAsJson) {
   }
 }
 
-TEST(Text, AReasonOfSeveralContenders_StandsOnce) {
-  const MeasuredRun run;
-  Table table = run.table("full/dense");
+TEST(Text, AReasonOfSeveralContenders_IsPrintedOnce) {
+  Table table = MeasuredRun().table("full/dense");
   for (Row& row : table.rows) {
     const bool last = row.cell.cell.contender.name == "sparse/sdpa-mask, w = 4";
     if (row.cell.point.sequence_tokens == 256 && last) continue;
@@ -236,8 +197,7 @@ TEST(Text, Blocks_OnePerLengthWithinTheTerminalsWidth) {
 }
 
 TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
-  const MeasuredRun run;
-  Table table = run.table("full/dense");
+  Table table = MeasuredRun().table("full/dense");
   for (Row& row : table.rows) {
     if (!row.ratio) continue;
     row.cell.cell.contender.name = "Longformer/windowed/128 tokens";
@@ -253,9 +213,8 @@ TEST(Text, IntervalsAndLongVerdicts_StillFitTheTerminal) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 110U) << line;
 }
 
-TEST(Text, ExecutedWork_HasAColumnWhereAnyoneDoesMoreThanIsUseful) {
-  const MeasuredRun run;
-  Table table = run.table();
+TEST(Text, ExecutedWork_HasAColumnIfItExceedsUsefulWork) {
+  Table table = MeasuredRun().table();
   EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr(" 2.00x\n"));
   EXPECT_THAT(write_table(table, TableFormat::markdown), HasSubstr("| executed |"));
   for (Row& row : table.rows) row.cell.cell.work.executed_flop = row.cell.cell.work.useful_flop;
@@ -263,19 +222,16 @@ TEST(Text, ExecutedWork_HasAColumnWhereAnyoneDoesMoreThanIsUseful) {
 }
 
 TEST(Text, BatchesThatDifferWithinABlock_HaveAColumn) {
-  MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(512);
   heat.cells[0].batch = 1;
-  run.add(heat);
-  const std::string text = write_table(run.table(), TableFormat::text);
+  const std::string text = write_table(MeasuredRun().add(heat).table(), TableFormat::text);
   EXPECT_THAT(text, HasSubstr("\n512 tokens\n"));
   EXPECT_THAT(text, HasSubstr("  batch  "));
   EXPECT_THAT(text, HasSubstr("\n64 tokens, batch 4\n"));
 }
 
 TEST(Text, Columns_AreAligned) {
-  const MeasuredRun run;
-  std::stringstream lines(write_table(run.table(), TableFormat::text));
+  std::stringstream lines(write_table(MeasuredRun().table(), TableFormat::text));
   std::vector<std::size_t> ends;
   for (std::string line; std::getline(lines, line);) {
     for (const char* unit : {" ms ", " µs ", " time/doc "}) {
@@ -290,19 +246,18 @@ TEST(Text, Columns_AreAligned) {
   for (const std::size_t end : ends) EXPECT_EQ(end, ends.front());
 }
 
-TEST(Text, ARunWithoutHeats_SaysSo) {
+TEST(Text, ARunWithoutHeats_HasASentence) {
   const Table empty;
   EXPECT_THAT(write_table(empty, TableFormat::text), HasSubstr("No heat of this run is finished"));
-  EXPECT_EQ(json::parse(write_table(empty, TableFormat::json)), json::array());
+  EXPECT_EQ(json_rows(empty), json::array());
   EXPECT_EQ(parse_csv(write_table(empty, TableFormat::csv)).size(), 1U);
 }
 
-TEST(Markdown, EveryLineOfTheTable_HasAsManyFieldsAsItsHead) {
-  MeasuredRun run;
+TEST(Markdown, EveryLineOfTheTable_HasTheHeadersFields) {
   HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
   heat.cells = {timed_cell("sparse", "segment", Window::of(4), "a|b *c*\nd", 1)};
-  run.add(heat);
-  std::stringstream lines(write_table(run.table("full/dense"), TableFormat::markdown));
+  std::stringstream lines(
+      write_table(MeasuredRun().add(heat).table("full/dense"), TableFormat::markdown));
   std::vector<int> counts;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("|")) continue;
@@ -323,13 +278,12 @@ struct Commas : std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-TEST(Formats, InALocaleWithDecimalCommas_NothingChanges) {
+TEST(Formats, AreIndependentOfTheLocale) {
   const MeasuredRun run;
   const Table table = run.table("full/dense");
   const auto all = [&] {
     std::string text;
-    for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
-                                     TableFormat::latex, TableFormat::json}) {
+    for (const TableFormat format : every_format) {
       text += write_table(table, format);
     }
     return text + figure_csv(*make_figure(table, XAxis::length, YAxis::time));
@@ -358,11 +312,10 @@ TEST(Provenance, OneLine_NamesRunDeviceBuildCommandAndUuid) {
                                       run.info().file.string()));
 }
 
-TEST(Provenance, IsInEveryFormOfATable) {
+TEST(Provenance, IsInEveryFormatOfATable) {
   const MeasuredRun run;
   const Table table = run.table("full/dense");
-  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
-                                   TableFormat::latex, TableFormat::json}) {
+  for (const TableFormat format : every_format) {
     std::string text = write_table(table, format);
     std::erase(text, '\n');
     std::erase(text, ' ');  // lines are broken at blanks
@@ -380,7 +333,7 @@ TEST(Provenance, CacheStatesOfTheRun_AreNamed) {
   EXPECT_THAT(provenance_line(run), testing::Not(HasSubstr("caches")));
 }
 
-TEST(Provenance, ThatIsNotJson_IsLeftOut) {
+TEST(Provenance, ThatIsNotJson_IsOmitted) {
   RunInfo run;
   run.start.provenance = "not json {";
   run.start.command_line = "two\nlines";
@@ -388,11 +341,10 @@ TEST(Provenance, ThatIsNotJson_IsLeftOut) {
 }
 
 std::string latex(std::optional<std::string_view> baseline) {
-  const MeasuredRun run;
-  return write_table(run.table(baseline), TableFormat::latex);
+  return write_table(MeasuredRun().table(baseline), TableFormat::latex);
 }
 
-/// Columns that a line of the tabular fills: one more than its &, \multicolumn counted as it spans.
+/// Number of columns that a line of a tabular fills, including those spanned by \multicolumn.
 int columns_filled(const std::string& line) {
   int count = 1;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -441,7 +393,7 @@ TEST(Latex, BracesAndEnvironments_AreBalanced) {
   EXPECT_EQ(count("\\toprule") + count("\\bottomrule"), 2);
 }
 
-TEST(Latex, TheForm_IsThatOfThePapersTable3) {
+TEST(Latex, HasTheFormOfThePapersTable3) {
   const std::string text = latex("full/dense");
   EXPECT_THAT(text, HasSubstr("\\multicolumn{1}{c}{Full/dense} & \\multicolumn{2}{c}{Sparse, fused}"
                               " & \\multicolumn{1}{c}{sparse/sdpa-mask}"));

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Contenders' time against what they are worth, measured with the run: Full/dense takes 2 ms at 64
-// tokens, Sparse w = 4 takes 1 ms and w = 64 takes 1.5 ms, as MeasuredRun has them.
-
 #include "engine/report/measured_effectiveness.h"
 
 #include <fmt/format.h>
@@ -24,17 +20,17 @@ namespace attnscope::report {
 namespace {
 
 using effectiveness::MeasuredRuns;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
 
 constexpr int query_count = 40;
 
-/// Query i's value is 0.5 + shift, give or take a little that differs from query to query.
+/// Query i's value is 0.5 + shift plus a small deviation that depends on the query.
 MeasuredRuns::Run worth(const std::string& name, std::vector<std::string> contenders, double shift,
                         int turn) {
   MeasuredRuns::Run run{
@@ -44,7 +40,7 @@ MeasuredRuns::Run worth(const std::string& name, std::vector<std::string> conten
   return run;
 }
 
-/// w = 64 is the same as full attention, w = 4 is far below it.
+/// w = 64 equals full attention, w = 4 is far below it.
 MeasuredRuns runs_of() {
   MeasuredRuns runs{.question = {.baseline = "full/dense"},
                     .folder = "/sweeps",
@@ -60,7 +56,7 @@ MeasuredRuns runs_of() {
 
 class MeasuredEffectivenessTest : public ::testing::Test {
  protected:
-  /// The table of 64 tokens, of a run that stored these.
+  /// The table at 64 tokens of a run with these stored values.
   [[nodiscard]] Table table_with(const MeasuredRuns& runs) const {
     RunInfo info = run_.info();
     info.start.provenance = nlohmann::json{{stored_runs_key, effectiveness::to_json(runs)}}.dump();
@@ -82,7 +78,7 @@ class MeasuredEffectivenessTest : public ::testing::Test {
   test::MeasuredRun run_;
 };
 
-TEST_F(MeasuredEffectivenessTest, MeansAndTestsAreOfTheValuesThatTheRunStored) {
+TEST_F(MeasuredEffectivenessTest, MeansAndTestsUseTheStoredValues) {
   const Advice answer = answer_of(table_with(runs_of()));
   const MeasuredEffectiveness same = of(answer, "sparse/segment/64").measured.value();
   EXPECT_EQ(same.queries, query_count);
@@ -95,7 +91,7 @@ TEST_F(MeasuredEffectivenessTest, MeansAndTestsAreOfTheValuesThatTheRunStored) {
   EXPECT_TRUE(of(answer, "full/dense").measured->is_baseline);
 }
 
-TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_WhichIsTakenWithoutIt) {
+TEST_F(MeasuredEffectivenessTest, MeasuredValuesReplacePublishedOnes) {
   const Advice answer = answer_of(table_with(runs_of()));
   EXPECT_FALSE(of(answer, "sparse/segment/64").published.has_value());
   EXPECT_THAT(of(answer, "sparse/segment/64").remarks,
@@ -107,7 +103,7 @@ TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_Whic
   EXPECT_THAT(mask.remarks, Contains(HasSubstr(std::string(published_label))));
 }
 
-TEST_F(MeasuredEffectivenessTest, TheFastestThatIsEquivalentIsASentence) {
+TEST_F(MeasuredEffectivenessTest, NamesTheFastestEquivalentContender) {
   const Advice answer = answer_of(table_with(runs_of()));
   ASSERT_NE(fastest_equivalent(answer), nullptr);
   EXPECT_EQ(fastest_equivalent(answer)->contender, "sparse/segment/64");
@@ -127,7 +123,7 @@ TEST_F(MeasuredEffectivenessTest, TheFastestThatIsEquivalentIsASentence) {
               StartsWith("Sparse, fused, w = 4 is fastest ("));
 }
 
-TEST_F(MeasuredEffectivenessTest, TheHeadlineOfARunNamesItFirst_ThenWhatTheFastestLoses) {
+TEST_F(MeasuredEffectivenessTest, HeadlineNamesTheFastestEquivalentFirst) {
   const Headline headline = headline_of(make_answers(table_with(runs_of()), XAxis::length).at(0));
   EXPECT_THAT(headline.sentence,
               AllOf(StartsWith("Fastest that is equivalent to Full/dense in nDCG@10 within 0.02 "
@@ -137,7 +133,7 @@ TEST_F(MeasuredEffectivenessTest, TheHeadlineOfARunNamesItFirst_ThenWhatTheFaste
                     HasSubstr("nDCG@10 0.403 against 0.503, not shown to be equivalent")));
 }
 
-TEST_F(MeasuredEffectivenessTest, FilesForProgramsTellMeasuredFromPublished) {
+TEST_F(MeasuredEffectivenessTest, JsonAndCsvDistinguishMeasuredFromPublished) {
   const Advice answer = answer_of(table_with(runs_of()));
   const auto json = nlohmann::json::parse(written(answer, TableFormat::json)).at(0);
   EXPECT_EQ(json.at("fastest_equivalent"), "sparse/segment/64");
@@ -157,7 +153,7 @@ TEST_F(MeasuredEffectivenessTest, FilesForProgramsTellMeasuredFromPublished) {
               AllOf(HasSubstr("†"), HasSubstr("(publ.)"), HasSubstr("measured here by qrels.txt")));
 }
 
-TEST_F(MeasuredEffectivenessTest, TablesHaveColumnsOfItOnlyWhereItWasMeasured) {
+TEST_F(MeasuredEffectivenessTest, TablesHaveItsColumnsOnlyIfItWasMeasured) {
   const std::string with = write_table(table_with(runs_of()), TableFormat::csv);
   EXPECT_THAT(with, AllOf(HasSubstr("effectiveness_measure"), HasSubstr("p_equivalence")));
   EXPECT_THAT(write_table(run_.table(), TableFormat::csv), Not(HasSubstr("effectiveness")));
@@ -167,7 +163,7 @@ TEST_F(MeasuredEffectivenessTest, TablesHaveColumnsOfItOnlyWhereItWasMeasured) {
   EXPECT_THAT(write_pivot(table, pivot, TableFormat::text), HasSubstr("nDCG@10 0.50"));
 }
 
-TEST_F(MeasuredEffectivenessTest, TheFigureMarksFrontAndEquivalence_AndSaysWhatWasMeasured) {
+TEST_F(MeasuredEffectivenessTest, FigureMarksFrontAndEquivalence) {
   const Figure figure =
       make_figure(table_with(runs_of()), XAxis::length, YAxis::effectiveness).value();
   ASSERT_EQ(figure.series.size(), 4U);
@@ -196,7 +192,7 @@ TEST_F(MeasuredEffectivenessTest, TheFigureMarksFrontAndEquivalence_AndSaysWhatW
   EXPECT_EQ(of_answer.x_label, "ms for 100 documents");
 }
 
-TEST_F(MeasuredEffectivenessTest, OneFigureIsOfOneLength_AndWithoutRunsOfWhatWasPublished) {
+TEST_F(MeasuredEffectivenessTest, FigureNeedsOneLengthAndShowsPublishedValuesWithoutRuns) {
   EXPECT_THAT(make_figure(run_.table(), XAxis::length, YAxis::effectiveness).error().message,
               HasSubstr("choose with --only sequence_tokens"));
   const Figure published =
@@ -215,13 +211,75 @@ TEST_F(MeasuredEffectivenessTest, APanelForEachLength_WithOneLegend) {
   EXPECT_THAT(facets->warning, StartsWith("nDCG@10 published, not measured here"));
 }
 
-TEST_F(MeasuredEffectivenessTest, ADamagedRunHasNone) {
+TEST_F(MeasuredEffectivenessTest, ADamagedRunHasNoEffectiveness) {
   RunInfo info = run_.info();
   info.start.provenance =
       nlohmann::json{{stored_runs_key, effectiveness::to_json(runs_of())}}.dump();
   EXPECT_TRUE(RunEffectiveness(info).of("full/dense").has_value());
   info.damaged = true;
   EXPECT_FALSE(RunEffectiveness(info).of("full/dense").has_value());
+}
+
+TEST(PrecisionCost, WithoutPairsHasNoSentences) {
+  EXPECT_THAT(PrecisionCost("int8", {}).sentences(), ElementsAre());
+}
+
+TEST(PrecisionCost, StatesAgreementOfRankingsAndDifferenceOfScores) {
+  PrecisionCost cost("int8", {});
+  cost.add("q1", "a", {.narrow = 3.0F, .exact = 3.25F});
+  cost.add("q1", "b", {.narrow = 2.0F, .exact = 2.0F});
+  cost.add("q2", "a", {.narrow = 1.0F, .exact = 2.0F});  // the other way round
+  cost.add("q2", "b", {.narrow = 1.5F, .exact = 1.5F});
+  cost.add("q3", "a", {.narrow = 1.0F, .exact = 1.0F});  // nothing to rank
+  EXPECT_THAT(
+      cost.sentences(),
+      ElementsAre(
+          "int8 compared with float32 on 5 pairs: rankings of 2 queries agree by RBO (p = 0.9) "
+          "0.9500 and tau 0.0000, the first document of 1 is the same; scores differ by 0 "
+          "at the median, 1 at most"));
+}
+
+TEST(PrecisionCost, UsesTheBestPassageOfADocument) {
+  PrecisionCost cost("int8", {});
+  cost.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
+  cost.add("q", "a", {.narrow = 3.0F, .exact = 3.0F});
+  cost.add("q", "b", {.narrow = 2.0F, .exact = 2.0F});
+  EXPECT_EQ(cost.pairs(), 3);
+  EXPECT_THAT(cost.sentences(), ElementsAre(HasSubstr("tau 1.0000, the first document of 1")));
+}
+
+TEST(PrecisionCost, WithJudgementsTestsTheDifferenceOfNdcg) {
+  effectiveness::Qrels qrels;
+  for (const char* query : {"q1", "q2", "q3"}) qrels.queries[query]["a"] = 1;
+  PrecisionCost cost("int8", qrels);
+  for (const char* query : {"q1", "q2", "q3", "unjudged"}) {
+    const bool turned = query == std::string("q2");
+    cost.add(query, "a", {.narrow = turned ? 0.0F : 2.0F, .exact = 2.0F});
+    cost.add(query, "b", {.narrow = 1.0F, .exact = 1.0F});
+  }
+  // q2's relevant document falls to rank 2: 1 / log2(3) = 0.6309, a third of 0.3691 on the mean.
+  EXPECT_THAT(cost.sentences().at(1),
+              AllOf(HasSubstr("nDCG@10 of 3 judged queries: 0.8770 in int8, 1.0000 in float32, "
+                              "-0.1230 (90%: "),
+                    HasSubstr("not shown to be equivalent within ± 0.02 (paired TOST, p = ")));
+}
+
+TEST(PrecisionCost, StatesMissingOrTooFewJudgements) {
+  effectiveness::Qrels qrels;
+  qrels.queries["q"]["a"] = 1;
+  PrecisionCost none("int8", qrels);
+  none.add("other", "a", {.narrow = 1.0F, .exact = 1.0F});
+  EXPECT_THAT(none.sentences().at(0), HasSubstr("on 1 pair: no query has two documents to rank"));
+  EXPECT_THAT(none.sentences().at(1), HasSubstr("none of these queries is judged"));
+  PrecisionCost one("int8", qrels);
+  one.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
+  EXPECT_THAT(one.sentences().at(1), HasSubstr("too few queries to test"));
+  qrels.queries["p"]["a"] = 1;
+  PrecisionCost alike("int8", qrels);
+  alike.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
+  alike.add("p", "a", {.narrow = 1.0F, .exact = 1.0F});
+  EXPECT_THAT(alike.sentences().at(1),
+              HasSubstr("equivalent within ± 0.02 (all differences are equal)"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ MeasuredRun::MeasuredRun() : store_(open_or_throw(folder_ / "results.db")) {
   start.provenance =
       R"({"driver":{"version":"0.1.0","commit":"0123456789abcdef","dirty":true,"compiler":"GNU 12.2"}})";
   run_ = begin_or_throw(store_, start);
-  // The longer first: tables order by length themselves.
+  // The longer length first: tables sort by length.
   add(heat_at(256));
   add(heat_at(64));
   add(Ceilings{.threads = 2,
@@ -97,12 +97,14 @@ MeasuredRun::MeasuredRun() : store_(open_or_throw(folder_ / "results.db")) {
                .copy = {{1 << 20, 1e10}}});
 }
 
-void MeasuredRun::add(const HeatResult& heat) {
+MeasuredRun& MeasuredRun::add(const HeatResult& heat) {
   if (!store_.add_heat(run_, heat)) throw std::runtime_error("heat not stored");
+  return *this;
 }
 
-void MeasuredRun::add(const Ceilings& ceilings) {
+MeasuredRun& MeasuredRun::add(const Ceilings& ceilings) {
   if (!store_.add_ceilings(run_, ceilings)) throw std::runtime_error("ceilings not stored");
+  return *this;
 }
 
 RunInfo MeasuredRun::info() const {
@@ -148,6 +150,31 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+nlohmann::json json_rows(const report::Table& table) {
+  return nlohmann::json::parse(report::write_table(table, report::TableFormat::json));
+}
+
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> records(1, std::vector<std::string>(1));
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '"' && text.substr(i, 2) == "\"\"") {
+      records.back().back().push_back(text[i++]);
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      records.back().emplace_back();
+    } else if (!quoted && c == '\r') {
+      if (text.substr(i++, 2) != "\r\n") throw std::runtime_error("a line does not end in CRLF");
+      if (i + 1 < text.size()) records.emplace_back(1);
+    } else {
+      records.back().back().push_back(c);
+    }
+  }
+  return records;
 }
 
 }  // namespace attnscope::test

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace attnscope::report {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 ModelProfile three_rounds() {
   ModelProfile profile({.model = "mini",
@@ -29,7 +31,7 @@ ModelProfile three_rounds() {
   return profile;
 }
 
-TEST(ModelProfile, PartsAreMediansAndOtherIsWhatNoneClaims) {
+TEST(ModelProfile, PartsAreMediansAndOtherIsTheRest) {
   const std::vector<ProfiledPart> parts = three_rounds().parts();
   std::vector<std::string> names;
   for (const ProfiledPart& part : parts) names.push_back(part.name);
@@ -45,7 +47,7 @@ TEST(ModelProfile, PartsAreMediansAndOtherIsWhatNoneClaims) {
   EXPECT_EQ(parts[0].flop_per_second, 0) << "a tokenizer multiplies nothing";
 }
 
-TEST(ModelProfile, IsABarOfAPairsTime) {
+TEST(ModelProfile, FigureIsABarOfThePairsTime) {
   const Figure figure = profile_figure(three_rounds());
   EXPECT_THAT(figure.x_names, testing::ElementsAre("mini"));
   ASSERT_EQ(figure.series.size(), 4U);
@@ -64,6 +66,77 @@ TEST(ModelProfile, IsATableForReadersAndNumbersForPrograms) {
   EXPECT_EQ(rows.at(1).at("part"), "projections");
   EXPECT_EQ(rows.at(1).at("seconds"), 0.5);
   EXPECT_TRUE(rows.at(0).at("of_ceiling").is_null());
+}
+
+/// Calls of 0.9 to 1.1 times `seconds`.
+TopKLatency around(std::int64_t top_k, double seconds, int calls = 100) {
+  TopKLatency latency{.top_k = top_k};
+  for (int i = 0; i < calls; ++i)
+    latency.seconds.push_back(seconds * (0.9 + 0.2 * i / (calls - 1)));
+  return latency;
+}
+
+ModelLatency of_sixty_queries() {
+  ModelLatency latency{.model = "mini",
+                       .pairs = "pairs.tsv",
+                       .implementation = "segment",
+                       .dtype = "float32",
+                       .device = "2 threads",
+                       .queries = 60,
+                       .tokens = 174.2,
+                       .limit = {.seconds = 0.2, .percent = 95, .most = 80},
+                       .most_in_words = "all that pairs.tsv has",
+                       .rows = {around(10, 0.05, 60), around(20, 0.1, 120)},
+                       .largest = {.within = around(43, 0.18, 60), .beyond = around(45, 0.19, 60)},
+                       .notes = {"a note"}};
+  latency.rows[0].offline_seconds = 2;
+  return latency;
+}
+
+TEST(Latency, IsAnsweredInASentence) {
+  ModelLatency latency = of_sixty_queries();
+  EXPECT_EQ(
+      answer_in_words(latency),
+      "Up to 43 documents per query are re-ranked within 200 ms (p95 of 60 queries: 196.2 ms; "
+      "45 took 207.1 ms)");
+  latency.queries = 6;
+  latency.largest = {.within = around(1, 0.1, 60), .beyond = around(2, 0.3, 60)};
+  EXPECT_THAT(answer_in_words(latency),
+              HasSubstr("Up to 1 document per query is re-ranked within 200"
+                        " ms (p95 of 60 calls of 6 queries: 109 ms; 2"));
+  latency.largest = {.within = around(80, 0.1, 60), .beyond = std::nullopt};
+  EXPECT_EQ(
+      answer_in_words(latency),
+      "80 documents per query, all that pairs.tsv has, are re-ranked within 200 ms (p95 of 60 "
+      "calls of 6 queries: 109 ms)");
+  latency.largest = {.within = std::nullopt, .beyond = around(1, 1.5, 60)};
+  EXPECT_EQ(answer_in_words(latency),
+            "Even one document per query takes longer than 200 ms (p95 of 60 calls of 6 queries: "
+            "1635 ms)");
+}
+
+TEST(Latency, IsATableForReadersAndNumbersForPrograms) {
+  const std::string text = write_latency(of_sixty_queries(), TableFormat::text);
+  EXPECT_THAT(text,
+              HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens per pair, float32, attention "
+                        "by segment, 2 threads"));
+  EXPECT_THAT(text, HasSubstr("55.0 *")) << "p99 of 60 calls";
+  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls, since p99 needs at least 100"));
+  EXPECT_THAT(text, HasSubstr("Up to 43 documents"));
+  EXPECT_THAT(text, HasSubstr("a note"));
+  const auto whole = nlohmann::json::parse(write_latency(of_sixty_queries(), TableFormat::json));
+  const auto& row = whole.at("top_k").at(0);
+  EXPECT_EQ(row.at("top_k"), 10);
+  EXPECT_EQ(row.at("calls"), 60);
+  EXPECT_NEAR(row.at("p50_ms"), 50, 1e-9);
+  EXPECT_NEAR(row.at("mean_ms"), 50, 1e-9);
+  EXPECT_NEAR(row.at("queries_per_second"), 20, 1e-9);
+  EXPECT_EQ(row.at("offline_queries_per_second"), 30);
+  EXPECT_EQ(row.at("offline_pairs_per_second"), 300);
+  EXPECT_TRUE(whole.at("top_k").at(1).at("offline_pairs_per_second").is_null());
+  EXPECT_EQ(whole.at("largest").at("within").at("top_k"), 43);
+  EXPECT_EQ(whole.at("largest").at("beyond").at("top_k"), 45);
+  EXPECT_THAT(write_latency(of_sixty_queries(), TableFormat::csv), Not(HasSubstr("*")));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST(NumberText, RoundingUp_DoesNotAddADigit) {
   EXPECT_EQ(three_digits(0.9999), "1.00");
 }
 
-TEST(NumberText, Times_AreInTheUnitThatFits) {
+TEST(NumberText, Times_HaveAFittingUnit) {
   EXPECT_EQ(format_time(2.41e6), "2.41 ms");
   EXPECT_EQ(format_time(368e3), "368 µs");
   EXPECT_EQ(format_time(12), "12.0 ns");
@@ -68,7 +68,7 @@ TEST(NumberText, Width_CountsCodePoints) {
   EXPECT_EQ(padded("µs", 4, true), "µs  ");
 }
 
-TEST(NumberText, WrappedText_KeepsWithinTheTerminalAndLosesNoWord) {
+TEST(NumberText, WrappedText_FitsTheTerminal) {
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + " ";
   const std::string text = wrapped(words, "    ");
@@ -81,7 +81,7 @@ TEST(NumberText, WrappedText_KeepsWithinTheTerminalAndLosesNoWord) {
   for (int i = 0; i < 60; ++i) EXPECT_NE(text.find("word" + std::to_string(i)), std::string::npos);
 }
 
-TEST(NumberText, WrappedText_LeavesACommandThatRepeatsARunWhole) {
+TEST(NumberText, WrappedText_KeepsARepeatCommandOnOneLine) {
   const std::string command = "attnscope run --again 1 --db '" + std::string(120, 'x') + "  y z'";
   EXPECT_NE(wrapped("to repeat: " + command, "  ").find("\n  " + command + "\n"),
             std::string::npos);

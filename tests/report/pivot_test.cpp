@@ -40,8 +40,7 @@ std::string written(const Table& table, const PivotChoice& choice, TableFormat f
 }
 
 TEST(Pivot, ContendersAgainstLengths_HaveATimeAndItsDifferenceInEachCell) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+  const Table table = test::MeasuredRun().table("full/dense");
   const Pivot pivot = pivot_of(table);
   EXPECT_THAT(words(pivot.columns), ElementsAre("64 tokens", "256 tokens"));
   EXPECT_THAT(words(pivot.rows), ElementsAre("Full/dense", "Sparse, fused, w = 4",
@@ -55,9 +54,8 @@ TEST(Pivot, ContendersAgainstLengths_HaveATimeAndItsDifferenceInEachCell) {
   EXPECT_THAT(texts(lines[3]), ElementsAre("1.00 ms (+100 %)", "oom"));
 }
 
-TEST(Pivot, TheBaseline_IsMarkedAndComparedWithNothing) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+TEST(Pivot, TheBaseline_IsMarkedAndNotCompared) {
+  const Table table = test::MeasuredRun().table("full/dense");
   const Pivot pivot = pivot_of(table, {.cells = {Quantity::ratio}});
   EXPECT_TRUE(pivot.rows.front().is_baseline);
   EXPECT_FALSE(pivot.rows.back().is_baseline);
@@ -69,9 +67,8 @@ TEST(Pivot, TheBaseline_IsMarkedAndComparedWithNothing) {
   EXPECT_EQ(lines[1].cells.front().ratio->verdict, statistics::Verdict::faster);
 }
 
-TEST(Pivot, ADifferenceThatIsNotShown_IsSaidInWords) {
-  const test::MeasuredRun run;
-  Table table = run.table("full/dense");
+TEST(Pivot, NoDifference_IsWrittenInWords) {
+  Table table = test::MeasuredRun().table("full/dense");
   for (Row& row : table.rows) {
     if (row.ratio) row.ratio->verdict = statistics::Verdict::no_difference_shown;
   }
@@ -81,8 +78,7 @@ TEST(Pivot, ADifferenceThatIsNotShown_IsSaidInWords) {
 }
 
 TEST(Pivot, SeveralQuantities_AreLinesOfEachRow) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+  const Table table = test::MeasuredRun().table("full/dense");
   const Pivot pivot = pivot_of(table, {.rows = "sequence_tokens",
                                        .columns = "contender",
                                        .cells = {Quantity::time, Quantity::memory}});
@@ -95,8 +91,7 @@ TEST(Pivot, SeveralQuantities_AreLinesOfEachRow) {
 }
 
 TEST(Pivot, AgainstWindows_AContenderIsOneRow) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense", "sequence_tokens=64");
+  const Table table = test::MeasuredRun().table("full/dense", "sequence_tokens=64");
   const Pivot pivot = pivot_of(table, {.columns = "window"});
   EXPECT_THAT(words(pivot.columns), ElementsAre("no window", "w = 4", "w = 64"));
   EXPECT_THAT(words(pivot.rows), ElementsAre("Full/dense", "Sparse, fused", "sparse/sdpa-mask"));
@@ -105,9 +100,8 @@ TEST(Pivot, AgainstWindows_AContenderIsOneRow) {
   EXPECT_FALSE(lines[1].cells.front().row.has_value());
 }
 
-TEST(Pivot, WhatTheKeysLeaveOpen_MakesBlocks) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+TEST(Pivot, OtherAxes_MakeBlocks) {
+  const Table table = test::MeasuredRun().table("full/dense");
   const Pivot by_window = pivot_of(table, {.columns = "window"});
   ASSERT_EQ(by_window.blocks.size(), 2U);
   EXPECT_EQ(by_window.blocks[0].words, "64 tokens");
@@ -117,9 +111,8 @@ TEST(Pivot, WhatTheKeysLeaveOpen_MakesBlocks) {
   EXPECT_EQ(by_pattern.blocks[1].words, "segment/w = 4");
 }
 
-TEST(Pivot, EveryRowOfTheTable_StandsInOneCell) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+TEST(Pivot, EveryRowOfTheTable_IsInOneCell) {
+  const Table table = test::MeasuredRun().table("full/dense");
   for (const std::string rows : {"contender", "pattern", "implementation", "window", "dtype"}) {
     std::vector<int> seen(table.rows.size(), 0);
     for (const PivotBlock& block : pivot_of(table, {.rows = rows}).blocks) {
@@ -134,8 +127,7 @@ TEST(Pivot, EveryRowOfTheTable_StandsInOneCell) {
 }
 
 TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
-  const test::MeasuredRun run;
-  const Table table = run.table("full/dense");
+  const Table table = test::MeasuredRun().table("full/dense");
   const auto pivot =
       make_pivot(table, {}, [](const Row& row) { return row.cell.point.sequence_tokens == 64; });
   ASSERT_TRUE(pivot.has_value());
@@ -144,8 +136,7 @@ TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
 }
 
 TEST(Pivot, DocumentsPerMs_AreOneOverTheTime) {
-  const test::MeasuredRun run;
-  const Table table = run.table();
+  const Table table = test::MeasuredRun().table();
   const Pivot pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::per_ms}});
   const auto& lines = pivot.blocks.front().lines;
   EXPECT_NEAR(*lines[0].cells[0].value / 1e6 * *lines[1].cells[0].value, 1, 1e-9);
@@ -153,22 +144,20 @@ TEST(Pivot, DocumentsPerMs_AreOneOverTheTime) {
 }
 
 TEST(Pivot, OtherQuantities_HaveTheirOwnWords) {
-  const test::MeasuredRun run;
-  const Table table = run.table();
+  const Table table = test::MeasuredRun().table();
   const Pivot pivot =
       pivot_of(table, {.cells = {Quantity::limit, Quantity::error, Quantity::executed}});
   const auto& lines = pivot.blocks.front().lines;
   EXPECT_EQ(lines[0].cells[0].text, "50.0 %");
   EXPECT_EQ(lines[1].cells[0].text, "1.5e-07");
   EXPECT_EQ(lines[2].cells[0].text, "2.00x");
-  // Of what did not fit the time is not known, its work is.
+  // A cell that ran out of memory has no time, but its work is known.
   EXPECT_EQ(lines[9].cells[1].text, "oom");
   EXPECT_EQ(lines[11].cells[1].text, "2.00x");
 }
 
-TEST(Pivot, WrongKeysAndQuantities_AreNamedWithTheMend) {
-  const test::MeasuredRun run;
-  const auto same = make_pivot(run.table(), {.rows = "dtype", .columns = "dtype"});
+TEST(Pivot, WrongKeysAndQuantities_AreRefusedWithASuggestion) {
+  const auto same = make_pivot(test::MeasuredRun().table(), {.rows = "dtype", .columns = "dtype"});
   ASSERT_FALSE(same.has_value());
   EXPECT_THAT(same.error().message, HasSubstr("both 'dtype'"));
   EXPECT_EQ(parse_pivot_key("--rows", "length").value(), "sequence_tokens");
@@ -179,11 +168,10 @@ TEST(Pivot, WrongKeysAndQuantities_AreNamedWithTheMend) {
               ElementsAre(Quantity::time, Quantity::memory));
 }
 
-TEST(PivotText, KeepsWithinALineByStackingColumns) {
-  const test::MeasuredRun run;
+TEST(PivotText, StacksColumnsToFitALine) {
   const std::string text =
-      written(run.table("full/dense"), {.rows = "sequence_tokens", .columns = "contender"},
-              TableFormat::text);
+      written(test::MeasuredRun().table("full/dense"),
+              {.rows = "sequence_tokens", .columns = "contender"}, TableFormat::text);
   for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 110U) << line;
   EXPECT_THAT(text, HasSubstr("Full/dense (baseline)"));
   EXPECT_THAT(text, HasSubstr("oom: it asks for 9.1 GB"));
@@ -191,11 +179,10 @@ TEST(PivotText, KeepsWithinALineByStackingColumns) {
 }
 
 TEST(PivotMarkdown, EveryLineHasTheSameColumns) {
-  const test::MeasuredRun run;
   for (const std::string columns : {"sequence_tokens", "window"}) {
     const std::string text = written(
-        run.table("full/dense"), {.columns = columns, .cells = {Quantity::time, Quantity::memory}},
-        TableFormat::markdown);
+        test::MeasuredRun().table("full/dense"),
+        {.columns = columns, .cells = {Quantity::time, Quantity::memory}}, TableFormat::markdown);
     std::set<std::ptrdiff_t> bars;
     for (const std::string& line : lines_of(text)) {
       if (line.starts_with("|")) bars.insert(std::ranges::count(line, '|'));
@@ -217,9 +204,9 @@ TEST(PivotCsv, HasBareNumbersInTheSameGrid) {
 }
 
 TEST(PivotJson, HasAnObjectForEachCellWithTheUnitsOfTableRows) {
-  const test::MeasuredRun run;
-  const auto cells = nlohmann::json::parse(written(
-      run.table("full/dense"), {.cells = {Quantity::time, Quantity::memory}}, TableFormat::json));
+  const auto cells = nlohmann::json::parse(written(test::MeasuredRun().table("full/dense"),
+                                                   {.cells = {Quantity::time, Quantity::memory}},
+                                                   TableFormat::json));
   ASSERT_EQ(cells.size(), 8U);
   EXPECT_EQ(cells[0]["contender"], "full/dense");
   EXPECT_EQ(cells[0]["sequence_tokens"], "64");
@@ -231,10 +218,9 @@ TEST(PivotJson, HasAnObjectForEachCellWithTheUnitsOfTableRows) {
 }
 
 TEST(PivotLatex, LinesFillTheTabularsColumns_AndBlocksHaveRules) {
-  const test::MeasuredRun run;
   const std::string text = written(
-      run.table("full/dense"), {.columns = "window", .cells = {Quantity::time, Quantity::memory}},
-      TableFormat::latex);
+      test::MeasuredRun().table("full/dense"),
+      {.columns = "window", .cells = {Quantity::time, Quantity::memory}}, TableFormat::latex);
   EXPECT_THAT(text, HasSubstr("\\begin{tabular}{llrrr}"));
   EXPECT_THAT(text, HasSubstr("\\midrule\n\\multicolumn{5}{l}{\\emph{64 tokens}} \\\\\n"));
   EXPECT_THAT(text, HasSubstr("\\midrule\n\\multicolumn{5}{l}{\\emph{256 tokens}} \\\\\n"));
@@ -251,29 +237,27 @@ TEST(PivotLatex, LinesFillTheTabularsColumns_AndBlocksHaveRules) {
 }
 
 TEST(PivotLatex, TheBaselineIsUnderlined_AndDifferencesHaveAMinusSign) {
-  const test::MeasuredRun run;
-  const std::string text = written(run.table("full/dense"), {}, TableFormat::latex);
+  const std::string text = written(test::MeasuredRun().table("full/dense"), {}, TableFormat::latex);
   EXPECT_THAT(text, HasSubstr("\\underline{Full/dense} & \\underline{500} & \\underline{8000}"));
   EXPECT_THAT(text, HasSubstr("250 $(-50\\,\\%)$"));
   EXPECT_THAT(text, HasSubstr("Time per document, in $\\mu$s"));
 }
 
-TEST(PivotLatex, ContendersAlongColumns_HaveTheirWindowsBeneath) {
-  const test::MeasuredRun run;
+TEST(PivotLatex, ContendersAsColumns_HaveTheirWindowsBelow) {
   const std::string text =
-      written(run.table("full/dense"), {.rows = "sequence_tokens", .columns = "contender"},
-              TableFormat::latex);
+      written(test::MeasuredRun().table("full/dense"),
+              {.rows = "sequence_tokens", .columns = "contender"}, TableFormat::latex);
   EXPECT_THAT(text, HasSubstr(" & \\multicolumn{2}{c}{Sparse, fused}"));
   EXPECT_THAT(text, HasSubstr("$w =$ & -- & 4 & 64 & 4 \\\\"));
 }
 
 TEST(PivotLatex, TimesHaveOneUnit) {
-  const test::MeasuredRun run;
-  const std::string text = written(run.table(std::nullopt, "implementation=segment;window=4"),
-                                   {.rows = "sequence_tokens",
-                                    .columns = "contender",
-                                    .cells = {Quantity::time, Quantity::memory}},
-                                   TableFormat::latex);
+  const std::string text =
+      written(test::MeasuredRun().table(std::nullopt, "implementation=segment;window=4"),
+              {.rows = "sequence_tokens",
+               .columns = "contender",
+               .cells = {Quantity::time, Quantity::memory}},
+              TableFormat::latex);
   EXPECT_THAT(text, HasSubstr("64 tokens & $\\mu$s & 250 \\\\\n & MB & 2.00 \\\\"));
   EXPECT_THAT(text, HasSubstr("256 tokens & $\\mu$s & 1000 \\\\"));
 }

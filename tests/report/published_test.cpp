@@ -8,8 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "engine/report/paper_table.h"
-#include "engine/report/resources.h"
+#include "engine/report/html_page.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -46,7 +45,7 @@ TEST(Published, EveryTable_HasItsCitationMachineAndWholeRows) {
   }
 }
 
-TEST(Published, TheNdcgTable_IsSetAsThePaperSetsIt) {
+TEST(Published, TheNdcgTable_HasThePapersLayout) {
   const PublishedTable table = table_named("ecir24-table1");
   EXPECT_EQ(table.rows.size(), 10U);     // two tasks: four years and their mean
   EXPECT_EQ(table.columns.size(), 15U);  // task, year, 6 + 6 + 1 windows
@@ -71,7 +70,7 @@ TEST(Published, TheCostTable_HasThePapersNumbersWithTheirUnits) {
   EXPECT_THAT(time->title, HasSubstr("µs"));
 }
 
-TEST(Published, Costs_NameOurPatternsWhereTheyMeanTheSame) {
+TEST(Published, Costs_NameOurPatternIfItIsTheSame) {
   const std::vector<PublishedCost> costs = published_costs();
   ASSERT_EQ(costs.size(), 10U);
   EXPECT_EQ(costs[0].pattern, "full");
@@ -107,7 +106,7 @@ TEST(Published, Ndcg_IsAbsentWhereThePaperHasNone) {
   EXPECT_FALSE(published_ndcg("sparse", Window::of(4), 4097));
 }
 
-TEST(Published, FullAttentionOverDocuments_IsSaidToBeScoredByPassages) {
+TEST(Published, FullAttentionOverDocuments_IsNotedAsMaxP) {
   EXPECT_THAT(std::string(published_ndcg("full", std::nullopt, 4096)->note), HasSubstr("MaxP"));
   EXPECT_EQ(published_ndcg("full", std::nullopt, 174)->note, "");
 }
@@ -125,7 +124,7 @@ Row measured(const std::string& pattern, std::optional<Window> window, std::int6
   return row;
 }
 
-TEST(Published, OurCells_StandBesideThoseOfTheSameLengthWindowAndPattern) {
+TEST(Published, OurCells_AreMatchedByLengthWindowAndPattern) {
   Table table;
   table.rows = {measured("full", std::nullopt, 4096), measured("sparse", Window::of(4), 4096),
                 measured("sparse", Window::of(4), 2048), measured("sparse", Window::of(16), 4096),
@@ -141,11 +140,10 @@ TEST(Published, OurCells_StandBesideThoseOfTheSameLengthWindowAndPattern) {
   EXPECT_EQ(found[2].row, &table.rows[4]);
 }
 
-TEST(Published, EveryForm_CarriesTheCitationAndSaysThatItIsNotMeasuredHere) {
+TEST(Published, EveryFormat_HasTheCitationAndTheLabel) {
   for (const PublishedTable& table : published_tables()) {
     SCOPED_TRACE(table.id);
-    for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
-                                     TableFormat::latex, TableFormat::json}) {
+    for (const TableFormat format : every_format) {
       const std::string text = write_published(table, format);
       EXPECT_THAT(text, HasSubstr("not measured here"));
       EXPECT_THAT(text, HasSubstr(std::string(table.title)));
@@ -160,12 +158,12 @@ TEST(Published, Csv_HasARowForEveryRowAndAFieldForEveryColumn) {
   EXPECT_THAT(csv, HasSubstr("passage,174,Full attention,∞,368,,9,,yes,"));
 }
 
-TEST(PublishedFiles, AreThoseOfTheRepository) {
+TEST(PublishedFiles, AreCompiledIn) {
   EXPECT_THAT(std::string(resource("ecir24_table3.csv").text), HasSubstr("NVIDIA A100"));
   EXPECT_EQ(resource("nothing.csv").text, "");
 }
 
-TEST(PublishedFiles, AFileWithoutItsColumns_IsAnErrorThatNamesTheLine) {
+TEST(PublishedFiles, AFileWithoutItsColumns_IsAnErrorWithTheLine) {
   constexpr std::array<std::string_view, 2> keys{"a", "b"};
   EXPECT_THAT(parse_reference("# c\na,b\r\n1,\n", keys).value(), ElementsAre(ElementsAre("1", "")));
   EXPECT_THAT(parse_reference("a,c\n1,2\n", keys).error().message, HasSubstr("line 1"));
@@ -200,10 +198,8 @@ json rows_of(const Table& table) {
   return text ? json::parse(*text) : json(text.error().message);
 }
 
-TEST(BesideTable3, Passages_AreComparedWithFullAttentionAsInThePaper) {
-  MeasuredRun run;
-  run.add(models_at(174));
-  const json rows = rows_of(run.table());
+TEST(PaperTable3, Passages_AreComparedWithFullAttentionAsInThePaper) {
+  const json rows = rows_of(MeasuredRun().add(models_at(174)).table());
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[0].at("task"), "Passages, 174 tokens");
   EXPECT_EQ(rows[0].at("model"), "Full attention");
@@ -221,41 +217,30 @@ TEST(BesideTable3, Passages_AreComparedWithFullAttentionAsInThePaper) {
   EXPECT_EQ(sparse.at("paper_relative_memory_percent"), "-22");
 }
 
-TEST(BesideTable3, Documents_AreComparedWithLongformer) {
-  MeasuredRun run;
-  run.add(models_at(4096));
-  const json rows = rows_of(run.table());
+TEST(PaperTable3, Documents_AreComparedWithLongformerAndExtraRowsFollow) {
+  const json rows = rows_of(MeasuredRun().add(models_at(4096)).table());
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[1].at("model"), "Longformer");
   EXPECT_EQ(rows[1].at("relative_time_percent"), "");
   EXPECT_EQ(rows[0].at("relative_time_percent"), "-50");
   EXPECT_EQ(rows[3].at("model"), "Sparse, without its kernel");
   EXPECT_EQ(rows[3].at("paper_relative_time_percent"), "-36");
-}
-
-TEST(BesideTable3, RowsThatThePaperDoesNotHave_StandBehindItsOwn) {
-  MeasuredRun run;
-  run.add(models_at(4096));
-  const json rows = rows_of(run.table());
   EXPECT_EQ(rows[4].at("model"), "Sparse cross-encoder, last layer [CLS] only");
   EXPECT_EQ(rows[4].at("relative_time_percent"), "-88");
   EXPECT_EQ(rows[4].at("paper_time_us_per_document"), "");
 }
 
-TEST(BesideTable3, ABaselineOfOnesOwn_TakesThePapersPlace) {
-  MeasuredRun run;
-  run.add(models_at(4096));
-  const json rows = rows_of(run.table("full/sdpa"));
+TEST(PaperTable3, ARequestedBaseline_ReplacesThePapers) {
+  const json rows = rows_of(MeasuredRun().add(models_at(4096)).table("full/sdpa"));
   EXPECT_EQ(rows[0].at("relative_time_percent"), "");
   EXPECT_EQ(rows[1].at("relative_time_percent"), "+100");
 }
 
-TEST(BesideTable3, EveryForm_TellsWhoseNumbersAreWhose) {
+TEST(PaperTable3, EveryFormat_LabelsThePapersNumbers) {
   MeasuredRun run;
   run.add(models_at(174));
   run.add(models_at(4096));
-  for (const auto format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
-                            TableFormat::latex, TableFormat::json}) {
+  for (const auto format : every_format) {
     const auto text = write_paper_table(run.table(), "ecir24-table3", format);
     ASSERT_TRUE(text) << text.error().message;
     EXPECT_THAT(*text, HasSubstr(std::string(published_label)));
@@ -267,12 +252,11 @@ TEST(BesideTable3, EveryForm_TellsWhoseNumbersAreWhose) {
   EXPECT_THAT(latex, HasSubstr("\\emph{Documents, 4096 tokens}"));
 }
 
-TEST(BesideTable3, ARunWithoutModels_IsRefusedWithTheSweepThatHasThem) {
-  MeasuredRun run;
+TEST(PaperTable3, ARunWithoutModels_IsRefusedWithTheSweepThatHasThem) {
   HeatResult attention = models_at(174);
   attention.point.operation = Operation::attention;
-  run.add(attention);
-  const auto text = write_paper_table(run.table(), "ecir24-table3", TableFormat::text);
+  const auto text =
+      write_paper_table(MeasuredRun().add(attention).table(), "ecir24-table3", TableFormat::text);
   ASSERT_FALSE(text);
   EXPECT_THAT(text.error().message, HasSubstr("paper-table3"));
 }
@@ -282,11 +266,11 @@ json rows_of_table6(const Table& table) {
   return text ? json::parse(*text) : json(text.error().message);
 }
 
-TEST(BesideTable6, AQuerysTimesSpaceAndSpeedUp_StandBesideThePapers) {
-  MeasuredRun run;
-  run.add(stage_heat(Stage::offline, 0));
-  run.add(stage_heat(Stage::online, 1000));
-  const json rows = rows_of_table6(run.table());
+TEST(PaperTable6, HasTimesSpaceAndSpeedUpNextToThePapers) {
+  const json rows = rows_of_table6(MeasuredRun()
+                                       .add(stage_heat(Stage::offline, 0))
+                                       .add(stage_heat(Stage::online, 1000))
+                                       .table());
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].at("model"), "Cross-BERT");
   EXPECT_EQ(rows[0].at("speed_up"), "");
@@ -302,20 +286,18 @@ TEST(BesideTable6, AQuerysTimesSpaceAndSpeedUp_StandBesideThePapers) {
   EXPECT_EQ(mix.at("paper_time_ms"), "8.4");
 }
 
-TEST(BesideTable6, ABaselineWithFewerCandidates_GivesASpeedUpThatIsMarked) {
-  MeasuredRun run;
-  run.add(stage_heat(Stage::online, 10));
+TEST(PaperTable6, ABaselineWithFewerCandidates_GivesASpeedUpThatIsMarked) {
   HeatResult many = stage_heat(Stage::online, 100);
   many.cells.erase(many.cells.begin());
-  run.add(many);
-  const json rows = rows_of_table6(run.table());
+  const json rows =
+      rows_of_table6(MeasuredRun().add(stage_heat(Stage::online, 10)).add(many).table());
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[1].at("speed_up"), "500");
   EXPECT_EQ(rows[2].at("speed_up"), "909°");
   EXPECT_EQ(rows[2].at("paper_time_ms"), "");  // of 1,000 alone
 }
 
-TEST(Alongside, WhatIsNotThere_IsRefusedWithWhatIs) {
+TEST(Alongside, UnknownTablesAndRunsWithoutModels_AreRefused) {
   const MeasuredRun run;
   EXPECT_THAT(
       write_paper_table(run.table(), "mixencoder-table6", TableFormat::text).error().message,

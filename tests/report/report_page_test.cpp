@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page holds; how a browser shows it: report_browser_test.py.
+// The contents of the page; report_browser_test.py tests it in a browser.
 #include "engine/report/report_page.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// As an answer's text is compared, whose lines are broken.
+/// The text with line breaks replaced by spaces.
 std::string without_blanks(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
   return text;
@@ -54,7 +54,7 @@ json chart_in(const std::string& page) {
   return json::parse(between(page, "<script type=\"application/json\">", "</script>"));
 }
 
-TEST(ReportPage, SaysEverySentenceOfTheAnswerFirst) {
+TEST(ReportPage, BeginsWithEverySentenceOfTheAnswer) {
   const MeasuredRun run;
   const ReportedRun reported = read_or_throw(run.store(), run.info());
   const std::string page = page_of(reported);
@@ -75,7 +75,7 @@ TEST(ReportPage, SaysEverySentenceOfTheAnswerFirst) {
   EXPECT_LT(page.find("<h2>Charts"), page.find("<h2>Numbers"));
 }
 
-TEST(ReportPage, HasTheTableAsItIsWrittenAlone) {
+TEST(ReportPage, HasTheSameTableAsTheHtmlFormat) {
   const MeasuredRun run;
   const std::string page = page_of(read_or_throw(run.store(), run.info(), "full/dense"));
   const std::string alone = write_table(run.table("full/dense"), TableFormat::html);
@@ -120,7 +120,7 @@ TEST(ReportPage, ChartsHaveEveryCellOfTheRun) {
   EXPECT_EQ(chart.at("cells").size(), 8U);
 }
 
-TEST(ReportPage, TellsWhereTheNumbersComeFromAndHowToRepeatThem) {
+TEST(ReportPage, StatesProvenanceAndHowToRepeatTheRun) {
   const MeasuredRun run;
   const ReportedRun reported = read_or_throw(run.store(), run.info());
   const std::string page = page_of(reported);
@@ -136,7 +136,7 @@ TEST(ReportPage, TellsWhereTheNumbersComeFromAndHowToRepeatThem) {
   EXPECT_THAT(page, HasSubstr(html_escaped("{ \"name\": \"quick\",")));
 }
 
-TEST(ReportPage, WhatStrangersWrote_IsTextEverywhere) {
+TEST(ReportPage, EscapesUntrustedText) {
   const std::string hostile = "</script><img src=x onerror=alert(1)><!--";
   const TemporaryFolder folder;
   Store store = open_or_throw(folder / "runs.db");
@@ -173,7 +173,7 @@ TEST(ReportPage, WhatStrangersWrote_IsTextEverywhere) {
             hostile);
 }
 
-TEST(ReportPage, OfARunWithoutTimes_SaysWhy) {
+TEST(ReportPage, ForARunWithoutTimes_GivesTheReason) {
   const TemporaryFolder folder;
   Store store = open_or_throw(folder / "runs.db");
   const RunId id = begin_or_throw(store, sample_run());
@@ -192,7 +192,7 @@ TEST(ReportPage, OfARunWithoutTimes_SaysWhy) {
                             HasSubstr("oom: there is no memory"), HasSubstr("<h2>Numbers")));
 }
 
-TEST(ReportPage, OfSeveralRuns_HasASectionForEachAndASummaryAbove) {
+TEST(ReportPage, ForSeveralRuns_HasASummaryAndASectionEach) {
   const MeasuredRun a, b;
   const std::vector<ReportedRun> runs{read_or_throw(a.store(), a.info()),
                                       read_or_throw(b.store(), b.info())};

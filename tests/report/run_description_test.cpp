@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/report/provenance.h"
+#include "engine/sweep/sweep.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -14,6 +15,7 @@ namespace {
 
 using namespace test;
 using nlohmann::json;
+using test::row_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -53,7 +55,7 @@ RunDescription settled_description() {
   return description;
 }
 
-TEST(RunDescription, TellsMachineBuildSettingsAndHowToRepeat) {
+TEST(RunDescription, HasMachineBuildSettingsAndRepeatCommand) {
   const std::string text = write_description(settled_description());
   for (const char* part :
        {"Some CPU", "0-3", "performance", "Linux 6.1", "OMP_NUM_THREADS 4", "0.10 0.05",
@@ -61,7 +63,7 @@ TEST(RunDescription, TellsMachineBuildSettingsAndHowToRepeat) {
         "attnscope run --again", "11111111-2222-4333-8444-555555555555", "1: 1 ok"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
-  EXPECT_THAT(text, HasSubstr("nothing is known against them"));
+  EXPECT_THAT(text, HasSubstr("no problems are known"));
 }
 
 TEST(RunDescription, OfAStoredRun_HasItsCeilingsRestartsAndSweep) {
@@ -86,11 +88,11 @@ TEST(RunDescription, OfProvenanceThatIsNotJson_IsStillWritten) {
   EXPECT_EQ(json::parse(write_description_json(description)).at("provenance"), "not json {");
 }
 
-TEST(Cautions, AreNoneOfARunAgainstWhichNothingIsKnown) {
+TEST(Cautions, AreEmptyForASoundRun) {
   EXPECT_THAT(cautions(settled_description()), IsEmpty());
 }
 
-TEST(Cautions, NameModifiedSlowAndForeignBuildsAndAGovernorThatChangesClocks) {
+TEST(Cautions, NameModifiedDebugAndForeignBuildsAndTheGovernor) {
   RunDescription description = settled_description();
   json provenance = sound_provenance();
   provenance["build"]["dirty"] = true;
@@ -103,7 +105,7 @@ TEST(Cautions, NameModifiedSlowAndForeignBuildsAndAGovernorThatChangesClocks) {
                           HasSubstr("another commit"), HasSubstr("'powersave'")));
 }
 
-TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
+TEST(Cautions, CountDamagedUnsettledAndDisturbedCells) {
   RunDescription description = settled_description();
   description.rows.assign(6, description.rows.front());
   description.rows[0].cell.damaged = true;
@@ -114,12 +116,13 @@ TEST(Cautions, CountCellsThatAreNotWhatTheyShouldBe) {
   description.rows[5].cell.point.threads = 8;
   EXPECT_THAT(
       cautions(description),
-      ElementsAre(HasSubstr("1 of 6 cells are damaged"), HasSubstr("1 of 5 cells met their time"),
+      ElementsAre(HasSubstr("1 of 6 cells are damaged"),
+                  HasSubstr("1 of 5 cells reached their time"),
                   HasSubstr("1 of 5 cells were disturbed"), HasSubstr("1 of 5 cells have samples"),
                   HasSubstr("1 of 5 cells drifted"), HasSubstr("1 of 5 cells ran with more")));
 }
 
-TEST(Cautions, CoresThatNoMachineHas_AreSaidNowhere) {
+TEST(Cautions, IgnoreImpossibleNumbersOfCores) {
   RunDescription description = settled_description();
   description.rows.front().cell.point.threads = 8;
   for (const char* cores : {"-5", "0", "1000000000000", "18446744073709551612", "4.5"}) {
@@ -132,28 +135,26 @@ TEST(Cautions, CoresThatNoMachineHas_AreSaidNowhere) {
   }
 }
 
-TEST(Cautions, AndEveryTableTellOfChangedRestartsAndHeats) {
+TEST(Cautions, AndProvenanceNameChangedRestartsAndHeats) {
   RunDescription description = settled_description();
   description.run.damaged_heats = 1;
   description.run.damaged_restarts = 2;
   EXPECT_THAT(cautions(description),
-              ElementsAre("1 heat that it had are missing, or were added to it",
-                          "damaged and left out: 2 restarts of it"));
+              ElementsAre("missing or added: 1 heat", "damaged and left out: 2 restarts"));
   EXPECT_THAT(provenance_line(description.run),
-              HasSubstr("1 heat that it had are missing, or were added to it; damaged and left "
-                        "out: 2 restarts of it"));
+              HasSubstr("missing or added: 1 heat; damaged and left out: 2 restarts"));
 }
 
-TEST(Cautions, TellOfForgedCellsAndWhyTheyCannotBe) {
+TEST(Cautions, NameImpossibleValues) {
   RunDescription description = settled_description();
   description.rows.front().cell.damaged = true;
   description.rows.front().cell.impossible = "a time of -5 ns";
   EXPECT_THAT(cautions(description),
-              ElementsAre("1 of 1 cells are damaged: their values cannot be, though they match "
-                          "their fingerprints (a time of -5 ns)"));
+              ElementsAre("1 of 1 cells are damaged: their values are impossible, although they "
+                          "match their fingerprints (a time of -5 ns)"));
 }
 
-TEST(Cautions, TellOfAClockThatWasSetBack) {
+TEST(Cautions, NameAClockThatWasSetBack) {
   RunDescription description = settled_description();
   description.run.started_unix_ms = 1'700'000'000'000;
   description.run.finished_unix_ms = description.run.started_unix_ms + 1;
@@ -162,7 +163,7 @@ TEST(Cautions, TellOfAClockThatWasSetBack) {
   EXPECT_THAT(cautions(description), ElementsAre(HasSubstr("clock was set back")));
 }
 
-TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
+TEST(Cautions, NameMissingHeatsChangedCeilingsAndRestartsElsewhere) {
   RunDescription description = settled_description();
   description.run.start.heats_planned = 3;
   description.run.heats_done = 1;
@@ -178,10 +179,10 @@ TEST(Cautions, TellOfMissingHeatsMovedCeilingsAndRestartsElsewhere) {
   description.restarts = {
       {.restarted_unix_ms = 1, .command_line = "", .provenance = elsewhere.dump()}};
   EXPECT_THAT(cautions(description),
-              ElementsAre(HasSubstr("1 of 3 heats are there; the run is interrupted"),
+              ElementsAre(HasSubstr("1 of 3 heats are finished; the run is interrupted"),
                           HasSubstr("-20 %"), HasSubstr("Another CPU")));
   description.ceilings = {before, before};
-  EXPECT_THAT(cautions(description), Not(Contains(HasSubstr("machine itself"))));
+  EXPECT_THAT(cautions(description), Not(Contains(HasSubstr("machine changed"))));
 }
 
 TEST(Differences, AreNoneBetweenARunAndItself) {
@@ -205,18 +206,100 @@ TEST(Differences, NameMachineSystemBuildAndSettings) {
                   "OMP_NUM_THREADS: 4 in A, not set in B"));
 }
 
-TEST(Differences, OfWhatOneRunDoesNotTell_AreNotInvented) {
+TEST(Differences, IgnoreValuesThatOneRunLacks) {
   EXPECT_THAT(differences(run_with(sound_provenance()), run_with(json::object())), IsEmpty());
   RunInfo broken;
   broken.start.provenance = "not json {";
   EXPECT_THAT(differences(broken, run_with(sound_provenance())), IsEmpty());
 }
 
-TEST(Differences, LoadAndFreeMemory_WhichAlwaysChange_AreNone) {
+TEST(Differences, IgnoreLoadAndFreeMemory) {
   json other = sound_provenance();
   other["device"]["load"] = "3.00 2.00 1.00 9/100 4712";
   other["device"]["available_bytes"] = 5;
   EXPECT_THAT(differences(run_with(sound_provenance()), run_with(other)), IsEmpty());
+}
+
+TEST(RepeatCommand, NamesTheRunTheContenderAndItsHeat) {
+  Table table = test::MeasuredRun().table();
+  table.run.file = default_database();
+  const auto command = repeat_command(table, row_of(table, "sparse/segment/4", 256), std::nullopt);
+  EXPECT_EQ(command.text, "attnscope run --again " + table.run.id.uuid +
+                              " --only contender=sparse/segment/4,sequence_tokens=256");
+  EXPECT_EQ(command.beyond, "");
+}
+
+TEST(RepeatCommand, MayIncludeTheBaselineOnce) {
+  const Table table = test::MeasuredRun().table("full/dense");
+  const auto with = [&](std::string_view contender) {
+    return repeat_command(table, row_of(table, contender, 64), table.baseline).text;
+  };
+  EXPECT_NE(with("sparse/segment/4").find("contender=sparse/segment/4,contender=full/dense,"),
+            std::string::npos);
+  EXPECT_EQ(with("full/dense").find("contender=full/dense,contender"), std::string::npos);
+}
+
+TEST(RepeatCommand, ItsOnlyOption_SelectsExactlyTheCell) {
+  const test::MeasuredRun run;
+  const Table table = run.table();
+  const std::string text =
+      repeat_command(table, row_of(table, "sparse/segment/64", 64), std::nullopt).text;
+  const std::size_t begin = text.find("--only ") + 7;
+  const auto filter = parse_only(text.substr(begin, text.find(' ', begin) - begin));
+  ASSERT_TRUE(filter.has_value());
+  const auto rows = make_table(run.store(), run.info(), std::nullopt, *filter);
+  ASSERT_TRUE(rows.has_value());
+  ASSERT_EQ(rows->rows.size(), 1U);
+  EXPECT_EQ(rows->rows.front().cell.cell.contender.id(), "sparse/segment/64");
+}
+
+TEST(RepeatCommand, UsesTheSweepsNameOfTheBatch) {
+  Table table = test::MeasuredRun().table();
+  table.rows.front().cell.point.batch_max = 7;
+  const auto command = repeat_command(table, table.rows.front(), std::nullopt);
+  EXPECT_NE(command.text.find("batch=7"), std::string::npos);
+}
+
+TEST(RepeatCommand, NamesAnotherDatabaseQuotedForAShell) {
+  Table table = test::MeasuredRun().table();
+  const Row& row = table.rows.front();
+  table.run.file = "/home/a b/it's.db";
+  EXPECT_TRUE(
+      repeat_command(table, row, std::nullopt).text.ends_with(" --db '/home/a b/it'\\''s.db'"));
+  EXPECT_NE(provenance_line(table.run).find("--db '/home/a b/it'\\''s.db'"), std::string::npos);
+  table.run.file = "/x/run.attn";
+  const std::string of_file = repeat_command(table, row, std::nullopt).text;
+  EXPECT_NE(of_file.find("--again /x/run.attn:" + table.run.id.uuid), std::string::npos);
+  EXPECT_EQ(of_file.find("--db"), std::string::npos);
+}
+
+TEST(RepeatCommand, StatesWhatOnlyCannotExpress) {
+  Table table = test::MeasuredRun().table();
+  Row& row = table.rows.front();
+  row.cell.cell.contender.pattern = "/home/a,b/pattern.json";
+  EXPECT_NE(repeat_command(table, row, std::nullopt).beyond, "");
+  row = table.rows.back();
+  row.cell.point.batch_memory_mb = 1;
+  const auto command = repeat_command(table, row, std::nullopt);
+  EXPECT_NE(command.beyond.find("batch's memory"), std::string::npos);
+}
+
+TEST(RepeatCommand, NamesOnlyATrustedWorker) {
+  RunInfo run;
+  run.id.uuid = "u";
+  run.file = default_database();
+  const auto command = [&](const char* worker) {
+    run.start.provenance = fmt::format(R"({{"worker_command": "{}"}})", worker);
+    return command_on(run, "run --again");
+  };
+  EXPECT_EQ(command("/opt/a/attnscope-worker"),
+            "attnscope run --again u --worker /opt/a/attnscope-worker");
+  EXPECT_EQ(command("ssh gpu1 attnscope-worker"),
+            "attnscope run --again u --worker 'ssh gpu1 attnscope-worker'");
+  // A run may come from another person.
+  for (const char* other : {"rm -rf /", "ssh -oProxyCommand=evil attnscope-worker",
+                            "ssh gpu1 rm; attnscope-worker", "sh -c attnscope-worker"})
+    EXPECT_EQ(command(other), "attnscope run --again u --worker WORKER") << other;
 }
 
 }  // namespace

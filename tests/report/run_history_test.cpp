@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Runs of one sweep: the fused kernel takes `segment_ms` at 256 tokens; nothing: it has no time.
+/// Runs of one sweep: the fused kernel takes `segment_ms` at 256 tokens, or has no time if empty.
 class SweepOverCommits {
  public:
   void add(const std::string& commit, std::optional<double> segment_ms,
@@ -47,7 +47,7 @@ class SweepOverCommits {
     for (const Table& table : tables_) all.push_back({.store = &store_, .table = &table});
     return make_histories(all).value();
   }
-  /// Of the cell that the runs differ in.
+  /// The history of the cell that differs between the runs.
   [[nodiscard]] static const HistoryCell& segment_of(const RunHistory& history) {
     return history.cells.at(1);
   }
@@ -58,7 +58,7 @@ class SweepOverCommits {
   std::deque<Table> tables_;
 };
 
-TEST(RunHistory, OfRunsThatAreAlike_TellsNoChange) {
+TEST(RunHistory, OfEqualRuns_HasNoChange) {
   SweepOverCommits runs;
   for (const char* commit : {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"})
     runs.add(commit, 4);
@@ -71,7 +71,7 @@ TEST(RunHistory, OfRunsThatAreAlike_TellsNoChange) {
                     HasSubstr("of 3 cells no change is shown")));
 }
 
-TEST(RunHistory, AChange_IsToldOfTheCommitThatBroughtIt) {
+TEST(RunHistory, DatesAChangeByItsCommit) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 4);
   runs.add("bbbbbbbbbbbbbbbb", 4);
@@ -90,9 +90,9 @@ TEST(RunHistory, AChange_IsToldOfTheCommitThatBroughtIt) {
   EXPECT_EQ(text_of(changes.blocks[0].rows[0][0].value), "Sparse, fused, w = 4");
   EXPECT_EQ(text_of(changes.blocks[0].rows[0][4].value), "+100 %");
   EXPECT_THAT(changes.blocks[0].title,
-              HasSubstr("Commit cccccccccc brought it, or one behind bbbbbbbbbb."));
+              HasSubstr("The cause is a commit after bbbbbbbbbb, cccccccccc at the latest."));
   EXPECT_THAT(history_in_words(history),
-              HasSubstr("1 of 3 cells changed, to faster 0 times, to slower 1 time."));
+              HasSubstr("1 of 3 cells changed, 0 times to faster and 1 time to slower."));
 }
 
 TEST(RunHistory, FasterAndSlowerAgain_AreTwoChanges) {
@@ -106,7 +106,7 @@ TEST(RunHistory, FasterAndSlowerAgain_AreTwoChanges) {
   EXPECT_EQ(changes[1].from, 2U);
 }
 
-TEST(RunHistory, WhereARunHasNoTime_TheChangeLiesBetweenThoseThatHave) {
+TEST(RunHistory, DatesAChangeAcrossARunWithoutATime) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 8);
   runs.add("bbbbbbbbbbbbbbbb", std::nullopt);
@@ -116,21 +116,21 @@ TEST(RunHistory, WhereARunHasNoTime_TheChangeLiesBetweenThoseThatHave) {
   const Sheet changes = changes_sheet(history);
   ASSERT_EQ(changes.blocks.size(), 1U);
   EXPECT_THAT(changes.blocks[0].title,
-              AllOf(HasSubstr("of the 1 run between nothing is shown"),
-                    HasSubstr("A commit behind aaaaaaaaaa brought it, cccccccccc at the latest")));
+              AllOf(HasSubstr("no change is shown for the 1 run in between"),
+                    HasSubstr("The cause is a commit after aaaaaaaaaa, cccccccccc at the latest")));
 }
 
-TEST(RunHistory, AChangeWithinOneCommit_IsNotLaidAtItsDoor) {
+TEST(RunHistory, DoesNotBlameTheCommitForAChangeWithinIt) {
   SweepOverCommits runs;
   runs.add("aaaaaaaaaaaaaaaa", 8);
   runs.add("aaaaaaaaaaaaaaaa", 4);
   EXPECT_THAT(changes_sheet(runs.histories().at(0)).blocks.at(0).title,
-              HasSubstr("Both are of one commit: what changed lies beside the program."));
+              HasSubstr("Both were built from the same commit: the cause is outside the program."));
   SweepOverCommits modified;
   modified.add("aaaaaaaaaaaaaaaa", 8, "Some CPU", true);
   modified.add("aaaaaaaaaaaaaaaa", 4, "Some CPU", true);
   EXPECT_THAT(changes_sheet(modified.histories().at(0)).blocks.at(0).title,
-              HasSubstr("changed sources of one commit"));
+              HasSubstr("modified sources of one commit"));
 }
 
 TEST(RunHistory, NeverMixesMachines) {

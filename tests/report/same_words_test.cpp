@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every form of a table is read back, cell by cell: all say the same of each.
+// Reads every format of a table back, cell by cell: all have the same verdicts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using nlohmann::json;
 using statistics::Ratio;
 using statistics::Verdict;
 
-/// What each cell says, by its contender's name and length: "-50 %", "baseline", "oom", "".
+/// The words of each cell by its contender's name and length: "-50 %", "baseline", "oom", "".
 using Stated = std::map<std::pair<std::string, std::string>, std::string>;
 
 Table varied_table(MeasuredRun& run) {
@@ -81,8 +81,8 @@ std::string tokens_in(const std::string& text) {
 }
 
 Verdict verdict_named(const std::string& word) {
-  for (const Verdict one : {Verdict::faster, Verdict::slower})
-    if (name_of(one) == word) return one;
+  for (const Verdict verdict : {Verdict::faster, Verdict::slower})
+    if (name_of(verdict) == word) return verdict;
   return Verdict::no_difference_shown;
 }
 
@@ -102,25 +102,12 @@ Stated read_json(const std::string& text) {
   return stated;
 }
 
-/// Fields in quotes hold no comma once their own is another character.
-std::vector<std::string> csv_fields(const std::string& line) {
-  std::string bare;
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') quoted = !quoted;
-    if (c != '"' && c != '\r') bare += quoted && c == ',' ? ';' : c;
-  }
-  return split(bare, ",");
-}
-
 Stated read_csv(const std::string& text) {
   Stated stated;
-  const std::vector<std::string> lines = lines_of(text);
-  const std::vector<std::string> keys = csv_fields(lines[0]);
+  const auto lines = parse_csv(text);
   for (std::size_t i = 1; i < lines.size(); ++i) {
     std::map<std::string, std::string> row;
-    const std::vector<std::string> fields = csv_fields(lines[i]);
-    for (std::size_t k = 0; k < keys.size(); ++k) row[keys[k]] = fields.at(k);
+    for (std::size_t k = 0; k < lines[0].size(); ++k) row[lines[0][k]] = lines[i].at(k);
     std::optional<Ratio> ratio;
     if (!row["ratio"].empty()) {
       ratio = Ratio{.ratio = std::stod(row["ratio"]),
@@ -128,13 +115,13 @@ Stated read_csv(const std::string& text) {
                     .high = std::stod(row["ratio_high"]),
                     .verdict = verdict_named(row["verdict"])};
     }
-    stated[{std::regex_replace(row["name"], std::regex(";"), ","), row["sequence_tokens"]}] =
+    stated[{row["name"], row["sequence_tokens"]}] =
         in_words(row["status"], ratio ? &*ratio : nullptr, row["contender"] == "full/dense");
   }
   return stated;
 }
 
-/// Of a row with titles: a time or why there is none, and what stands under "vs base".
+/// The field under "vs base" of a row with a time, or else the field under "time/doc".
 std::string of_columns(const std::vector<std::string>& titles,
                        const std::vector<std::string>& cells) {
   const auto under = [&](const std::string& title) {
@@ -184,7 +171,7 @@ Stated read_html(const std::string& text) {
   return stated;
 }
 
-/// Numbers end under the ends of their titles.
+/// Numbers are aligned with the ends of their titles.
 Stated read_text(const std::string& text, const Stated& cells) {
   Stated stated;
   std::string head, tokens;
@@ -210,7 +197,7 @@ Stated read_text(const std::string& text, const Stated& cells) {
   return stated;
 }
 
-/// "6357 (n.d.)", "\underline{500}", "oom": what a cell of the paper's form says.
+/// The words of a LaTeX cell: "6357 (n.d.)", "\underline{500}", "oom".
 std::string of_latex(std::string cell) {
   cell = std::regex_replace(cell, std::regex(R"(\$\^\{\\textrm\{.*?\}\}\$)"), "");
   cell = std::regex_replace(trimmed(cell), std::regex(R"(\$\^\{[^}]*\}\$)"), "");
@@ -236,7 +223,7 @@ Stated read_latex(const std::string& text, const Table& table) {
   return stated;
 }
 
-TEST(SameWords, EveryFormOfATable_SaysTheSameOfEveryCell) {
+TEST(SameWords, EveryFormatOfATable_HasTheSameVerdicts) {
   MeasuredRun run;
   const Table table = varied_table(run);
   const Stated stated = expected_of(table);
@@ -261,7 +248,7 @@ TEST(SameWords, EveryFormOfATable_SaysTheSameOfEveryCell) {
     EXPECT_THAT(write_table(table, format), testing::Not(testing::HasSubstr("119900")));
 }
 
-TEST(TableNotes, AreOneOfAKind_WithNamesWhereTheyAreFew) {
+TEST(TableNotes, HaveOneSentencePerKind) {
   MeasuredRun run;
   Table table = varied_table(run);
   for (Row& row : table.rows) row.drift.is_flagged = true;
@@ -276,9 +263,9 @@ TEST(TableNotes, AreOneOfAKind_WithNamesWhereTheyAreFew) {
   std::vector<const Row*> rows;
   for (const Row& row : table.rows) rows.push_back(&row);
   const std::vector<std::string> notes = notes_below(rows);
-  for (const std::string& one : wanted)
-    EXPECT_THAT(notes, testing::Contains(testing::HasSubstr(one)));
-  EXPECT_EQ(notes.size(), 6U) << "beside them one for the other oom and one for the damage";
+  for (const std::string& note : wanted)
+    EXPECT_THAT(notes, testing::Contains(testing::HasSubstr(note)));
+  EXPECT_EQ(notes.size(), 6U) << "and one each for the other oom and for the damage";
   for (const TableFormat format : {TableFormat::markdown, TableFormat::html, TableFormat::latex}) {
     const std::string text = write_table(table, format);
     const std::size_t at = text.find("drifted");
@@ -289,7 +276,7 @@ TEST(TableNotes, AreOneOfAKind_WithNamesWhereTheyAreFew) {
               testing::HasSubstr("1000$^{\\textrm{\\textasciitilde{}!}}$ (n.d.)"));
 }
 
-TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
+TEST(SameWords, EveryFormatOfAPivot_HasTheVerdictsOfTheTable) {
   MeasuredRun run;
   const Table table = varied_table(run);
   const Stated stated = expected_of(table);
@@ -325,7 +312,7 @@ TEST(SameWords, EveryFormOfAPivot_SaysTheSameAsTheTable) {
   EXPECT_EQ(latex, stated);
 }
 
-TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
+TEST(SameWords, EveryFormatOfAComparison_HasTheSameVerdicts) {
   const MeasuredRun run;
   auto comparison = compare_runs(run.store(), run.info(), run.store(), run.info());
   ASSERT_TRUE(comparison);
@@ -353,9 +340,9 @@ TEST(SameWords, EveryFormOfAComparison_SaysTheSameOfEveryCell) {
                                                       cell["ratio_high"], cell["verdict"]));
   }
   EXPECT_EQ(of_json, stated);
-  const auto csv = lines_of(write_comparison(*comparison, TableFormat::csv));
+  const auto csv = parse_csv(write_comparison(*comparison, TableFormat::csv));
   for (std::size_t i = 1; i < csv.size(); ++i) {
-    const auto fields = csv_fields(csv[i]);
+    const auto& fields = csv[i];
     of_csv.push_back(fields[4].empty() ? ""
                                        : words(std::stod(fields[5]), std::stod(fields[4]),
                                                std::stod(fields[6]), fields[7]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every table is a Sheet: what its writers escape and where they put things is held here once.
+// The writers of a Sheet: escapes and layout of all formats.
 
 #include "engine/report/sheet.h"
 
@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// Signs that mean something to one form or another.
+/// Characters that are special in some format.
 const std::string hostile = "a|b_{c}*`<d>&\\, \"e\"\n50 % # $ ~ ^ µ ∞";
 
 Sheet sheet_of(const std::string& name) {
@@ -27,14 +27,14 @@ Sheet sheet_of(const std::string& name) {
   return sheet;
 }
 
-TEST(Sheet, Markdown_EscapesWhatWouldEndACellOrBeMarkup) {
+TEST(Sheet, Markdown_EscapesMarkup) {
   const std::string text = write_sheet(sheet_of(hostile), TableFormat::markdown);
   EXPECT_THAT(
       text, HasSubstr("\n| a\\|b\\_{c}\\*\\`\\<d>\\&\\\\, \"e\" 50 % # \\$ \\~ ^ µ ∞ | -43 % |\n"));
   EXPECT_THAT(text, HasSubstr("| --- | ---: |"));
 }
 
-TEST(Sheet, Latex_PrintsNoFolderOfThisMachine) {
+TEST(Sheet, Latex_OmitsLocalFolders) {
   Sheet sheet = sheet_of("sparse/segment/4");
   sheet.below = {
       "Run 3; attnscope run '/home/me/my sweeps/a.json' --only contender=full/dense "
@@ -57,7 +57,7 @@ TEST(Sheet, Latex_EscapesEverySignAndSetsNumbersAsNumbers) {
   EXPECT_EQ(latex_escaped("a?`b!`c"), "a?{}`b!{}`c");
 }
 
-TEST(Sheet, Latex_WindowsAreFormulasAndMinusSignsAreNoHyphens) {
+TEST(Sheet, Latex_TypesetsWindowsAndMinusSigns) {
   EXPECT_EQ(latex_escaped("Sparse, w = 4"), "Sparse, $w = 4$");
   EXPECT_EQ(latex_escaped("w = 4 to w = ∞"), "$w = 4$ to $w = \\infty$");
   EXPECT_EQ(latex_escaped("new = 4"), "new = 4");
@@ -65,7 +65,7 @@ TEST(Sheet, Latex_WindowsAreFormulasAndMinusSignsAreNoHyphens) {
   EXPECT_EQ(latex_escaped("2026-11-29 run-4"), "2026-11-29 run-4");
 }
 
-TEST(Sheet, Latex_TwoTablesHaveTwoLabels_TheSameOneKeepsIts) {
+TEST(Sheet, Latex_LabelsDependOnContents) {
   const auto label_of = [](const Sheet& sheet) {
     const std::string text = write_sheet(sheet, TableFormat::latex);
     const std::size_t begin = text.find("\\label{");
@@ -83,12 +83,12 @@ TEST(Sheet, Latex_TwoTablesHaveTwoLabels_TheSameOneKeepsIts) {
                                             .blocks = {SheetBlock{}}}));
 }
 
-TEST(Sheet, Latex_ARowThatBeginsAsAnArgumentIsNone) {
+TEST(Sheet, Latex_ProtectsRowsThatBeginLikeAnArgument) {
   for (const std::string name : {"[9cm]x", "*y"})
     EXPECT_THAT(write_sheet(sheet_of(name), TableFormat::latex), HasSubstr("\n{}" + name));
 }
 
-TEST(Sheet, Csv_QuotesWhatHoldsACommaAQuoteOrALinesEnd) {
+TEST(Sheet, Csv_QuotesCommasQuotesAndLineEnds) {
   Sheet sheet = sheet_of("a,\"b\"\nc");
   sheet.add({Value(0.1), Value()});
   EXPECT_EQ(write_sheet(sheet, TableFormat::csv),
@@ -104,7 +104,7 @@ TEST(Sheet, Json_HasValuesUnderTheirKeys) {
   EXPECT_TRUE(rows.at(1).at("ms").is_null());
 }
 
-TEST(Sheet, Markdown_HasNoLinksAndNoBlocksOfANamesMaking) {
+TEST(Sheet, Markdown_EscapesLinksAndBlocks) {
   Sheet sheet = sheet_of("[a](http://b) [c][d] [e]: f, [1, 2]");
   sheet.above = {"# not a heading"};
   const std::string text = write_sheet(sheet, TableFormat::markdown);
@@ -119,7 +119,7 @@ TEST(Sheet, Csv_HasNoFormulas) {
   }
 }
 
-TEST(Sheet, AnyForm_ShowsControlCharactersAndMarksOfDirectionAsQuestionMarks) {
+TEST(Sheet, EveryFormat_ReplacesControlCharacters) {
   const Sheet sheet = sheet_of("\x1b[2Ja\u202eb\u009bc\x07");
   for (const TableFormat format :
        {TableFormat::text, TableFormat::markdown, TableFormat::latex, TableFormat::html})
@@ -127,7 +127,7 @@ TEST(Sheet, AnyForm_ShowsControlCharactersAndMarksOfDirectionAsQuestionMarks) {
   EXPECT_THAT(write_tabbed(sheet), HasSubstr("?[2Ja?b?c?"));
 }
 
-TEST(Sheet, ALongNameIsCut_WhereItIsForPeople) {
+TEST(Sheet, ALongName_IsCutInFormatsForPeople) {
   const Sheet sheet = sheet_of(std::string(100'000, 'x'));
   for (const TableFormat format :
        {TableFormat::text, TableFormat::markdown, TableFormat::latex, TableFormat::html})
@@ -135,7 +135,7 @@ TEST(Sheet, ALongNameIsCut_WhereItIsForPeople) {
   EXPECT_GT(write_sheet(sheet, TableFormat::csv).size(), 100'000U);
 }
 
-TEST(Sheet, Latex_TakesOnlyNumbersForNumbers) {
+TEST(Sheet, Latex_TypesetsOnlyNumbersAsNumbers) {
   Sheet sheet{.columns = {{"ms", "Time"}}};
   for (const char* text : {"2.5e-05", "1exp", "1e99999999999", "2e"}) sheet.add({text});
   const std::string text = write_sheet(sheet, TableFormat::latex);
@@ -143,7 +143,7 @@ TEST(Sheet, Latex_TakesOnlyNumbersForNumbers) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
-TEST(Sheet, Tabs_StandBetweenCellsAlone) {
+TEST(Sheet, Tabs_OnlySeparateCells) {
   EXPECT_EQ(write_tabbed(sheet_of("a\tb\nc")), "Name\tTime (µs)\na b c\t-43 %\n");
 }
 
@@ -155,7 +155,7 @@ TEST(Sheet, Text_IsAlignedByCodePoints) {
             "Where it is from\n");
 }
 
-TEST(Sheet, ColumnsBeyondALine_StandBelowWithTheirLabels) {
+TEST(Sheet, ColumnsBeyondALine_ContinueBelowWithLabels) {
   Sheet sheet{.columns = {{"", "row", false}}, .labels = 1};
   std::vector<SheetCell> cells{"label"};
   for (int i = 0; i < 4; ++i) {
@@ -177,7 +177,7 @@ TEST(Sheet, Formats_AreKnownByTheirNames) {
   EXPECT_THAT(parse_table_format("latec").error().message, HasSubstr("did you mean 'latex'"));
 }
 
-TEST(SheetHtml, IsAPageOfItsOwnWithEverythingEscaped) {
+TEST(SheetHtml, IsASelfContainedEscapedPage) {
   Sheet sheet = sheet_of(hostile);
   sheet.blocks.front().title = "<256 tokens>";
   sheet.blocks.front().rows.front().back().is_baseline = true;

@@ -61,17 +61,13 @@ std::vector<std::string> not_together(const Slice& slice, std::string_view key) 
 
 using Values = std::vector<std::string>;
 
-TEST(Slice, AxesWithOneValueAndThoseDrawn_AreNotInIt) {
+TEST(Slice, HasOnlyUndrawnAxesWithSeveralValuesInAscendingOrder) {
   const Slice slice = find_slice(ragged(), along_length, {});
   ASSERT_EQ(slice.axes.size(), 2U);
   EXPECT_EQ(slice.axes[0].key, "batch_max");
   EXPECT_EQ(slice.axes[0].name, "Batch");
   EXPECT_EQ(slice.axes[1].key, "dtype");
   EXPECT_TRUE(find_slice({}, along_length, {}).axes.empty());
-}
-
-TEST(Slice, Numbers_Ascend) {
-  const Slice slice = find_slice(ragged(), along_length, {});
   Values values;
   for (const SliceValue& value : axis(slice, "batch_max").values) values.push_back(value.value);
   EXPECT_EQ(values, Values({"1", "16", "100"}));
@@ -80,7 +76,7 @@ TEST(Slice, Numbers_Ascend) {
   EXPECT_EQ(with_words, Values({"none", "4", "16", "inf"}));
 }
 
-TEST(Slice, AWishThatWasMeasured_IsTaken) {
+TEST(Slice, UsesAMeasuredWish) {
   const Slice slice =
       find_slice(ragged(), along_length, {.values = {{"dtype", "float16"}, {"batch_max", "100"}}});
   EXPECT_EQ(chosen(slice, "dtype"), "float16");
@@ -95,7 +91,7 @@ TEST(Slice, ValuesNotMeasuredWithTheOthers_AreMarked) {
   EXPECT_EQ(not_together(slice, "dtype"), Values({"float16"}));
 }
 
-TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest_AndSaysSo) {
+TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest) {
   const Slice slice =
       find_slice(ragged(), along_length,
                  {.values = {{"dtype", "float16"}, {"batch_max", "1"}}, .first = "dtype"});
@@ -105,7 +101,7 @@ TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest_AndSaysSo) {
             "Batch up to 1 was not measured with Dtype float16: showing Batch up to 16.");
 }
 
-TEST(Slice, AWishOfAnotherRun_IsPassedOver) {
+TEST(Slice, IgnoresAWishThatTheRunLacks) {
   const Slice slice =
       find_slice(ragged(), along_length,
                  {.values = {{"dtype", "bfloat16"}, {"heads", "4"}}, .first = "dtype"});
@@ -128,7 +124,7 @@ TEST(Slice, EveryChoice_LeavesRowsOfOneSetting) {
   }
 }
 
-TEST(Slice, Windows_StandTogetherUnlessOneIsChosen) {
+TEST(Slice, Windows_AreTogetherUnlessOneIsChosen) {
   Table table;
   for (const std::int64_t tokens : {64, 256}) {
     table.rows.push_back(row_at(tokens, DType::float32, 1));
@@ -140,7 +136,7 @@ TEST(Slice, Windows_StandTogetherUnlessOneIsChosen) {
   EXPECT_EQ(std::ranges::count_if(table.rows, [&](const Row& row) { return is_in(all, row); }), 6);
   const Slice one = find_slice(table, along_length, {.values = {{"window", "64"}}});
   EXPECT_EQ(chosen(one, "window"), "64");
-  // Those without a window stay beside it.
+  // Contenders without a window remain.
   EXPECT_EQ(std::ranges::count_if(table.rows, [&](const Row& row) { return is_in(one, row); }), 4);
   constexpr std::array along_windows{"window"sv};
   const Slice lengths = find_slice(table, along_windows, {});
@@ -156,10 +152,9 @@ TEST(Slice, AFreeAxis_TakesEveryValue) {
       std::ranges::all_of(table.rows, [&](const Row& row) { return is_in(slice, row, free); }));
 }
 
-TEST(Slice, KeysThatVary_AreWhatPanelsCanBeMadeOf) {
+TEST(Slice, ListsVaryingKeys) {
   EXPECT_EQ(varying_keys(ragged()), Values({"sequence_tokens", "batch_max", "dtype"}));
-  const test::MeasuredRun run;
-  EXPECT_EQ(varying_keys(run.table()),
+  EXPECT_EQ(varying_keys(test::MeasuredRun().table()),
             Values({"sequence_tokens", "window", "pattern", "implementation"}));
 }
 

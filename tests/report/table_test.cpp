@@ -17,9 +17,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Table, Rows_AreOrderedByLengthThenAsTheSweepOrdersContenders) {
-  const MeasuredRun run;
   std::vector<std::string> order;
-  for (const Row& row : run.table().rows) {
+  for (const Row& row : MeasuredRun().table().rows) {
     order.push_back(std::to_string(row.cell.point.sequence_tokens) + " " +
                     row.cell.cell.contender.id());
   }
@@ -29,9 +28,8 @@ TEST(Table, Rows_AreOrderedByLengthThenAsTheSweepOrdersContenders) {
                                   "256 sparse/segment/64", "256 sparse/sdpa-mask/4"));
 }
 
-TEST(Table, ExecutedRatio_IsKnownWhereTheWorkIs) {
-  const MeasuredRun run;
-  const Table table = run.table();
+TEST(Table, ExecutedRatio_NeedsKnownWork) {
+  const Table table = MeasuredRun().table();
   Row row = row_of(table, "sparse/segment/4", 64);
   EXPECT_EQ(executed_ratio(row), 2);
   EXPECT_EQ(executed_in_words(row), "executes 2.00x the useful products");
@@ -45,15 +43,13 @@ TEST(Table, ExecutedRatio_IsKnownWhereTheWorkIs) {
 }
 
 TEST(Table, WithoutBaseline_ThereAreNoRatios) {
-  const MeasuredRun run;
-  const Table table = run.table();
+  const Table table = MeasuredRun().table();
   EXPECT_FALSE(table.baseline.has_value());
   for (const Row& row : table.rows) EXPECT_FALSE(row.ratio.has_value());
 }
 
 TEST(Table, RatiosOfOneHeat_ArePairedAndPerDocument) {
-  const MeasuredRun run;
-  const Table table = run.table("full/dense");
+  const Table table = MeasuredRun().table("full/dense");
   const Row& row = row_of(table, "sparse/segment/4", 256);
   ASSERT_TRUE(row.ratio.has_value());
   EXPECT_TRUE(row.ratio->paired);
@@ -64,33 +60,28 @@ TEST(Table, RatiosOfOneHeat_ArePairedAndPerDocument) {
 }
 
 TEST(Table, DifferentBatches_CompareUnpairedAndPerDocument) {
-  MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(512);
   heat.cells[0].batch = 1;  // 128 ms for one document; segment/4: 8 ms for four
-  run.add(heat);
-  const Table table = run.table("full/dense");
+  const Table table = MeasuredRun().add(heat).table("full/dense");
   const Row& row = row_of(table, "sparse/segment/4", 512);
   EXPECT_FALSE(row.ratio->paired);
   EXPECT_NEAR(row.ratio->ratio, (8.0 / 4) / 128, 1e-9);
 }
 
-TEST(Table, ACellWhoseValuesCannotBe_IsDamagedAndHasNoNumbers) {
-  MeasuredRun run;
+TEST(Table, ACellWithImpossibleValues_IsDamaged) {
   HeatResult heat = MeasuredRun::heat_at(512);
   heat.cells[1].memory.requested_bytes = -1;  // as its fingerprint has it, too
-  run.add(heat);
-  const Table table = run.table("full/dense", "sequence_tokens=512");
+  const Table table = MeasuredRun().add(heat).table("full/dense", "sequence_tokens=512");
   EXPECT_FALSE(is_measured(table.rows[1]));
-  const auto row = nlohmann::json::parse(write_table(table, TableFormat::json)).at(1);
+  const auto row = json_rows(table).at(1);
   EXPECT_EQ(row.at("status"), "damaged");
   EXPECT_THAT(row.at("reason"), HasSubstr("a memory of no possible size"));
   EXPECT_TRUE(row.at("median_ms").is_null());
   EXPECT_TRUE(row.at("peak_bytes").is_null());
 }
 
-TEST(Table, ABaselineWithoutATimeInAHeat_LeavesThatHeatWithoutRatios) {
-  const MeasuredRun run;
-  const Table table = run.table("sparse/sdpa-mask/4");
+TEST(Table, AHeatWhoseBaselineHasNoTime_HasNoRatios) {
+  const Table table = MeasuredRun().table("sparse/sdpa-mask/4");
   EXPECT_TRUE(row_of(table, "full/dense", 64).ratio.has_value());
   EXPECT_FALSE(row_of(table, "full/dense", 256).ratio.has_value());
 }
@@ -104,15 +95,14 @@ TEST(Table, ABaseline_IsFoundByIdNameOrWithoutItsOnlyWindow) {
 }
 
 TEST(Table, ABaselineOfSeveralWindows_HasToNameOne) {
-  const MeasuredRun run;
   for (const char* text : {"sparse/segment", "Sparse, fused"}) {
-    EXPECT_THAT(run.refusal(text), HasSubstr("sparse/segment/4, sparse/segment/64")) << text;
+    EXPECT_THAT(MeasuredRun().refusal(text), HasSubstr("sparse/segment/4, sparse/segment/64"))
+        << text;
   }
 }
 
 TEST(Table, AnUnknownBaseline_IsRefusedWithTheRunsContenders) {
-  const MeasuredRun run;
-  const std::string text = run.refusal("full/dens");
+  const std::string text = MeasuredRun().refusal("full/dens");
   EXPECT_THAT(text, HasSubstr("no contender 'full/dens'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'full/dense'"));
   EXPECT_THAT(text, HasSubstr("sparse/segment/64"));
@@ -133,13 +123,12 @@ TEST(Table, OnlyKeepsMatchingRows_KeysByAndValuesByOr) {
 }
 
 TEST(Table, RatiosRemain_WhenTheBaselinesRowIsNotKept) {
-  const MeasuredRun run;
-  const Table table = run.table("full/dense", "contender=sparse/segment/4");
+  const Table table = MeasuredRun().table("full/dense", "contender=sparse/segment/4");
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_TRUE(table.rows[0].ratio.has_value());
 }
 
-TEST(Table, AnUnknownKeyOrNothingLeft_IsRefusedWithWhatThereIs) {
+TEST(Table, AnUnknownKeyOrNoRowsLeft_IsRefused) {
   const MeasuredRun run;
   EXPECT_THAT(run.refusal({}, "windows=4"), HasSubstr("did you mean 'window'"));
   EXPECT_THAT(run.refusal({}, "median_ms=4"), HasSubstr("no column 'median_ms'"));
@@ -163,7 +152,7 @@ Ceilings of_rate(int threads, double flop_per_second) {
   return ceilings;
 }
 
-TEST(Table, Limits_AreOfTheRunsBestCeilingsOfThatManyThreads) {
+TEST(Table, Limits_UseTheBestCeilingsOfTheSameThreads) {
   MeasuredRun run;  // 1e9 FLOP at 1e12 a second: 1 ms
   EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).limit_ms, 1.0, 1e-12);
   EXPECT_NEAR(*row_of(run.table(), "full/dense", 64).share_of_limit, 0.5, 1e-9);
@@ -174,20 +163,23 @@ TEST(Table, Limits_AreOfTheRunsBestCeilingsOfThatManyThreads) {
 }
 
 TEST(Table, ColdCaches_LowerTheCopyRateThatLimits) {
-  MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(64);
   heat.point.cache = CacheState::cold;
   heat.point.threads = 3;
   for (Cell& cell : heat.cells) cell.work = {.useful_flop = 1, .least_bytes = 1e3};
-  run.add(heat);
-  run.add(Ceilings{.threads = 3,
-                   .flop_per_second = 1e12,
-                   .exponentials_per_second = 1e9,
-                   .copy = {{10'000, 1e10}, {1'000'000, 1e9}}});
-  EXPECT_NEAR(*row_of(run.table({}, "cache=cold"), "full/dense", 64).limit_ms, 1e-3, 1e-12);
+  EXPECT_NEAR(*row_of(MeasuredRun()
+                          .add(heat)
+                          .add(Ceilings{.threads = 3,
+                                        .flop_per_second = 1e12,
+                                        .exponentials_per_second = 1e9,
+                                        .copy = {{10'000, 1e10}, {1'000'000, 1e9}}})
+                          .table({}, "cache=cold"),
+                      "full/dense", 64)
+                   .limit_ms,
+              1e-3, 1e-12);
 }
 
-TEST(Table, SeveralDocumentsOfAnItem_DivideWhatIsPerDocument) {
+TEST(Table, SeveralDocumentsOfAnItem_DivideTimeAndMemory) {
   MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(64);
   heat.point.documents = 5;
@@ -206,7 +198,7 @@ TEST(Table, SeveralDocumentsOfAnItem_DivideWhatIsPerDocument) {
   EXPECT_THAT(both, HasSubstr("64 tokens, documents 1"));
 }
 
-TEST(Table, CacheStates_AreBlocksOfTheirOwnWithColdOnesNamed) {
+TEST(Table, CacheStates_AreSeparateBlocksWithColdNamed) {
   MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(64);
   heat.point.cache = CacheState::cold;
@@ -218,15 +210,13 @@ TEST(Table, CacheStates_AreBlocksOfTheirOwnWithColdOnesNamed) {
   EXPECT_THAT(cold, HasSubstr("head-major, cold caches,"));
 }
 
-TEST(Table, CellsThatTheCeilingsSayNothingOf_HaveNoLimit) {
-  MeasuredRun run;
+TEST(Table, CellsWithoutCeilings_HaveNoLimit) {
   HeatResult heat = MeasuredRun::heat_at(1024);
   heat.point.dtype = DType::bfloat16;
-  run.add(heat);
-  EXPECT_FALSE(row_of(run.table(), "full/dense", 1024).limit_ms.has_value());
+  EXPECT_FALSE(row_of(MeasuredRun().add(heat).table(), "full/dense", 1024).limit_ms.has_value());
 }
 
-TEST(BaseName, LeavesTheWindowOutAndNothingElse) {
+TEST(BaseName, OmitsOnlyTheWindow) {
   const auto name = [](std::optional<Window> window, std::string text) {
     return base_name({.pattern = "p",
                       .implementation = "i",
@@ -246,9 +236,8 @@ Table with_growth(Table table) {
 }
 
 // Of the run's contenders, full/dense is quadratic and sparse/segment linear.
-TEST(Growth, IsOneForWhatIsLinear_AndTheFactorOfLengthsForWhatIsQuadratic) {
-  const MeasuredRun run;
-  const Table table = with_growth(run.table());
+TEST(Growth, IsOneForLinearAndTheLengthFactorForQuadraticCost) {
+  const Table table = with_growth(MeasuredRun().table());
   for (const char* contender : {"full/dense", "sparse/segment/4", "sparse/segment/64"}) {
     const auto& shortest = row_of(table, contender, 64).growth;
     ASSERT_TRUE(shortest.has_value());
@@ -263,38 +252,35 @@ TEST(Growth, IsOneForWhatIsLinear_AndTheFactorOfLengthsForWhatIsQuadratic) {
   EXPECT_GT(linear.high, 1);
 }
 
-TEST(Growth, StartsAtTheShortestLengthTheTableHas) {
-  MeasuredRun run;
-  run.add(MeasuredRun::heat_at(1024));
+TEST(Growth, IsRelativeToTheTablesShortestLength) {
   const Table table =
-      with_growth(run.table({}, "sequence_tokens=256;sequence_tokens=1024;contender=full/dense"));
+      with_growth(MeasuredRun()
+                      .add(MeasuredRun::heat_at(1024))
+                      .table({}, "sequence_tokens=256;sequence_tokens=1024;contender=full/dense"));
   EXPECT_EQ(row_of(table, "full/dense", 256).growth->ratio, 1);
   EXPECT_NEAR(row_of(table, "full/dense", 1024).growth->ratio, 4, 1e-9);
 }
 
-TEST(Growth, OtherAxes_GrowOnTheirOwn) {
-  MeasuredRun run;
+TEST(Growth, IsSeparateForOtherAxes) {
   HeatResult cold = MeasuredRun::heat_at(1024);
   cold.point.cache = CacheState::cold;
-  run.add(cold);
-  const Table table = with_growth(run.table());
+  const Table table = with_growth(MeasuredRun().add(cold).table());
   EXPECT_EQ(row_of(table, "full/dense", 1024).growth->ratio, 1);
 }
 
 TEST(Growth, DocumentsOfABatch_CountAsMany) {
-  MeasuredRun run;
   HeatResult heat = MeasuredRun::heat_at(128);
   heat.cells[0].batch = 1;  // 8 ms for one document; at 64 tokens 2 ms for four
-  run.add(heat);
-  EXPECT_NEAR(row_of(with_growth(run.table()), "full/dense", 128).growth->ratio, 8, 1e-9);
+  EXPECT_NEAR(row_of(with_growth(MeasuredRun().add(heat).table()), "full/dense", 128).growth->ratio,
+              8, 1e-9);
 }
 
 TEST(Growth, CellsWithoutATime_HaveNone) {
-  const MeasuredRun run;
-  EXPECT_FALSE(row_of(with_growth(run.table()), "sparse/sdpa-mask/4", 256).growth.has_value());
+  EXPECT_FALSE(
+      row_of(with_growth(MeasuredRun().table()), "sparse/sdpa-mask/4", 256).growth.has_value());
 }
 
-TEST(Growth, IsInEveryFormWhereItWasAdded_AndInNoneElse) {
+TEST(Growth, IsInEveryFormatIfItWasAdded) {
   const MeasuredRun run;
   const Table plain = run.table(), grown = with_growth(run.table());
   const std::string text = write_table(grown, TableFormat::text);
@@ -305,14 +291,13 @@ TEST(Growth, IsInEveryFormWhereItWasAdded_AndInNoneElse) {
   EXPECT_THAT(write_table(grown, TableFormat::markdown), HasSubstr(" growth | 95 % of growth |"));
   EXPECT_THAT(write_table(grown, TableFormat::csv), HasSubstr(",growth,growth_low,growth_high,"));
   EXPECT_THAT(write_table(plain, TableFormat::csv), Not(HasSubstr("growth")));
-  const json rows = json::parse(write_table(grown, TableFormat::json));
+  const json rows = json_rows(grown);
   EXPECT_NEAR(rows.at(4).at("growth").get<double>(), 4, 1e-9);
-  EXPECT_FALSE(json::parse(write_table(plain, TableFormat::json)).at(0).contains("growth"));
+  EXPECT_FALSE(json_rows(plain).at(0).contains("growth"));
 }
 
 TEST(Growth, TimePerThousandTokens_IsPerDocument) {
-  const MeasuredRun run;
-  const json rows = json::parse(write_table(run.table(), TableFormat::json));
+  const json rows = json_rows(MeasuredRun().table());
   // full/dense at 64 tokens: 2 ms for four documents.
   EXPECT_NEAR(rows.at(0).at("ms_per_1000_tokens").get<double>(), 2.0 / 4 / 0.064, 1e-9);
   EXPECT_TRUE(rows.at(7).at("ms_per_1000_tokens").is_null());

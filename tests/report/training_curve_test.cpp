@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file of a training's curve as it grows, is cut back and is read while it grows; and the
-// figure of several.
+// The file of a training curve that grows, is truncated and is read while it grows; and the figure
+// of several curves.
 #include "engine/report/training_curve.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ class CurveOfATraining : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   void append(const std::string& more) const { std::ofstream(file(), std::ios::app) << more; }
-  /// Steps first ... last, as a training that goes on behind `first - 1` adds them.
+  /// Steps first to last, as added by a training that continues after step `first - 1`.
   void add_steps(std::int64_t first, std::int64_t last) const {
     auto curve = TrainingCurveFile::go_on(file(), first - 1);
     ASSERT_TRUE(curve) << curve.error().message;
@@ -65,7 +65,7 @@ class CurveOfATraining : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(CurveOfATraining, IsReadAsItWasWritten_ByItsFolderOrItsFile) {
+TEST_F(CurveOfATraining, IsReadBackByItsFolderOrItsFile) {
   {
     auto curve = TrainingCurveFile::go_on(file(), 0);
     ASSERT_TRUE(curve);
@@ -84,7 +84,7 @@ TEST_F(CurveOfATraining, IsReadAsItWasWritten_ByItsFolderOrItsFile) {
   EXPECT_EQ(curve->steps[1].ndcg, 2.0 / 3);
 }
 
-TEST_F(CurveOfATraining, ThatGoesOn_HasTheLinesOfOneThatWasNeverStopped) {
+TEST_F(CurveOfATraining, ContinuesWithTheLinesOfAnUninterruptedOne) {
   add_steps(1, 9);
   const std::string whole = text();
   add_steps(5, 9);
@@ -96,14 +96,14 @@ TEST_F(CurveOfATraining, ThatGoesOn_HasTheLinesOfOneThatWasNeverStopped) {
   EXPECT_THAT(steps(), ElementsAre(1, 2));
 }
 
-TEST_F(CurveOfATraining, WhatADiskLeftOfLinesIsNotGoneOnWith) {
+TEST_F(CurveOfATraining, DropsGarbageAfterItsLines) {
   add_steps(1, 4);
   append(std::string(40, '\0') + "\n3\t0.5\t0\t0\t8\t0.000\t\n");
   add_steps(7, 7);
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4, 7));
 }
 
-TEST_F(CurveOfATraining, ALineThatIsBeingWrittenIsWaitedFor) {
+TEST_F(CurveOfATraining, IgnoresAnUnfinishedLastLine) {
   add_steps(1, 2);
   append("3\t0.5\t0");
   EXPECT_THAT(steps(), ElementsAre(1, 2));
@@ -111,7 +111,7 @@ TEST_F(CurveOfATraining, ALineThatIsBeingWrittenIsWaitedFor) {
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
 }
 
-TEST_F(CurveOfATraining, WhatIsNoneIsASentenceWithItsLine) {
+TEST_F(CurveOfATraining, ErrorsNameTheLine) {
   EXPECT_THAT(complaint(), AllOf(HasSubstr("has no training.tsv"), HasSubstr("attnscope train")));
   append("a\tb\n");
   EXPECT_THAT(complaint(), HasSubstr("is no training's curve"));
@@ -138,7 +138,7 @@ TrainingCurve curve_of(const char* file, std::int64_t steps, double loss) {
   return curve;
 }
 
-TEST(FigureOfTrainings, HasAPointAStep_WhileTheyAreFew) {
+TEST(FigureOfTrainings, HasAPointPerStepIfStepsAreFew) {
   const std::vector<TrainingCurve> one{curve_of("/a/sparse/training.tsv", 6, 1)};
   const Facets figure = training_figure(one);
   EXPECT_EQ(figure.title, "Training of sparse");
@@ -151,7 +151,7 @@ TEST(FigureOfTrainings, HasAPointAStep_WhileTheyAreFew) {
   EXPECT_EQ(figure.panels[0].series[0].points[4].y, 2);
 }
 
-TEST(FigureOfTrainings, TakesMeansOfAsManyStepsOfAll_WhereOneIsLong) {
+TEST(FigureOfTrainings, UsesTheSameMeansForAllIfOneIsLong) {
   const std::vector<TrainingCurve> two{curve_of("/a/full/training.tsv", 1037, 1),
                                        curve_of("/a/sparse/training.tsv", 7, 3)};
   const Facets figure = training_figure(two);
@@ -162,11 +162,11 @@ TEST(FigureOfTrainings, TakesMeansOfAsManyStepsOfAll_WhereOneIsLong) {
   ASSERT_THAT(losses.series[0].points, SizeIs(103)) << "the last seven steps are no whole mean yet";
   EXPECT_EQ(losses.series[0].points[0].x, 10);
   EXPECT_EQ(losses.series[0].points[0].y, 1.5);
-  ASSERT_THAT(losses.series[1].points, SizeIs(1)) << "but nothing is said of nothing";
+  ASSERT_THAT(losses.series[1].points, SizeIs(1)) << "a curve without lines has no point";
   EXPECT_EQ(losses.series[1].points[0].x, 7);
 }
 
-TEST(FigureOfTrainings, MarksTheBestValidationOfEach_OfEqualsTheFirst) {
+TEST(FigureOfTrainings, MarksTheFirstBestValidationOfEach) {
   std::vector<TrainingCurve> two{curve_of("/a/full/training.tsv", 8, 1),
                                  curve_of("/a/sparse/training.tsv", 8, 1)};
   two[1].steps[1].ndcg = 0.25;
@@ -192,7 +192,7 @@ TEST(FigureOfTrainings, IsEmptyBeforeTheFirstStep) {
   EXPECT_THAT(figure.panels[0].series[0].points, IsEmpty());
 }
 
-TEST(SheetOfTrainings, SaysHowFarEachIsAndWhatItHasReached) {
+TEST(SheetOfTrainings, HasProgressAndResultsOfEach) {
   std::vector<TrainingCurve> curves{curve_of("/a/full/training.tsv", 200, 1),
                                     curve_of("/a/new/training.tsv", 0, 0)};
   for (TrainedStep& step : curves[0].steps) {
@@ -205,7 +205,7 @@ TEST(SheetOfTrainings, SaysHowFarEachIsAndWhatItHasReached) {
   EXPECT_THAT(csv, HasSubstr("\nfull,200,1.5,0.4,0.4321,100,8192,0.03\r\nnew,,,,,,,\r\n"));
 }
 
-TEST(NamesOfTrainings, AreFolders_WithAsMuchOfTheirPathAsTellsThemApart) {
+TEST(NamesOfTrainings, AreFoldersWithAUniquePartOfTheirPath) {
   const std::vector<TrainingCurve> curves{
       curve_of("/x/full/out/training.tsv", 0, 0), curve_of("/x/sparse/out/training.tsv", 0, 0),
       curve_of("/x/y/../other/training.tsv", 0, 0), curve_of("/training.tsv", 0, 0)};

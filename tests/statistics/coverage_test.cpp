@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Intervals and verdicts on synthetic data whose truth is known; all seeds are fixed.
+// Intervals and verdicts on synthetic data with known ratios; all seeds are fixed.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(Coverage, TheSameContenderTwice_GetsAVerdictInAtMostFivePercent) {
   }
 }
 
-TEST(Coverage, WhatHitsBothContendersAlike_BringsNoFalseVerdicts) {
+TEST(Coverage, CommonDisturbances_GiveNoFalseVerdicts) {
   const World calm{.placement = 0.01};
   World shared = calm, drifting = calm, disturbed = calm, throttled = calm;
   shared.common_process = 0.02, shared.common_placement = 0.05;
@@ -43,7 +43,7 @@ TEST(Coverage, WhatHitsBothContendersAlike_BringsNoFalseVerdicts) {
   }
 }
 
-TEST(Coverage, FewerPlacementsOrRounds_DoNotBringMoreFalseVerdicts) {
+TEST(Coverage, FewerPlacementsOrRounds_DoNotGiveMoreFalseVerdicts) {
   using Placements = std::vector<int>;
   for (const Placements& placements : {Placements{1}, {2}, {1, 1}, {3}, {2, 2}, {1, 1, 1, 1, 1}}) {
     for (const int rounds : {2, 10}) {
@@ -57,9 +57,9 @@ TEST(Coverage, FewerPlacementsOrRounds_DoNotBringMoreFalseVerdicts) {
   }
 }
 
-TEST(Coverage, ProcessesThatDifferByMoreThanTheirPlacements_StaySeldomMisjudged) {
-  // Two processes cannot tell 2% each from luck; placements taken as independent would misjudge
-  // 39%.
+TEST(Coverage, DifferingProcesses_AreSeldomMisjudged) {
+  // With two processes, differences of 2% each are within chance; treating placements as
+  // independent would give wrong verdicts in 39%.
   EXPECT_LE(false_verdicts({.process = 0.02, .noise = 0.01}, trials), trials * 18 / 100);
   EXPECT_LE(false_verdicts({.process = 0.02, .placement = 0.02}, trials), trials * 12 / 100);
 }
@@ -83,7 +83,7 @@ TEST(Coverage, APlantedTwentyPercent_IsFoundByTwoPlacementsOfOneProcess) {
   EXPECT_GE(verdicts(quick, 0.8, Verdict::faster, trials), trials * 95 / 100);
 }
 
-/// Of as many heats with eight contenders, the first and the second: verdicts and widest interval.
+/// Verdicts and widest interval of the first two of eight contenders, in many heats.
 struct Found {
   int faster = 0, slower = 0;
   double widest = 1;
@@ -103,8 +103,8 @@ Found in_heats(const World& world, double ratio) {
   return found;
 }
 
-/// Beside one busy program, beside two on two cores, and beside a rare one that stops everything;
-/// with samples that know it and without.
+/// One other busy program, two on two cores, and a rare one that stops everything; with and without
+/// samples that report the disturbance.
 std::vector<World> busy_worlds() {
   std::vector<World> worlds;
   World world{.rounds = 20, .placement = 0.01};
@@ -120,7 +120,7 @@ std::vector<World> busy_worlds() {
   return worlds;
 }
 
-TEST(Coverage, BesideBusyPrograms_TheSameContenderTwiceGetsAVerdictInAtMostFivePercent) {
+TEST(Coverage, WithBusyPrograms_TheSameContenderTwiceGetsAVerdictInAtMostFivePercent) {
   for (World world : busy_worlds()) {
     for (const auto& placements : {std::vector<int>{2}, {2, 1}, {3, 2}}) {
       world.placements = placements;
@@ -132,7 +132,7 @@ TEST(Coverage, BesideBusyPrograms_TheSameContenderTwiceGetsAVerdictInAtMostFiveP
   }
 }
 
-TEST(Coverage, BesideBusyPrograms_HalfTheTimeIsFoundAndIntervalsStayFinite) {
+TEST(Coverage, WithBusyPrograms_HalfTheTimeIsFoundAndIntervalsStayFinite) {
   const std::vector<World> worlds = busy_worlds();
   const Found one = in_heats(worlds[0], 0.5), two = in_heats(worlds[1], 0.5);
   EXPECT_GE(one.faster, trials * 99 / 100);
@@ -141,7 +141,7 @@ TEST(Coverage, BesideBusyPrograms_HalfTheTimeIsFoundAndIntervalsStayFinite) {
   EXPECT_LE(two.widest, widest_known);
 }
 
-TEST(Coverage, WhereSamplesKnowIt_LittleIsLostBesideABusyProgram) {
+TEST(Coverage, WithKnownDisturbances_LittlePowerIsLost) {
   World quiet{.process = 0.002, .placement = 0.003}, busy = quiet;
   busy.held_up = 0.3, busy.held_up_by = 0.5, busy.held_up_rounds = 2;
   for (const World& world : {quiet, busy}) {
@@ -149,7 +149,7 @@ TEST(Coverage, WhereSamplesKnowIt_LittleIsLostBesideABusyProgram) {
   }
 }
 
-TEST(Coverage, TheMediansInterval_HoldsTheTruth) {
+TEST(Coverage, TheMediansInterval_ContainsTheTruth) {
   int held = 0;
   for (int trial = 0; trial < trials; ++trial) {
     const Pair pair =

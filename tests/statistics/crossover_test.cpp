@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Crossings of curves whose truth is known; all seeds are fixed.
+// Crossings of known curves; all seeds are fixed.
 
 #include "engine/statistics/crossover.h"
 
@@ -32,7 +32,7 @@ std::vector<RatioAt> curve(const std::vector<double>& xs,
 
 const std::vector<double> doubling{64, 128, 256, 512, 1024, 2048, 4096};
 
-TEST(Crossover, AStraightLine_CrossesWhereItDoesInTruth) {
+TEST(Crossover, AStraightLine_CrossesAtItsTrueX) {
   // A is linear, B quadratic: the ratio is 300 / x, a straight line in logarithms.
   const Crossovers found = find_crossovers(curve(doubling, [](double x) { return 300 / x; }));
   ASSERT_EQ(found.crossings.size(), 1U);
@@ -48,7 +48,7 @@ TEST(Crossover, AStraightLine_CrossesWhereItDoesInTruth) {
   EXPECT_LT(crossing.high, 310);
 }
 
-TEST(Crossover, ExchangedContenders_CrossAtTheSamePlaceTheOtherWay) {
+TEST(Crossover, ExchangedContenders_CrossAtTheSameX) {
   const auto ratio = [](double x) { return std::pow(x / 300, 0.7) * (1 + 20 / x); };
   const auto inverse = [&](double x) { return 1 / ratio(x); };
   const Crossing a = find_crossovers(curve(doubling, ratio)).crossings.at(0);
@@ -99,7 +99,7 @@ TEST(Crossover, TooFewSamples_AreNoStretchWithoutADifference) {
   EXPECT_EQ(found.stretches.back().first, 256);
 }
 
-TEST(Crossover, NoDifferenceShownBetween_WidensTheIntervalOverThosePlaces) {
+TEST(Crossover, NoDifferenceShownBetween_WidensTheInterval) {
   const Crossovers found =
       find_crossovers({place(64, 1.2), place(128, 1.005), place(256, 0.995), place(512, 0.8)});
   ASSERT_EQ(found.crossings.size(), 1U);
@@ -120,7 +120,7 @@ TEST(Crossover, CurvesThatCrossTwice_GiveBothCrossings) {
   const double away = std::sqrt(std::log(1 / 0.8) / 0.2);
   for (const auto& [crossing, truth] : {std::pair(found.crossings[0], 512 * std::exp(-away)),
                                         std::pair(found.crossings[1], 512 * std::exp(away))}) {
-    // A parabola in logarithms: straight lines miss it, and the interval knows.
+    // A parabola in logarithms: straight lines deviate from it, within the interval.
     EXPECT_GT(std::abs(*crossing.at - truth) / truth, 0.02);
     EXPECT_LE(crossing.low, truth * (1 + 1e-9));
     EXPECT_GE(crossing.high, truth * (1 - 1e-9));
@@ -129,7 +129,7 @@ TEST(Crossover, CurvesThatCrossTwice_GiveBothCrossings) {
   EXPECT_FALSE(found.crossings[1].a_overtakes);
 }
 
-TEST(Crossover, PlacesFarApart_GiveOnlyWhereItLiesBetween) {
+TEST(Crossover, PlacesFarApart_GiveOnlyTheRange) {
   const Crossovers found = find_crossovers({place(64, 2), place(1024, 0.5)});
   ASSERT_EQ(found.crossings.size(), 1U);
   EXPECT_FALSE(found.crossings.front().at);
@@ -138,7 +138,7 @@ TEST(Crossover, PlacesFarApart_GiveOnlyWhereItLiesBetween) {
   EXPECT_TRUE(find_crossovers({place(64, 2), place(256, 0.5)}).crossings.at(0).at);
 }
 
-TEST(Crossover, WiderIntervalsOfTheRatio_WidenThatOfTheCrossing) {
+TEST(Crossover, WiderIntervalsOfTheRatio_WidenTheCrossingsInterval) {
   double width = 0;
   for (const double half : {0.001, 0.01, 0.05, 0.15}) {
     const Crossing crossing = find_crossovers(curve(
@@ -161,7 +161,7 @@ TEST(Crossover, AnUnknownIntervalBetween_ReachesToTheKnownPlaces) {
   EXPECT_NEAR(crossing.high, 256, 1e-6);
 }
 
-TEST(Crossover, PlacesWithoutARatio_AreLeftOut) {
+TEST(Crossover, PlacesWithoutARatio_AreOmitted) {
   RatioAt none = place(128, 1);
   none.ratio.ratio = std::numeric_limits<double>::quiet_NaN();
   const Crossovers found = find_crossovers({place(64, 1.5), none, place(256, 0.6)});
@@ -171,7 +171,7 @@ TEST(Crossover, PlacesWithoutARatio_AreLeftOut) {
   EXPECT_TRUE(find_crossovers({}).stretches.empty());
 }
 
-// Simulated heats: five placements that hit a contender alike in all rounds, and paired rounds.
+// Simulated heats: five placements with a common deviation in all rounds, and paired rounds.
 
 /// Standard normal by Box and Muller: std::normal_distribution differs between standard libraries.
 double normal(std::mt19937& random) {
@@ -221,7 +221,7 @@ Held simulate(const std::function<double(double)>& ratio, double truth, double p
   return count;
 }
 
-TEST(CrossoverCoverage, TheIntervalHoldsTheTruth_WhereverItLiesBetweenPlaces) {
+TEST(CrossoverCoverage, TheInterval_ContainsTheTruth) {
   constexpr int trials = 120;
   for (const double truth : {257.0, 300.0, 362.0, 500.0}) {
     const auto ratio = [&](double x) { return std::pow(truth / x, 0.8); };
@@ -233,7 +233,7 @@ TEST(CrossoverCoverage, TheIntervalHoldsTheTruth_WhereverItLiesBetweenPlaces) {
   }
 }
 
-TEST(CrossoverCoverage, ACurveThatIsNotStraight_IsHeldToo) {
+TEST(CrossoverCoverage, TheIntervalOfACurve_ContainsTheTruth) {
   // A has a launch's constant cost and grows linearly, B grows quadratically.
   constexpr int trials = 120;
   const auto ratio = [](double x) { return (60 + 0.9 * x) / (0.0025 * x * x + 3); };

@@ -21,19 +21,14 @@ int alarms(const World& world, int trials) {
   return count;
 }
 
-std::vector<Observation> rounds_of(int placements, int rounds, auto time_of) {
-  std::vector<Observation> observations;
+std::vector<Observation> noisy_rounds(int placements, int rounds, auto time_of) {
   Dice dice(7);
-  for (int placement = 0; placement < placements; ++placement) {
-    for (int round = 0; round < rounds; ++round) {
-      observations.push_back(
-          {placement, round, 1e6 * time_of(placement, round) * std::exp(0.003 * dice.normal())});
-    }
-  }
-  return observations;
+  return rounds_of(placements, rounds, [&](int placement, int round) {
+    return 1e6 * time_of(placement, round) * std::exp(0.003 * dice.normal());
+  });
 }
 
-TEST(Drift, WithoutAny_AboutOneCellInAHundredIsFlagged) {
+TEST(Drift, WithoutDrift_AboutOneCellInAHundredIsFlagged) {
   constexpr int trials = 3000;
   for (const double placement : {0.0, 0.05}) {
     for (const int rounds : {4, 30}) {
@@ -45,26 +40,27 @@ TEST(Drift, WithoutAny_AboutOneCellInAHundredIsFlagged) {
 }
 
 TEST(Drift, ATrendOverTheRounds_IsFlaggedWithItsSize) {
-  const auto cell = rounds_of(5, 20, [](int, int round) { return std::exp(0.04 * round / 19.0); });
+  const auto cell =
+      noisy_rounds(5, 20, [](int, int round) { return std::exp(0.04 * round / 19.0); });
   const Drift drift = drift_of(cell);
   EXPECT_TRUE(drift.is_flagged);
   EXPECT_NEAR(drift.change, 0.041, 0.005);
 }
 
 TEST(Drift, AFall_HasTheOtherSign) {
-  const auto cell = rounds_of(5, 20, [](int, int round) { return 1 - 0.03 * round / 19.0; });
+  const auto cell = noisy_rounds(5, 20, [](int, int round) { return 1 - 0.03 * round / 19.0; });
   EXPECT_TRUE(drift_of(cell).is_flagged);
   EXPECT_NEAR(drift_of(cell).change, -0.03, 0.005);
 }
 
 TEST(Drift, AStepAmongTheRounds_IsFlagged) {
-  const auto cell = rounds_of(5, 20, [](int, int round) { return round < 10 ? 1.0 : 1.05; });
+  const auto cell = noisy_rounds(5, 20, [](int, int round) { return round < 10 ? 1.0 : 1.05; });
   EXPECT_TRUE(drift_of(cell).is_flagged);
   EXPECT_GT(drift_of(cell).change, 0.02);
 }
 
 TEST(Drift, AShiftBetweenProcesses_IsFlaggedWithItsSize) {
-  auto cell = rounds_of(5, 20, [](int placement, int) { return placement < 3 ? 1.0 : 1.06; });
+  auto cell = noisy_rounds(5, 20, [](int placement, int) { return placement < 3 ? 1.0 : 1.06; });
   for (Observation& o : cell) o.process = o.placement < 3 ? 0 : 1;
   EXPECT_TRUE(drift_of(cell).is_flagged);
   EXPECT_NEAR(drift_of(cell).change, 0.06, 0.01);
@@ -72,23 +68,23 @@ TEST(Drift, AShiftBetweenProcesses_IsFlaggedWithItsSize) {
 
 TEST(Drift, PlacementsThatDiffer_AreNoDrift) {
   const auto cell =
-      rounds_of(5, 20, [](int placement, int) { return 1 + 0.3 * (placement * 3 % 5); });
+      noisy_rounds(5, 20, [](int placement, int) { return 1 + 0.3 * (placement * 3 % 5); });
   EXPECT_FALSE(drift_of(cell).is_flagged);
 }
 
-TEST(Drift, WhatBothContendersShare_IsNotInTheirRatio) {
+TEST(Drift, CommonDrift_IsNotInTheRatio) {
   const auto trend = [](int, int round) { return std::exp(0.04 * round / 19.0); };
-  const auto cell = rounds_of(5, 20, trend);
+  const auto cell = noisy_rounds(5, 20, trend);
   auto half = cell;
   Dice dice(8);
   for (Observation& o : half) o.time_ns *= 0.5 * std::exp(0.003 * dice.normal());
   EXPECT_TRUE(drift_of(half).is_flagged);
   EXPECT_FALSE(drift_of_ratio(half, cell).is_flagged);
-  const auto steady = rounds_of(5, 20, [](int, int) { return 1.0; });
+  const auto steady = noisy_rounds(5, 20, [](int, int) { return 1.0; });
   EXPECT_TRUE(drift_of_ratio(half, steady).is_flagged);
 }
 
-TEST(Drift, TimesOfAnyNumberAndKind_NeverEndInATrap) {
+TEST(Drift, DegenerateTimes_AreNotFlagged) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(drift_of({}).is_flagged);
   EXPECT_FALSE(drift_of(std::vector<Observation>{{0, 0, 1}}).is_flagged);
@@ -99,7 +95,7 @@ TEST(Drift, TimesOfAnyNumberAndKind_NeverEndInATrap) {
 
 TEST(Drift, LongPlacements_AreJudgedInBlocks) {
   const auto cell =
-      rounds_of(2, 4000, [](int, int round) { return std::exp(0.02 * round / 3999.0); });
+      noisy_rounds(2, 4000, [](int, int round) { return std::exp(0.02 * round / 3999.0); });
   EXPECT_TRUE(drift_of(cell).is_flagged);
   EXPECT_NEAR(drift_of(cell).change, 0.02, 0.002);
 }

@@ -22,7 +22,7 @@ std::vector<double> numbers(const std::string& text) {
   return values;
 }
 
-TEST(PairedTests, AreScipys) {
+TEST(PairedTests, AreEqualToScipys) {
   std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/statistics/golden/paired.tsv");
   int cases = 0;
   for (std::string line; std::getline(file, line); ++cases) {
@@ -45,7 +45,7 @@ TEST(PairedTests, AreScipys) {
   EXPECT_GT(cases, 50);
 }
 
-TEST(PairedTests, EquivalentAtAlpha_ExactlyWhenThatIntervalLiesWithinTheMargin) {
+TEST(PairedTests, EquivalentAtAlpha_IfTheIntervalIsWithinTheMargin) {
   const std::vector<double> a{0.1, 0.5, 0.3, 0.8, 0.6}, b{0.12, 0.48, 0.33, 0.79, 0.62};
   for (const double alpha : {0.2, 0.05, 0.01, 0.003}) {
     for (const double margin : {0.01, 0.02, 0.03, 0.05, 0.08, 0.2}) {
@@ -67,7 +67,7 @@ TEST(PairedTests, WithoutSpreadThereIsNoTest) {
   EXPECT_DOUBLE_EQ(shifted.difference, 0.125);
 }
 
-TEST(PairedTests, OneQueryOrNoneTellsNothing) {
+TEST(PairedTests, OneQueryOrNoneHasNoResult) {
   const std::vector<double> one{0.5};
   for (const PairedTests& tests : {test_paired(one, one, {}), test_paired({}, {}, {})}) {
     EXPECT_FALSE(tests.equivalent || tests.without_test || tests.p_equivalence);

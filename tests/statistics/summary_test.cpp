@@ -8,10 +8,14 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/statistics/worlds.h"
+
 namespace attnscope::statistics {
 namespace {
 
+using namespace test;
 using testing::Each;
+using testing::ElementsAre;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -37,7 +41,7 @@ TEST(Summary, OneSample_IsItsOwnInterval) {
   EXPECT_EQ(s.samples, 1);
 }
 
-TEST(Summary, AnInterval_EndsALittleBeyondWhatWasSeen) {
+TEST(Summary, AnInterval_EndsBeyondTheSamples) {
   const Summary s = summarise(one_placement({5, 9}));
   EXPECT_DOUBLE_EQ(s.low_ns, 5 * std::exp(-0.05));
   EXPECT_DOUBLE_EQ(s.high_ns, 9 * std::exp(0.05));
@@ -50,7 +54,8 @@ TEST(Summary, Time_IsTheGeometricMeanOfThePlacementsMedians) {
   EXPECT_DOUBLE_EQ(summarise(two).median_ns, 6);
 }
 
-/// Six rounds in each of three placements, of which some take a thousand times as long.
+/// Six rounds in each of three placements; the first `rounds` of the first `placements` take a
+/// thousand times as long.
 std::vector<Observation> held_up(int placements, int rounds, bool is_known) {
   std::vector<Observation> result;
   for (int placement = 0; placement < 3; ++placement) {
@@ -65,7 +70,7 @@ std::vector<Observation> held_up(int placements, int rounds, bool is_known) {
   return result;
 }
 
-TEST(Basis, RoundsThatWereHeldUp_DoNotCountWhereThereAreEnoughOthers) {
+TEST(Basis, DisturbedRounds_AreIgnoredIfThereAreEnoughOthers) {
   const auto most = held_up(3, 4, true), none = held_up(0, 0, true);
   const HeatBasis basis = basis_of(std::vector{none, most});
   EXPECT_TRUE(basis.without_disturbed);
@@ -77,15 +82,15 @@ TEST(Basis, RoundsThatWereHeldUp_DoNotCountWhereThereAreEnoughOthers) {
   EXPECT_EQ(paired_ratio(none, most, basis).verdict, Verdict::no_difference_shown);
 }
 
-TEST(Basis, APlacementThatWasHeldUpForOneContender_CountsForNone) {
+TEST(Basis, APlacementDisturbedForOneContender_IsIgnoredForAll) {
   const auto one = held_up(1, 6, true), none = held_up(0, 0, true);
   const HeatBasis basis = basis_of(std::vector{none, one});
-  EXPECT_THAT(basis.placements, testing::ElementsAre(1, 2));
+  EXPECT_THAT(basis.placements, ElementsAre(1, 2));
   EXPECT_EQ(summarise(none, basis).samples, 12);
   EXPECT_DOUBLE_EQ(summarise(one, basis).median_ns, 5);
 }
 
-TEST(Basis, WithoutEnoughOthers_AllRoundsCountAndItIsSaid) {
+TEST(Basis, WithoutEnoughOthers_AllRoundsCountAsDisturbed) {
   const auto two = held_up(2, 5, true), none = held_up(0, 0, true);
   const HeatBasis basis = basis_of(std::vector{none, two});
   EXPECT_FALSE(basis.without_disturbed);
@@ -101,7 +106,7 @@ TEST(Basis, WithoutEnoughOthers_ATimeIsTheLowerQuartileOfItsRounds) {
                    std::exp(0.75 * std::log(4) + 0.25 * std::log(9)));
 }
 
-TEST(Basis, RoundsOfWhichNobodyKnowsThatTheyWereHeldUp_Count) {
+TEST(Basis, UnknownDisturbances_Count) {
   const auto most = held_up(3, 4, false);
   const HeatBasis basis = basis_of(std::vector{most, held_up(0, 0, false)});
   EXPECT_FALSE(basis.without_disturbed);
@@ -111,12 +116,8 @@ TEST(Basis, RoundsOfWhichNobodyKnowsThatTheyWereHeldUp_Count) {
 
 TEST(Basis, SpreadOfOtherContenders_WidensAnInterval) {
   const auto contender = [](double apart) {
-    std::vector<Observation> result;
-    for (int placement = 0; placement < 3; ++placement) {
-      for (int round = 0; round < 6; ++round)
-        result.push_back({placement, round, 10 * std::exp(placement == 1 ? apart : 0)});
-    }
-    return result;
+    return rounds_of(3, 6,
+                     [&](int placement, int) { return 10 * std::exp(placement == 1 ? apart : 0); });
   };
   const auto width = [&](double of_others) {
     const HeatBasis basis =
@@ -129,23 +130,18 @@ TEST(Basis, SpreadOfOtherContenders_WidensAnInterval) {
 }
 
 TEST(Summary, PlacementsThatDiffer_WidenTheIntervalFarBeyondTheirOwnSpread) {
-  std::vector<Observation> apart, together;
-  for (int placement = 0; placement < 5; ++placement) {
-    for (int round = 0; round < 20; ++round) {
-      const double noise = 0.01 * round;
-      apart.push_back({placement, round, 10 + placement + noise});
-      together.push_back({placement, round, 12 + noise});
-    }
-  }
-  const Summary wide = summarise(apart), narrow = summarise(together);
+  const Summary wide = summarise(
+      rounds_of(5, 20, [](int placement, int round) { return 10 + placement + 0.01 * round; }));
+  const Summary narrow =
+      summarise(rounds_of(5, 20, [](int, int round) { return 12 + 0.01 * round; }));
   EXPECT_EQ(wide.placements, 5);
   EXPECT_GT(wide.high_ns - wide.low_ns, 2.0);
   EXPECT_LT(narrow.high_ns - narrow.low_ns, 0.3);
 }
 
 TEST(Summary, SameSamplesInAnotherOrder_GiveTheSameInterval) {
-  std::vector<Observation> observations;
-  for (int i = 0; i < 40; ++i) observations.push_back({i / 10, i % 10, 100.0 + (i * 37) % 41});
+  auto observations = rounds_of(
+      4, 10, [](int placement, int round) { return 100.0 + ((10 * placement + round) * 37) % 41; });
   const Summary forward = summarise(observations);
   std::reverse(observations.begin(), observations.end());
   const Summary backward = summarise(observations);
@@ -153,7 +149,7 @@ TEST(Summary, SameSamplesInAnotherOrder_GiveTheSameInterval) {
   EXPECT_EQ(forward.high_ns, backward.high_ns);
 }
 
-TEST(Summary, TimesThatAreNotFinite_TakeNoPart) {
+TEST(Summary, TimesThatAreNotFinite_AreIgnored) {
   const Summary s = summarise(one_placement({2, nan, inf, 4}));
   EXPECT_DOUBLE_EQ(s.median_ns, std::sqrt(8));
   EXPECT_EQ(s.samples, 2);
@@ -169,19 +165,13 @@ TEST(PairedRatio, OfASideWithItself_IsOneWithoutAnyWidth) {
   EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
 }
 
-std::vector<Observation> two_processes(std::initializer_list<double> times) {
-  // Every time once in each of five placements, the last two of another process.
-  std::vector<Observation> result;
-  for (int placement = 0; placement < 5; ++placement) {
-    int round = 0;
-    for (const double time : times) {
-      result.push_back({placement, round++, time, placement < 3 ? 0 : 1});
-    }
-  }
-  return result;
+/// Each time once in each of five placements, the last two of a second process.
+std::vector<Observation> two_processes(const std::vector<double>& times) {
+  const auto time = [&](int, int round) { return times.at(static_cast<std::size_t>(round)); };
+  return rounds_of(5, static_cast<int>(times.size()), time, 3);
 }
 
-TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterAndAsSureAsProcessesAllow) {
+TEST(PairedRatio, HalfInEveryRound_IsFasterWithTheProcessesUncertainty) {
   const auto slow = two_processes({10, 30, 20, 50, 40, 70, 60});
   const auto fast = two_processes({5, 15, 10, 25, 20, 35, 30});
   const Ratio r = paired_ratio(fast, slow);
@@ -193,7 +183,7 @@ TEST(PairedRatio, ExactlyHalfInEveryRound_IsFasterAndAsSureAsProcessesAllow) {
   EXPECT_EQ(paired_ratio(slow, fast).verdict, Verdict::slower);
 }
 
-TEST(PairedRatio, ASinglePlacement_CannotTellLessThanPlacementsDifferBy) {
+TEST(PairedRatio, ASinglePlacement_ShowsOnlyLargeDifferences) {
   const auto slow = one_placement({10, 30, 20, 50, 40, 70, 60});
   const auto little = one_placement({9, 27, 18, 45, 36, 63, 54});
   const auto half = one_placement({5, 15, 10, 25, 20, 35, 30});
@@ -203,14 +193,10 @@ TEST(PairedRatio, ASinglePlacement_CannotTellLessThanPlacementsDifferBy) {
 
 TEST(PairedRatio, ProcessesThatDisagree_AreNotOutvotedByTheirPlacements) {
   // Every placement is 3 to 5% faster, but the processes differ by as much as they agree.
-  std::vector<Observation> a, b;
-  for (int placement = 0; placement < 8; ++placement) {
-    for (int round = 0; round < 20; ++round) {
-      const int process = placement < 4 ? 0 : 1;
-      a.push_back({placement, round, process == 0 ? 99.5 : 95.0, process});
-      b.push_back({placement, round, 100, process});
-    }
-  }
+  auto a = rounds_of(
+      8, 20, [](int placement, int) { return placement < 4 ? 99.5 : 95.0; }, 4);
+  auto b = rounds_of(
+      8, 20, [](int, int) { return 100; }, 4);
   EXPECT_EQ(paired_ratio(a, b).verdict, Verdict::no_difference_shown);
   for (Observation& o : a) o.process = o.placement;
   for (Observation& o : b) o.process = o.placement;
@@ -218,14 +204,10 @@ TEST(PairedRatio, ProcessesThatDisagree_AreNotOutvotedByTheirPlacements) {
 }
 
 TEST(PairedRatio, DriftThatHitsBothSides_CancelsOnlyWhenPaired) {
-  std::vector<Observation> slow, fast;
-  for (int placement = 0; placement < 5; ++placement) {
-    for (int round = 0; round < 30; ++round) {
-      const double drift = 100 + 10.0 * (placement * 30 + round);
-      slow.push_back({placement, round, drift, placement < 3 ? 0 : 1});
-      fast.push_back({placement, round, 0.95 * drift, placement < 3 ? 0 : 1});
-    }
-  }
+  const auto drift = [](int placement, int round) { return 100 + 10.0 * (placement * 30 + round); };
+  const auto slow = rounds_of(5, 30, drift, 3);
+  const auto fast = rounds_of(
+      5, 30, [&](int placement, int round) { return 0.95 * drift(placement, round); }, 3);
   EXPECT_EQ(paired_ratio(fast, slow).verdict, Verdict::faster);
   const Ratio unpaired = unpaired_ratio(fast, slow);
   EXPECT_FALSE(unpaired.paired);
@@ -233,11 +215,8 @@ TEST(PairedRatio, DriftThatHitsBothSides_CancelsOnlyWhenPaired) {
 }
 
 TEST(PairedRatio, UnequalRounds_HaveTheQuotientOfTheShownTimes) {
-  std::vector<Observation> a, b;
-  for (int round = 0; round < 30; ++round) {
-    a.push_back({0, round, 10.0 + round});
-    if (round < 6) b.push_back({0, round, 20.0 + 2 * round});
-  }
+  const auto a = rounds_of(1, 30, [](int, int round) { return 10.0 + round; });
+  const auto b = rounds_of(1, 6, [](int, int round) { return 20.0 + 2 * round; });
   const Ratio r = paired_ratio(a, b);
   EXPECT_TRUE(r.paired);
   EXPECT_DOUBLE_EQ(r.ratio, summarise(a).median_ns / summarise(b).median_ns);
@@ -267,44 +246,29 @@ TEST(PairedRatio, TwoNoisySamples_ShowNothing) {
 
 /// A takes 70 in the first of two placements and `second` in the other, B always 100.
 Ratio of_two_placements(double second) {
-  std::vector<Observation> a, b;
-  for (int placement = 0; placement < 2; ++placement) {
-    for (int round = 0; round < 100; ++round) {
-      a.push_back({placement, round, placement == 0 ? 70.0 : second});
-      b.push_back({placement, round, 100.0});
-    }
-  }
-  return paired_ratio(a, b);
+  const auto time = [&](int placement, int) { return placement == 0 ? 70.0 : second; };
+  return paired_ratio(rounds_of(2, 100, time), rounds_of(2, 100, [](int, int) { return 100; }));
 }
 
-TEST(PairedRatio, TwoPlacementsThatDisagree_ShowNothingHoweverManyRounds) {
+TEST(PairedRatio, OfTwoPlacements_IsAVerdictOnlyIfBothShowTheDifference) {
   EXPECT_EQ(of_two_placements(96).verdict, Verdict::no_difference_shown);
-}
-
-TEST(PairedRatio, ADifferenceThatEveryRoundShows_IsAVerdict) {
   const Ratio r = of_two_placements(90);
   EXPECT_EQ(r.verdict, Verdict::faster);
   EXPECT_NEAR(r.high, 0.9 * std::exp(0.08), 1e-12);
 }
 
-TEST(PairedRatio, AnIntervalThatIsAstronomicallyWide_SaysThatLittleIsKnown) {
-  std::vector<Observation> a, b;
-  for (int placement = 0; placement < 2; ++placement) {
-    a.push_back({placement, 0, placement == 0 ? 1.0 : 1000.0});
-    b.push_back({placement, 0, 1});
-  }
+TEST(PairedRatio, AnExtremelyWideInterval_IsUnknown) {
+  const auto a = rounds_of(2, 1, [](int placement, int) { return placement == 0 ? 1.0 : 1000.0; });
+  const auto b = rounds_of(2, 1, [](int, int) { return 1; });
   EXPECT_FALSE(is_known(paired_ratio(a, b)));
   EXPECT_LE(paired_ratio(a, b).high, 1000 * std::exp(0.08) * (1 + 1e-9));
   EXPECT_TRUE(is_known(of_two_placements(90)));
 }
 
-TEST(PairedRatio, Nothing_IsUndefined) {
+TEST(PairedRatio, OfNothingOrZeros_IsUndefinedAndNeverAVerdict) {
   EXPECT_TRUE(std::isnan(paired_ratio({}, {}).ratio));
   EXPECT_TRUE(std::isnan(paired_ratio(one_placement({1, 2}), {}).ratio));
   EXPECT_EQ(paired_ratio({}, {}).verdict, Verdict::no_difference_shown);
-}
-
-TEST(PairedRatio, Zeros_AreUndefinedAndNeverAVerdict) {
   const auto zeros = one_placement({0, 0, 0, 0, 0, 0});
   const auto times = one_placement({1, 2, 3, 4, 5, 6});
   EXPECT_TRUE(std::isnan(paired_ratio(times, zeros).ratio));
@@ -313,21 +277,18 @@ TEST(PairedRatio, Zeros_AreUndefinedAndNeverAVerdict) {
   EXPECT_EQ(paired_ratio(zeros, zeros).verdict, Verdict::no_difference_shown);
 }
 
-TEST(Verdict, Names_AreTheWordsOfTables) {
+TEST(Verdict, HaveTheNamesOfTables) {
   EXPECT_EQ(name_of(Verdict::faster), "faster");
   EXPECT_EQ(name_of(Verdict::slower), "slower");
   EXPECT_EQ(name_of(Verdict::no_difference_shown), "no difference shown");
 }
 
-TEST(Outliers, OneFarValue_IsFlaggedAlone) {
-  const auto flags = outliers(one_placement({10, 11, 10, 12, 11, 100, 10}));
-  EXPECT_THAT(flags, testing::ElementsAre(false, false, false, false, false, true, false));
-}
-
-TEST(Outliers, AFarValueAmongEqualOnes_IsFlaggedThoughTheMedianDeviationIsZero) {
-  const auto flags = outliers(one_placement({5, 5, 5, 5, 5, 5, 5, 5, 5, 9}));
-  EXPECT_TRUE(flags.back());
-  EXPECT_EQ(std::count(flags.begin(), flags.end(), true), 1);
+TEST(Outliers, OneFarOrNonFiniteValue_IsFlaggedAlone) {
+  EXPECT_THAT(outliers(one_placement({10, 11, 10, 12, 11, 100, 10})),
+              ElementsAre(false, false, false, false, false, true, false));
+  EXPECT_THAT(outliers(one_placement({5, 5, 5, 9, 5, 5})),
+              ElementsAre(false, false, false, true, false, false));
+  EXPECT_THAT(outliers(one_placement({1, 2, nan})), ElementsAre(false, false, true));
 }
 
 TEST(Outliers, EqualValuesAndSingleValues_AreNeverFlagged) {
@@ -337,17 +298,90 @@ TEST(Outliers, EqualValuesAndSingleValues_AreNeverFlagged) {
 }
 
 TEST(Outliers, AWholePlacementThatIsSlower_IsNotAnOutlier) {
-  std::vector<Observation> observations;
-  for (int placement = 0; placement < 5; ++placement) {
-    for (int round = 0; round < 10; ++round) {
-      observations.push_back({placement, round, (placement == 4 ? 15.0 : 8.0) + 0.01 * round});
-    }
-  }
-  EXPECT_THAT(outliers(observations), Each(false));
+  EXPECT_THAT(outliers(rounds_of(5, 10,
+                                 [](int placement, int round) {
+                                   return (placement == 4 ? 15.0 : 8.0) + 0.01 * round;
+                                 })),
+              Each(false));
 }
 
-TEST(Outliers, ATimeThatIsNotFinite_IsFlagged) {
-  EXPECT_TRUE(outliers(one_placement({1, 2, nan}))[2]);
+struct Repeat {
+  double machine = 0.02;  // shift common to all cells of a run
+  double cell = 0.01;     // shift of each cell
+  double planted = 1;     // factor on the first cell of the second run
+};
+
+/// The verdicts of the 12 cells of two runs of one sweep.
+std::vector<Verdict> compared(const Repeat& repeat, std::uint32_t seed) {
+  constexpr std::uint32_t cells = 12;
+  const World world{.process = 0.005, .placement = 0.01, .noise = 0.02};
+  Dice dice(seed);
+  const double machine = repeat.machine * dice.normal();
+  std::vector<Pair> pairs;
+  std::vector<Ratio> ratios;
+  for (std::uint32_t cell = 0; cell < cells; ++cell) {
+    const double moved = std::exp(machine + repeat.cell * dice.normal());
+    pairs.push_back(draw(world, moved * (cell == 0 ? repeat.planted : 1), seed * cells + cell));
+    ratios.push_back(unpaired_ratio(pairs.back().a, pairs.back().b));
+  }
+  const BetweenRuns between = between_runs(ratios, 0.03);
+  std::vector<Verdict> verdicts;
+  for (const Pair& pair : pairs) {
+    verdicts.push_back(unpaired_ratio(pair.a, pair.b, between).verdict);
+  }
+  return verdicts;
+}
+
+TEST(BetweenRuns, RepeatsOfOneSweep_DifferInAtMostFivePercentOfTheirCells) {
+  constexpr int runs = 100;
+  for (const Repeat& repeat : {Repeat{}, Repeat{.machine = 0.04}, Repeat{.cell = 0.03}}) {
+    int wrong = 0, all = 0;
+    for (std::uint32_t run = 0; run < runs; ++run) {
+      for (const Verdict verdict : compared(repeat, 70 + run)) {
+        ++all;
+        if (verdict != Verdict::no_difference_shown) ++wrong;
+      }
+    }
+    EXPECT_LE(wrong, all * 5 / 100) << repeat.machine << ", " << repeat.cell;
+  }
+}
+
+TEST(BetweenRuns, ATenPercentSlowdownOfOneContender_IsFound) {
+  constexpr int runs = 100;
+  int found = 0;
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    if (compared({.planted = 1.1}, 70 + run).front() == Verdict::slower) ++found;
+  }
+  EXPECT_GE(found, runs * 90 / 100);
+}
+
+Ratio exactly(double ratio) {
+  return {.ratio = ratio, .low = ratio / 1.01, .high = ratio * 1.01};
+}
+
+TEST(BetweenRuns, ACommonShift_IsTheMachinesUpToItsOwnShift) {
+  const std::vector<Ratio> little{exactly(1.03), exactly(1.03), exactly(1.03)};
+  EXPECT_NEAR(between_runs(little, 0).shift, std::log(1.03), 1e-12);
+  const std::vector<Ratio> much{exactly(0.6), exactly(0.6), exactly(0.6)};
+  EXPECT_DOUBLE_EQ(between_runs(much, 0).shift, least_machine_shift);
+  EXPECT_DOUBLE_EQ(between_runs(much, 0.1).shift, 0.1);
+  EXPECT_DOUBLE_EQ(between_runs(much, 3).shift, most_machine_shift);
+}
+
+TEST(BetweenRuns, AFewChangedCells_DoNotWidenTheSpread) {
+  std::vector<Ratio> ratios(10, exactly(1));
+  ratios[0] = exactly(2);
+  ratios[1] = exactly(0.5);
+  EXPECT_DOUBLE_EQ(between_runs(ratios, 0).spread, least_cell_shift);
+  EXPECT_DOUBLE_EQ(between_runs(ratios, 0).shift, 0);
+}
+
+TEST(BetweenRuns, WithoutCells_TheDefaultsApply) {
+  EXPECT_DOUBLE_EQ(between_runs({}, 0.1).spread, least_cell_shift);
+  const std::vector<Ratio> unknown{{.ratio = nan, .low = nan, .high = nan}};
+  EXPECT_DOUBLE_EQ(between_runs(unknown, 0.1).shift, 0);
+  const std::vector<Ratio> single{{.ratio = 1.02, .low = nan, .high = nan}};
+  EXPECT_NEAR(between_runs(single, 0.1).shift, std::log(1.02), 1e-12);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ double Dice::normal() {
 
 namespace {
 
-/// Which samples of a contender at one placement others hold up, and by how much.
+/// The samples of a contender at one placement that others disturb, and their factors.
 std::vector<double> held_up(const World& world, Dice& dice) {
   std::vector<double> delays(static_cast<std::size_t>(world.rounds));
   if (!(world.held_up > 0)) return delays;
@@ -86,7 +86,7 @@ Pair draw(const World& world, double ratio, std::uint32_t seed) {
 
 namespace {
 
-/// How many of so many pairs get each verdict.
+/// The number of pairs with each verdict.
 std::array<int, 3> count_verdicts(const World& world, double ratio, int trials) {
   std::array<int, 3> counts{};
   for (int trial = 0; trial < trials; ++trial) {

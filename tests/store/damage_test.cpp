@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flipped bits anywhere in a file, and files without their end: never a crash, never a changed
-// value that passes as sound.
+// Flipped bits anywhere in a file, and truncated files: no crash, and every changed value is
+// reported as damaged.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,11 +26,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-void need(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
-}
-
-/// A database as a person has it: several runs, ceilings, cells with samples, a restart, words.
+/// A database with several runs, ceilings, cells with samples, a restart, tags and notes.
 class Damage : public testing::Test {
  protected:
   Damage() {
@@ -41,20 +37,20 @@ class Damage : public testing::Test {
       NewRun start = sample_run("run " + std::to_string(number));
       start.heats_planned = 5;
       const RunId run = begin_or_throw(store, start);
-      need(store.add_ceilings(run, random_ceilings(ceilings)));
+      ok_or_throw(store.add_ceilings(run, random_ceilings(ceilings)));
       for (int i = 0; i < 5; ++i) {
         HeatResult heat = random_heat(random, i, 3);
         int ordinal = 0;
         for (Cell& cell : heat.cells) {
           cell.contender.name = "cell " + std::to_string(100 * number + 3 * i + ordinal++);
         }
-        need(store.add_heat(run, heat));
+        ok_or_throw(store.add_heat(run, heat));
       }
-      need(store.add_ceilings(run, random_ceilings(ceilings)));
-      need(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
-      need(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
-      need(store.describe_run(run, {.tag = "tag", .note = "a note"}));
-      if (number == 0) need(store.resume_run(run, sample_run("run 0")));
+      ok_or_throw(store.add_ceilings(run, random_ceilings(ceilings)));
+      ok_or_throw(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
+      ok_or_throw(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
+      ok_or_throw(store.describe_run(run, {.tag = "tag", .note = "a note"}));
+      if (number == 0) ok_or_throw(store.resume_run(run, sample_run("run 0")));
       runs_.push_back(run);
     }
     for (const RunId& run : runs_) {
@@ -67,7 +63,7 @@ class Damage : public testing::Test {
       sound.ceilings = *store.ceilings(run);
       sound.restarts = store.restarts(run)->size();
     }
-    need(store.export_runs(runs_, folder_ / "sound.attn"));
+    ok_or_throw(store.export_runs(runs_, folder_ / "sound.attn"));
   }
   struct Sound {
     RunInfo info;
@@ -76,7 +72,7 @@ class Damage : public testing::Test {
     std::size_t restarts = 0;
   };
 
-  /// Values of cells that claim to be sound and are not as they were stored in the run.
+  /// Number of cells that are read as sound but differ from those stored.
   static int undetected(const Sound& sound, const std::vector<StoredCell>& cells,
                         bool with_samples) {
     int count = 0;
@@ -90,7 +86,7 @@ class Damage : public testing::Test {
       Cell expected = original->second.cell;
       if (!with_samples) expected.samples.clear();
       const bool flags = !with_samples || cell.outliers == original->second.outliers;
-      // With samples it is made anew of those of the heat that are sound.
+      // With samples it is recomputed from the sound ones of the heat.
       const bool summary = with_samples || same(cell.summary, original->second.summary);
       const bool equal =
           same(cell.cell, expected) && cell.point == original->second.point && summary && flags;
@@ -99,7 +95,7 @@ class Damage : public testing::Test {
     return count;
   }
 
-  /// Reads all that the store gives of a file: what it gives as sound must be what was stored.
+  /// Reads everything from a store: what is read as sound must equal what was stored.
   void expect_nothing_false(const Store& store) {
     const Result<std::vector<RunInfo>> runs = store.runs();
     if (!runs) return;
@@ -130,16 +126,16 @@ class Damage : public testing::Test {
       }
       const auto ceilings = store.ceilings(run.id);
       if (!ceilings || sound == sound_.end()) continue;
-      for (const Ceilings& one : *ceilings) {
+      for (const Ceilings& read : *ceilings) {
         EXPECT_TRUE(std::ranges::any_of(sound->second.ceilings,
-                                        [&](const Ceilings& known) { return same(one, known); }));
+                                        [&](const Ceilings& known) { return same(read, known); }));
       }
       static_cast<void>(store.finished_points(run.id));
       static_cast<void>(store.progress(run.id));
     }
   }
 
-  /// What the full check calls sound has every run with every cell, but for what was begun last.
+  /// A store that passes the full check has every cell of every run.
   void expect_all_there(const Store& store) {
     expect_nothing_false(store);
     for (const RunId& run : runs_) {
@@ -150,7 +146,7 @@ class Damage : public testing::Test {
     }
   }
 
-  /// What of a damaged file can be read leaves it as it is, damaged cells as such.
+  /// Exports of a damaged file contain the stored values, with damaged cells marked.
   void expect_true_exports(const Store& store) {
     for (const RunId& run : runs_) {
       const auto file = folder_ / "rescued.attn";
@@ -161,7 +157,7 @@ class Damage : public testing::Test {
     }
   }
 
-  /// The travelling file with another name for a cell of the second run.
+  /// The exported file with another name of a cell of the second run.
   [[nodiscard]] std::filesystem::path changed() const {
     std::string bytes = bytes_of(folder_ / "sound.attn");
     const std::size_t at = bytes.find("cell 107");
@@ -169,6 +165,15 @@ class Damage : public testing::Test {
     bytes[at + 7] = '3';
     write_bytes(folder_ / "changed.attn", bytes);
     return folder_ / "changed.attn";
+  }
+
+  /// The database after this SQL.
+  [[nodiscard]] std::filesystem::path spoilt(const char* sql) const {
+    const auto file = folder_ / "spoilt.db";
+    std::filesystem::copy_file(folder_ / "sound.db", file,
+                               std::filesystem::copy_options::overwrite_existing);
+    store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql);
+    return file;
   }
 
   /// Flips `count` single bits of the file, one after the other, and reads each result.
@@ -194,7 +199,7 @@ class Damage : public testing::Test {
     }
   }
 
-  // It syncs nothing: these files need not survive a power cut.
+  // Does not sync: these files need not survive a power cut.
   FailingDisk disk_;
   TemporaryFolder folder_;
   std::vector<RunId> runs_;
@@ -202,21 +207,21 @@ class Damage : public testing::Test {
   int read_ = 0, found_ = 0, rescued_ = 0;
 };
 
-TEST_F(Damage, AThousandFlippedBits_NeverCrashAndNeverPassAsSound) {
+TEST_F(Damage, AThousandFlippedBits_AreDetected) {
   flip_bits(folder_ / "sound.db", 1000);
-  // The test itself must have met all three: files that still read, damage in them, and rescue.
+  // The flips must have covered readable files, detected damage and exports.
   EXPECT_GT(read_, 3000);
   EXPECT_GT(found_, 100);
   EXPECT_GT(rescued_, 20);
 }
 
-TEST_F(Damage, FlippedBitsOfATravellingFile_NeverCrashAndNeverPassAsSound) {
+TEST_F(Damage, FlippedBitsOfAnExportedFile_AreDetected) {
   flip_bits(folder_ / "sound.attn", 400);
   EXPECT_GT(read_, 1000);
   EXPECT_GT(found_, 40);
 }
 
-TEST_F(Damage, AFileWithoutItsEnd_IsRefusedOrGivesOnlyWhatWasStored) {
+TEST_F(Damage, ATruncatedFile_GivesOnlyStoredValues) {
   const std::string sound = bytes_of(folder_ / "sound.db");
   std::vector<std::size_t> lengths{1, 15, 16, 99, 100, 101, 511, 4095, sound.size() - 1};
   for (std::size_t page = 4096; page < sound.size(); page += 4096) {
@@ -238,7 +243,7 @@ TEST_F(Damage, AFileWithoutItsEnd_IsRefusedOrGivesOnlyWhatWasStored) {
   }
 }
 
-TEST_F(Damage, ADamagedDatabaseThatIsWrittenOn_NeverCrashesAndShowsNothingFalse) {
+TEST_F(Damage, ADamagedDatabaseThatIsWritten_GivesOnlyStoredValues) {
   const std::string sound = bytes_of(folder_ / "sound.db");
   std::mt19937_64 random(5);
   int written = 0;
@@ -267,7 +272,7 @@ TEST_F(Damage, ADamagedDatabaseThatIsWrittenOn_NeverCrashesAndShowsNothingFalse)
   EXPECT_GT(written, 50);
 }
 
-TEST_F(Damage, ADamagedFile_FailsTheFullCheckWhichNamesTheRunsAndTheWayOut) {
+TEST_F(Damage, ADamagedFile_FailsTheFullCheckWithARemedy) {
   EXPECT_TRUE(open_or_throw(folder_ / "sound.attn", Store::Mode::read_only).check_integrity());
   const auto file = changed();
   const Store store = open_or_throw(file, Store::Mode::read_only);
@@ -276,7 +281,7 @@ TEST_F(Damage, ADamagedFile_FailsTheFullCheckWhichNamesTheRunsAndTheWayOut) {
   EXPECT_THAT(checked.error().message, AllOf(HasSubstr("run 2 "), HasSubstr("export 1 3 -o")));
 }
 
-TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
+TEST_F(Damage, ADamagedCell_StaysDamagedInAnImport) {
   Store other = open_or_throw(folder_ / "other.db");
   ASSERT_TRUE(other.import_file(changed()));
   int damaged = 0;
@@ -285,12 +290,10 @@ TEST_F(Damage, ADamagedCell_StaysDamagedWhenItsRunTravels) {
   EXPECT_EQ(damaged, 1);
 }
 
-TEST_F(Damage, AHeatThatIsMissingOfARunThatWasDone_FailsTheFullCheck) {
-  const auto file = folder_ / "spoilt.db";
-  std::filesystem::copy_file(folder_ / "sound.db", file);
-  store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)
-      .exec("PRAGMA foreign_keys = ON; DELETE FROM heats WHERE run_number = 2 AND heat_index = 3");
-  const Store store = open_or_throw(file, Store::Mode::read_only);
+TEST_F(Damage, AMissingHeatOfAFinishedRun_FailsTheFullCheck) {
+  const Store store = open_or_throw(
+      spoilt("PRAGMA foreign_keys = ON; DELETE FROM heats WHERE run_number = 2 AND heat_index = 3"),
+      Store::Mode::read_only);
   EXPECT_EQ(missing_heats(*store.find_run(runs_[1].uuid)), 1);
   EXPECT_EQ(missing_heats(*store.find_run(runs_[2].uuid)), 0);
   const Status checked = store.check_integrity();
@@ -298,12 +301,8 @@ TEST_F(Damage, AHeatThatIsMissingOfARunThatWasDone_FailsTheFullCheck) {
   EXPECT_THAT(checked.error().message, HasSubstr("run 2 "));
 }
 
-TEST_F(Damage, AStateThatWasChanged_StaysDamagedWhateverIsWrittenAndWhereverItTravels) {
-  const auto file = folder_ / "spoilt.db";
-  std::filesystem::copy_file(folder_ / "sound.db", file);
-  store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE)
-      .exec("UPDATE runs SET note = 'another note' WHERE number = 2");
-  Store store = open_or_throw(file);
+TEST_F(Damage, AChangedState_StaysDamagedInUpdatesAndExports) {
+  Store store = open_or_throw(spoilt("UPDATE runs SET note = 'another note' WHERE number = 2"));
   ASSERT_TRUE(store.describe_run(runs_[1], {.tag = "other"}));
   EXPECT_TRUE(store.find_run(runs_[1].uuid)->damaged_state);
   EXPECT_FALSE(store.find_run(runs_[2].uuid)->damaged_state);
@@ -313,77 +312,67 @@ TEST_F(Damage, AStateThatWasChanged_StaysDamagedWhateverIsWrittenAndWhereverItTr
   EXPECT_FALSE(both.find_run(runs_[2].uuid)->damaged_state);
 }
 
-TEST_F(Damage, CeilingsThatDoNotMatchAndCellsThatAreMissing_AreCountedWithTheirRun) {
-  const auto spoilt = [&](const char* sql) {
-    const auto file = folder_ / "spoilt.db";
-    std::filesystem::copy_file(folder_ / "sound.db", file,
-                               std::filesystem::copy_options::overwrite_existing);
-    { store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql); }
-    return *open_or_throw(file, Store::Mode::read_only).find_run(runs_[1].uuid);
+TEST_F(Damage, DamagedCeilingsAndMissingCells_AreCounted) {
+  const auto run_after = [&](const char* sql) {
+    return *open_or_throw(spoilt(sql), Store::Mode::read_only).find_run(runs_[1].uuid);
   };
-  EXPECT_EQ(spoilt("SELECT 1").damaged_ceilings, 0);
-  EXPECT_EQ(spoilt("UPDATE ceilings SET flop_per_second = 1e30").damaged_ceilings, 2);
-  EXPECT_EQ(spoilt("DELETE FROM copy_rates WHERE ordinal = 0").damaged_ceilings, 2);
-  EXPECT_EQ(spoilt("SELECT 1").missing_cells, 0);
-  EXPECT_EQ(spoilt("DELETE FROM cells WHERE ordinal = 0").missing_cells, 5);
+  EXPECT_EQ(run_after("SELECT 1").damaged_ceilings, 0);
+  EXPECT_EQ(run_after("UPDATE ceilings SET flop_per_second = 1e30").damaged_ceilings, 2);
+  EXPECT_EQ(run_after("DELETE FROM copy_rates WHERE ordinal = 0").damaged_ceilings, 2);
+  EXPECT_EQ(run_after("SELECT 1").missing_cells, 0);
+  EXPECT_EQ(run_after("DELETE FROM cells WHERE ordinal = 0").missing_cells, 5);
 }
 
-TEST_F(Damage, WhereAHeatStandsAndWhatItHasIsOfItsCells) {
-  const auto file = folder_ / "spoilt.db";
+TEST_F(Damage, ChangedHeats_DamageTheirCells) {
   for (const char* sql : {"UPDATE heats SET heat_index = heat_index + 1 WHERE heat_index = 1",
                           "UPDATE heats SET restart = 5 WHERE heat_index = 1",
-                          // What one has too many another has too few: their sum is as it was.
+                          // Two counts are changed without changing their sum.
                           "UPDATE heats SET cell_count = cell_count + 1 - 2 * (heat_index = 1) "
                           "WHERE heat_index IN (0, 1)"}) {
-    std::filesystem::copy_file(folder_ / "sound.db", file,
-                               std::filesystem::copy_options::overwrite_existing);
-    { store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql); }
-    const Store store = open_or_throw(file, Store::Mode::read_only);
+    const Store store = open_or_throw(spoilt(sql), Store::Mode::read_only);
     const auto cells = store.cells(runs_[0], false);
     EXPECT_GE(std::ranges::count(*cells, true, &StoredCell::damaged), 3) << sql;
     EXPECT_FALSE(store.check_integrity()) << sql;
   }
 }
 
-TEST_F(Damage, ARestartAHeatOrAStateThatWasChanged_IsCountedWithItsRunAndFailsTheFullCheck) {
-  const auto file = folder_ / "spoilt.db";
-  const auto spoilt = [&](const char* sql) {
-    std::filesystem::copy_file(folder_ / "sound.db", file,
-                               std::filesystem::copy_options::overwrite_existing);
-    { store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql); }
-    const Store store = open_or_throw(file, Store::Mode::read_only);
+TEST_F(Damage, ChangedRestartsHeatsAndStates_FailTheFullCheck) {
+  const auto damage_after = [&](const char* sql) {
+    const Store store = open_or_throw(spoilt(sql), Store::Mode::read_only);
     const RunInfo run = *store.find_run(runs_[0].uuid);
     const std::int64_t damaged =
         run.damaged_heats + run.damaged_restarts + (run.damaged_state ? 1 : 0);
     EXPECT_EQ(store.check_integrity().has_value(), damaged == 0) << sql;
     return damaged;
   };
-  EXPECT_EQ(spoilt("SELECT 1"), 0);
-  EXPECT_EQ(spoilt("DELETE FROM copy_rates; DELETE FROM ceilings WHERE run_number = 1 AND id = "
+  EXPECT_EQ(damage_after("SELECT 1"), 0);
+  EXPECT_EQ(
+      damage_after("DELETE FROM copy_rates; DELETE FROM ceilings WHERE run_number = 1 AND id = "
                    "(SELECT max(id) FROM ceilings WHERE run_number = 1)"),
-            1);
-  EXPECT_GE(spoilt("CREATE TEMP TABLE twin AS SELECT * FROM heats WHERE run_number = 1 LIMIT 1; "
+      1);
+  EXPECT_GE(
+      damage_after("CREATE TEMP TABLE twin AS SELECT * FROM heats WHERE run_number = 1 LIMIT 1; "
                    "UPDATE twin SET id = NULL; INSERT INTO heats SELECT * FROM twin"),
-            1);
+      1);
   for (const char* sql : {"UPDATE restarts SET restarted_unix_ms = 1",
                           "UPDATE restarts SET command_line = 'attnscope run mine'",
                           "UPDATE restarts SET provenance = '{}'"})
-    EXPECT_EQ(spoilt(sql), 1) << sql;
+    EXPECT_EQ(damage_after(sql), 1) << sql;
   for (const char* sql :
        {"UPDATE runs SET status = 'done'", "UPDATE runs SET tag = 'best'",
         "UPDATE runs SET note = 'another note'", "UPDATE runs SET name = 'mine'",
         "UPDATE runs SET started_unix_ms = 1", "UPDATE runs SET finished_unix_ms = 1",
         "UPDATE runs SET trashed_unix_ms = 1", "DELETE FROM restarts"})
-    EXPECT_EQ(spoilt(sql), 1) << sql;
-  EXPECT_EQ(spoilt("PRAGMA foreign_keys = ON; DELETE FROM heats WHERE run_number = 1 AND "
-                   "heat_index = 2"),
+    EXPECT_EQ(damage_after(sql), 1) << sql;
+  EXPECT_EQ(damage_after("PRAGMA foreign_keys = ON; DELETE FROM heats WHERE run_number = 1 AND "
+                         "heat_index = 2"),
             1);
 }
 
-/// A run as a forger makes it: every fingerprint fits, whatever the values.
+/// A forged run: every fingerprint matches, but values are impossible.
 class Forged : public testing::Test {
  protected:
-  /// Of a sound cell of which that much was changed.
+  /// A sound cell after `change`, as stored and read.
   template <typename Change>
   StoredCell stored_with(Change change, bool with_samples = true) {
     Store store = open_or_throw(folder_ / "forged.db");
@@ -397,21 +386,21 @@ class Forged : public testing::Test {
     for (int round = 0; round < 3; ++round)
       cell.samples.push_back({.round = round, .time_ns = 9e3});
     change(heat.point, cell);
-    need(store.add_heat(run, heat));
+    ok_or_throw(store.add_heat(run, heat));
     sound_ = store.check_integrity().has_value();
     return store.cells(run, with_samples)->front();
   }
 
   TemporaryFolder folder_;
-  bool sound_ = false;  // as check-store sees it
+  bool sound_ = false;  // the result of check_integrity
 };
 
-TEST_F(Forged, WhatCanBe_IsBelieved) {
+TEST_F(Forged, PossibleValues_AreAccepted) {
   EXPECT_FALSE(stored_with([](HeatPoint&, Cell&) {}).damaged);
   EXPECT_TRUE(sound_);
 }
 
-TEST_F(Forged, WhatCannotBe_IsDamagedAndSaysWhy) {
+TEST_F(Forged, ImpossibleSamples_AreDamagedWithAReason) {
   using Change = void (*)(HeatPoint&, Cell&);
   const std::pair<Change, const char*> forgeries[] = {
       {[](HeatPoint&, Cell& c) { c.samples[1].time_ns = -5; }, "a time of -5 ns"},
@@ -432,11 +421,11 @@ TEST_F(Forged, WhatCannotBe_IsDamagedAndSaysWhy) {
     const StoredCell cell = stored_with(forgery);
     EXPECT_TRUE(cell.damaged) << words;
     EXPECT_FALSE(sound_) << words;
-    EXPECT_THAT(damage_in_words(cell), AllOf(HasSubstr("cannot be"), HasSubstr(words)));
+    EXPECT_THAT(damage_in_words(cell), AllOf(HasSubstr("are impossible"), HasSubstr(words)));
   }
 }
 
-TEST_F(Forged, WhatCannotBeBesideItsSamples_IsDamagedWithoutThemToo) {
+TEST_F(Forged, ImpossibleCells_AreDamagedEvenWithoutSamples) {
   using Change = void (*)(HeatPoint&, Cell&);
   const std::pair<Change, const char*> forgeries[] = {
       {[](HeatPoint&, Cell& c) { c.batch = 0; }, "a batch of 0"},
@@ -454,20 +443,20 @@ TEST_F(Forged, WhatCannotBeBesideItsSamples_IsDamagedWithoutThemToo) {
   }
 }
 
-TEST_F(Forged, RatesThatNoMachineHas_AreLeftOutAndCounted) {
+TEST_F(Forged, ImpossibleRates_AreLeftOutAndCounted) {
   Store store = open_or_throw(folder_ / "forged.db");
   const RunId run = begin_or_throw(store, sample_run());
   Ceilings ceilings;
   for (const double rate : {-1e11, 1e11}) {
     ceilings.flop_per_second = rate;
-    need(store.add_ceilings(run, ceilings));
+    ok_or_throw(store.add_ceilings(run, ceilings));
   }
   EXPECT_EQ(store.ceilings(run)->size(), 1U);
   EXPECT_EQ(store.find_run(run.uuid)->damaged_ceilings, 1);
 }
 
-/// Ends a change of the database at its n-th operation, as a kill does: the change is half in the
-/// file, and its journal beside it. False when there are not so many operations.
+/// Interrupts a change of the database at its n-th operation: the change is partly in the file, and
+/// its journal remains. False if there are fewer operations.
 bool stop_in_a_change(const std::filesystem::path& file, const RunId& run, int n) {
   FailingDisk disk;
   Store store = open_or_throw(file);
@@ -477,7 +466,7 @@ bool stop_in_a_change(const std::filesystem::path& file, const RunId& run, int n
   return disk.has_failed();
 }
 
-TEST_F(Damage, FlippedBitsOfAJournalThatAKilledWriterLeft_TakeNothingAwaySilently) {
+TEST_F(Damage, FlippedBitsOfALeftoverJournal_AreDetected) {
   std::mt19937_64 random(17);
   int journals = 0, opened = 0, reported = 0;
   for (int n = 1;; ++n) {

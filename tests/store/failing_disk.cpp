@@ -9,7 +9,7 @@
 
 namespace attnscope::test {
 
-/// SQLite allocates szOsFile bytes: this, and the real file behind it.
+/// SQLite allocates szOsFile bytes: this struct, followed by the real file.
 struct FailingFile {
   sqlite3_file base;
   FailingDisk* disk;
@@ -44,7 +44,7 @@ struct FailingFile {
     own.disk->note(*own.path, {.at = static_cast<std::size_t>(size), .bytes = std::nullopt});
     return own.real->pMethods->xTruncate(own.real, size);
   }
-  /// Nothing is asked of the real disk: its content is all that these tests look at.
+  /// The real disk is not synced: these tests only use the file's contents.
   static int sync(sqlite3_file* file, int) {
     FailingFile& own = of(file);
     if (const int error = own.disk->next(false, SQLITE_IOERR_FSYNC)) return error;

@@ -1,15 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A disk that fails on purpose: while it lives, every file that SQLite opens goes through it. It
-// counts what would change a file and lets the n-th of these operations fail, once or from then on,
-// after half of a write has reached the file. It also keeps what a power cut would leave: the bytes
-// that were synced, and none or some of those that were not.
+// A simulated failing disk: while it exists, SQLite accesses all files through it. It counts the
+// operations that change a file and makes the n-th one fail, once or from then on, after half of a
+// write has reached the file. It also simulates power cuts, which keep the synced bytes and none or
+// some of the others.
 //
 //   FailingDisk disk;
 //   disk.fail_at(7, FailingDisk::Kind::full, FailingDisk::Lasting::for_good);
-//   ... a store is used and closed ...
-//   disk.cut_power(random);  // files now hold what was synced, and a random part of the rest
+//   ... use and close a store ...
+//   disk.cut_power(random);  // files contain the synced bytes and a random part of the others
 
 #include <sqlite3.h>
 
@@ -33,20 +33,19 @@ class FailingDisk {
   FailingDisk(const FailingDisk&) = delete;
   FailingDisk& operator=(const FailingDisk&) = delete;
 
-  /// Counting begins anew; the first operation is number 1.
+  /// Restarts the count; the first operation is number 1.
   void fail_at(int operation, Kind kind, Lasting lasting);
-  /// Nothing fails from here on.
-  void mend() { fail_at_ = 0; }
+  /// Nothing fails from now on.
+  void repair() { fail_at_ = 0; }
   [[nodiscard]] bool has_failed() const { return failed_; }
 
-  /// What is on the files after the machine lost its power. Of what was not synced, `survivors`
-  /// draws what reached the disk all the same, in whichever order; without it, nothing did. Every
-  /// connection must have been closed.
+  /// Gives the files the contents they have after a power cut. `survivors` selects which unsynced
+  /// changes reached the disk, in any order; null: none. All connections must be closed.
   void cut_power(std::mt19937_64* survivors);
 
  private:
   friend struct FailingFile;
-  /// A write, or a new length where there are no bytes.
+  /// A write, or a new length if there are no bytes.
   struct Change {
     std::size_t at = 0;
     std::optional<std::string> bytes;
@@ -57,7 +56,7 @@ class FailingDisk {
     bool removal_pending = false;
   };
 
-  /// SQLITE_OK, or how this operation fails.
+  /// SQLITE_OK, or the error of this operation.
   [[nodiscard]] int next(bool is_write, int error);
   void note(const std::string& path, Change change);
   void note_synced(const std::string& path);

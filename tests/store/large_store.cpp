@@ -21,7 +21,7 @@ void need(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
-HeatResult made_up_heat(int index, int cells, int samples) {
+HeatResult generated_heat(int index, int cells, int samples) {
   HeatResult heat;
   heat.heat_index = index;
   heat.point.sequence_tokens = 64 << (index % 8);
@@ -58,7 +58,7 @@ RunId add_run(Store& store, const std::string& name, int heats, int cells, int s
                                           .provenance = fmt::format("{{\"x\":\"{:8000}\"}}", ""),
                                           .device = "Some processor",
                                           .heats_planned = heats}));
-  for (int i = 0; i < heats; ++i) need(store.add_heat(run, made_up_heat(i, cells, samples)));
+  for (int i = 0; i < heats; ++i) need(store.add_heat(run, generated_heat(i, cells, samples)));
   need(store.add_ceilings(run, {.threads = 2,
                                 .flop_per_second = 1e11,
                                 .exponentials_per_second = 1e9,

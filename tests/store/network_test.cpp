@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A database on a network file system, as far as the store can tell: the system's answer about one
-// folder is replaced by NFS's.
+// A database on a simulated network file system: statfs reports NFS for one folder.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ constexpr std::string_view network_folder = "/on-a-network";
 
 }  // namespace
 
-/// Stands before the C library's.
+/// Replaces the C library's function.
 extern "C" int statfs(const char* path, struct statfs* information) noexcept {
   const long code = syscall(SYS_statfs, path, information);
   if (code == 0 && std::string_view(path).ends_with(network_folder)) information->f_type = 0x6969;
@@ -54,7 +53,7 @@ TEST_F(Network, ADatabaseThere_IsWrittenWithAWarning) {
   EXPECT_EQ(open_or_throw(file_, Store::Mode::read_only).cells(run, true)->size(), 3U);
 }
 
-TEST_F(Network, ASecondWriter_IsToldAndNothingIsMixed) {
+TEST_F(Network, ASecondWriter_IsRefused) {
   Store store = open_or_throw(file_);
   const RunId run = begin_or_throw(store, sample_run());
   sqlite3* other = nullptr;
@@ -69,14 +68,14 @@ TEST_F(Network, ASecondWriter_IsToldAndNothingIsMixed) {
   EXPECT_EQ(store.cells(run, true)->size(), 3U);
 }
 
-TEST_F(Network, AChangeItsWriterDidNotFinish_IsTakenBackBeforeItIsRead) {
+TEST_F(Network, AnUnfinishedChange_IsRolledBackBeforeReading) {
   RunId run;
   {
     Store store = open_or_throw(file_);
     run = begin_or_throw(store, sample_run());
     ASSERT_TRUE(store.describe_run(run, {.tag = "before"}));
   }
-  // Pages of a change that is not committed are in the file, and its journal is beside it.
+  // The file contains pages of an uncommitted change, and its journal exists.
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(file_.c_str(), &writer), SQLITE_OK);
   for (const char* sql :

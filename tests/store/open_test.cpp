@@ -34,7 +34,7 @@ std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
   return store ? "opened" : store.error().message;
 }
 
-/// Both modes refuse with `words` and leave the file and its folder as they were.
+/// Both modes refuse the file with `words` and change neither it nor its folder.
 void expect_refused_untouched(const TemporaryFolder& folder, const std::filesystem::path& file,
                               const std::string& words) {
   const std::string before = bytes_of(file);
@@ -48,7 +48,7 @@ void expect_refused_untouched(const TemporaryFolder& folder, const std::filesyst
   EXPECT_EQ(count(), files);
 }
 
-TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
+TEST(Open, ANewFile_HasItsIdAndVersion) {
   const TemporaryFolder folder;
   { const Store store = open_or_throw(folder / "new.db"); }
   const std::string bytes = bytes_of(folder / "new.db");
@@ -56,7 +56,7 @@ TEST(Open, ANewFile_IsMadeWithItsIdAndVersionInTheMainFile) {
   EXPECT_EQ(bytes[63], schema_version);
 }
 
-TEST(Open, ADatabaseAndWhatIsExportedOfItAreTheirOwnersAlone) {
+TEST(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
   const TemporaryFolder folder;
   const mode_t mask = ::umask(0);
   Store store = open_or_throw(folder / "new.db");
@@ -85,23 +85,20 @@ TEST(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
   expect_refused_untouched(folder, folder / "wal.db", "database of another program");
 }
 
-TEST(Open, ANewerVersion_IsRefusedUntouchedNamingBothVersions) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "newer.db"); }
-  run_sql(folder / "newer.db", "PRAGMA user_version = 42");
-  expect_refused_untouched(folder, folder / "newer.db",
-                           fmt::format("database version 42; this one knows {}", schema_version));
+TEST(Open, AnUnsupportedVersion_IsRefusedUntouchedNamingBothVersions) {
+  for (const auto& [version, age] : {std::pair(42, "newer"), std::pair(3, "older")}) {
+    const TemporaryFolder folder;
+    const auto file = folder / "results.db";
+    { const Store store = open_or_throw(file); }
+    run_sql(file, fmt::format("PRAGMA user_version = {}", version).c_str());
+    expect_refused_untouched(
+        folder, file,
+        fmt::format("written by an {} AttnScope (database version {}; this one reads {})", age,
+                    version, schema_version));
+  }
 }
 
-TEST(Open, AnOlderVersion_IsRefusedUntouchedNamingBothVersions) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "older.db"); }
-  run_sql(folder / "older.db", "PRAGMA user_version = 3");
-  expect_refused_untouched(folder, folder / "older.db",
-                           fmt::format("database version 3; this one reads {}", schema_version));
-}
-
-/// Of the version before this one, and of its beginning: without the columns that came later.
+/// A run in the format of the previous version, without columns that were added later.
 std::filesystem::path older_run() {
   return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
 }
@@ -113,7 +110,7 @@ std::filesystem::path older_copy(const TemporaryFolder& folder, const char* name
   return folder / name;
 }
 
-/// The medians of the older run, which are those of its samples.
+/// Checks the contents of the older run.
 void expect_older_run(const Store& store) {
   const auto run = store.find_run("last");
   ASSERT_TRUE(run) << run.error().message;
@@ -133,7 +130,7 @@ void expect_older_run(const Store& store) {
   EXPECT_TRUE(sound) << sound.error().message;
 }
 
-TEST(OlderVersion, IsReadAndStaysAsItIs) {
+TEST(OlderVersion, IsReadUnchanged) {
   const TemporaryFolder folder;
   const auto file = older_copy(folder, "old.db");
   const std::string before = bytes_of(file);
@@ -147,14 +144,14 @@ TEST(OlderVersion, IsReadAndStaysAsItIs) {
   expect_older_run(open_or_throw(folder / "new.attn", Store::Mode::read_only));
 }
 
-TEST(OlderVersion, ThatIsPackedIsRead) {
+TEST(OlderVersion, IsReadFromAPackedFile) {
   const TemporaryFolder folder;
   const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
   write_bytes(folder / "old.db.gz", tests::packed(bytes_of(file)));
   expect_older_run(open_or_throw(folder / "old.db.gz", Store::Mode::read_only));
 }
 
-TEST(OlderVersion, WithALogIsConvertedWhenItIsWritten) {
+TEST(OlderVersion, WithALogIsConvertedOnWriting) {
   const TemporaryFolder folder;
   const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
   run_sql(file, "UPDATE sqlite_sequence SET seq = 7");
@@ -169,7 +166,7 @@ TEST(OlderVersion, WithALogIsConvertedWhenItIsWritten) {
   EXPECT_EQ(bytes_of(file)[63], schema_version);
 }
 
-TEST(OlderVersion, ThatManyOpenAtOnceIsConvertedOnce) {
+TEST(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
   const TemporaryFolder folder;
   const auto file = older_copy(folder, "old.db");
   constexpr int count = 4;
@@ -195,7 +192,7 @@ TEST(OlderVersion, IsImportedOnce) {
   expect_older_run(store);
 }
 
-TEST(OlderVersion, ThatWasDamagedStaysSo) {
+TEST(OlderVersion, KeepsItsDamage) {
   const auto damage_after = [](const char* change) {
     const TemporaryFolder folder;
     const Store store = open_or_throw(older_copy(folder, "old.db", change));
@@ -213,7 +210,7 @@ TEST(OlderVersion, ThatWasDamagedStaysSo) {
   EXPECT_EQ(damage_after("DELETE FROM samples WHERE cell_id = 2 AND ordinal = 3"), 1);
   EXPECT_EQ(damage_after("UPDATE cells SET batch = batch + 1 WHERE id = 3"), 1);
   EXPECT_EQ(damage_after("UPDATE cells SET samples_fingerprint = 1 WHERE id = 3"), 0)
-      << "the samples are as they were";
+      << "the samples are unchanged";
   EXPECT_EQ(damage_after("UPDATE heats SET threads = threads + 1 WHERE id = 1"), 2);
   EXPECT_EQ(damage_after("DELETE FROM cells WHERE id = 1"), 1);
   EXPECT_EQ(damage_after("UPDATE ceilings SET flop_per_second = flop_per_second * 2 WHERE id = 1"),
@@ -240,11 +237,11 @@ TEST(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
   { const Store store = open_or_throw(folder / "whole.db"); }
   const std::string whole = bytes_of(folder / "whole.db");
   write_bytes(folder / "short.db", whole.substr(0, 60));
-  expect_refused_untouched(folder, folder / "short.db", "is not a database of AttnScope");
+  expect_refused_untouched(folder, folder / "short.db", "is not an AttnScope database");
   write_bytes(folder / "garbage.db", std::string(5000, '\x5a'));
-  expect_refused_untouched(folder, folder / "garbage.db", "is not a database of AttnScope");
+  expect_refused_untouched(folder, folder / "garbage.db", "is not an AttnScope database");
   write_bytes(folder / "notes.txt", "shopping list");
-  expect_refused_untouched(folder, folder / "notes.txt", "is not a database of AttnScope");
+  expect_refused_untouched(folder, folder / "notes.txt", "is not an AttnScope database");
 }
 
 TEST(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
@@ -273,18 +270,12 @@ TEST(Open, AFolder_IsRefusedNamingAFileInIt) {
   }
 }
 
-TEST(Open, ADatabaseWithAViewInPlaceOfATable_IsRefusedBeforeItRuns) {
+TEST(Open, ADatabaseWithViewsInsteadOfTables_IsRefused) {
   const TemporaryFolder folder;
   { static_cast<void>(open_or_throw(folder / "ours.db")); }
-  sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open((folder / "ours.db").c_str(), &handle), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(handle,
-                         "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE "
-                         "n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n "
-                         "LEFT JOIN kept",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(handle);
+  run_sql(folder / "ours.db",
+          "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE n(i) AS (SELECT 1 "
+          "UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n LEFT JOIN kept");
   for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
     EXPECT_THAT(refusal(folder / "ours.db", mode), HasSubstr("has views or triggers"));
   }
@@ -296,25 +287,17 @@ TEST(Open, APipe_IsRefusedWithoutWaitingForIt) {
   EXPECT_THAT(refusal(folder / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
 }
 
-TEST(Open, AnEmptyName_IsRefused) {
-  EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
-}
-
-TEST(Open, AMissingFileForReading_IsRefusedAndNotMade) {
+TEST(Open, MissingFilesAndFolders_AreRefusedAndNotCreated) {
   const TemporaryFolder folder;
+  EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
   EXPECT_THAT(refusal(folder / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
   EXPECT_THAT(refusal(folder / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
+  EXPECT_THAT(refusal(folder / "none/at/all.db", Store::Mode::read_write),
+              HasSubstr("does not exist"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(Open, AMissingFolder_IsRefusedAndNotMade) {
-  const TemporaryFolder folder;
-  EXPECT_THAT(refusal(folder / "none/at/all.db", Store::Mode::read_write),
-              HasSubstr("does not exist"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
-}
-
-TEST(Open, TheDefaultPlace_FollowsTheDataFolderAndItsFoldersAreMade) {
+TEST(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
   const TemporaryFolder folder;
   const char* before = std::getenv("XDG_DATA_HOME");
   const std::string saved = before != nullptr ? before : "";
@@ -330,12 +313,12 @@ TEST(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
   EXPECT_THAT(refusal("/proc/attnscope.db", Store::Mode::read_write), HasSubstr("cannot be"));
 }
 
-TEST(Open, AFileThatMayOnlyBeRead_IsRefusedForWritingAndReadable) {
+TEST(Open, AReadOnlyFile_IsReadableButNotWritable) {
   const TemporaryFolder folder;
   { const Store store = open_or_throw(folder / "fixed.db"); }
   std::filesystem::permissions(folder / "fixed.db", std::filesystem::perms{0444});
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
-  const bool root = geteuid() == 0;  // to whom permissions mean nothing
+  const bool root = geteuid() == 0;  // permissions do not restrict root
   if (root) {
     ASSERT_EQ(seteuid(65534), 0);
   }
@@ -349,7 +332,7 @@ TEST(Open, AFileThatMayOnlyBeRead_IsRefusedForWritingAndReadable) {
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
 }
 
-TEST(Open, OddNames_AreOnlyNames) {
+TEST(Open, OddNames_AreAccepted) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "50% of #1? & file:x ünï'.db";
   { const Store store = open_or_throw(file); }
@@ -357,7 +340,7 @@ TEST(Open, OddNames_AreOnlyNames) {
   EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
 }
 
-TEST(Open, ManyAtOnce_MakeOneDatabase) {
+TEST(Open, ManyAtOnce_CreateOneDatabase) {
   const TemporaryFolder folder;
   constexpr int count = 8;
   std::latch start(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A person's own words for runs, and the trash.
+// The user's texts for runs, and the trash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ class OwnWords : public testing::Test {
   std::vector<RunId> runs_;
 };
 
-TEST_F(OwnWords, AName_StandsInFrontOfTheSweepsWhichStays) {
+TEST_F(OwnWords, AName_ReplacesTheSweepsNameInTitles) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "it's \"mine\""}));
   const auto run = store_.find_run("1");
   EXPECT_EQ(title_of(*run), "it's \"mine\"");
@@ -48,13 +48,13 @@ TEST_F(OwnWords, AName_StandsInFrontOfTheSweepsWhichStays) {
   EXPECT_EQ(title_of(*store_.find_run("1")), "one");
 }
 
-TEST_F(OwnWords, WhatWasTyped_IsInTheFileItself_ForItMayBeMovedWithoutItsLog) {
+TEST_F(OwnWords, Changes_AreInTheFileItselfAtOnce) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "typed last"}));
   std::filesystem::copy_file(folder_ / "results.db", folder_ / "moved.db");
   EXPECT_EQ(title_of(*open_or_throw(folder_ / "moved.db").find_run("1")), "typed last");
 }
 
-TEST_F(OwnWords, WhatIsNotSaid_StaysAsItIs) {
+TEST_F(OwnWords, OmittedFields_AreUnchanged) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "n", .tag = "t", .note = "a note"}));
   ASSERT_TRUE(store_.describe_run(runs_[0], {.tag = "u"}));
   const auto run = store_.find_run("1");
@@ -63,7 +63,7 @@ TEST_F(OwnWords, WhatIsNotSaid_StaysAsItIs) {
   EXPECT_EQ(run->note, "a note");
 }
 
-TEST_F(OwnWords, ARun_IsFoundByItsOwnNameWhereOnlyOneHasIt) {
+TEST_F(OwnWords, ARun_IsFoundByItsUniqueName) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "laptop"}));
   EXPECT_EQ(store_.find_run("laptop")->id, runs_[0]);
   ASSERT_TRUE(store_.describe_run(runs_[2], {.name = "laptop"}));
@@ -72,7 +72,7 @@ TEST_F(OwnWords, ARun_IsFoundByItsOwnNameWhereOnlyOneHasIt) {
   EXPECT_EQ(store_.find_run("1")->id, runs_[0]) << "a number is a number first";
 }
 
-TEST_F(OwnWords, ARun_IsFoundByItsSweepsNameWhereOnlyOneHasIt) {
+TEST_F(OwnWords, ARun_IsFoundByItsUniqueSweepName) {
   EXPECT_EQ(store_.find_run("two")->id, runs_[1]);
   const RunId again = begin_or_throw(store_, sample_run("two"));
   EXPECT_THAT(store_.find_run("two").error().message, HasSubstr("2 runs are called 'two'"));
@@ -81,7 +81,7 @@ TEST_F(OwnWords, ARun_IsFoundByItsSweepsNameWhereOnlyOneHasIt) {
   EXPECT_EQ(store_.find_run("two")->id, runs_[1]);
 }
 
-TEST(TagWords, AreSplitAtSpacesAndCommasAndStandOnce) {
+TEST(TagWords, AreSplitAtSpacesAndCommasWithoutDuplicates) {
   EXPECT_THAT(tag_words(" laptop, quiet  laptop\nfinal"), ElementsAre("laptop", "quiet", "final"));
   EXPECT_THAT(tag_words(""), IsEmpty());
   EXPECT_THAT(tag_words(" ,, "), IsEmpty());
@@ -100,7 +100,7 @@ TEST_F(OwnWords, ARunInTheTrash_IsHiddenButFoundByNumberAndUuid) {
   EXPECT_TRUE(is_in_trash(*store_.find_run(runs_[2].uuid)));
 }
 
-TEST_F(OwnWords, WhatIsTakenOutOfTheTrash_IsAsItWas) {
+TEST_F(OwnWords, RestoredRuns_AreUnchanged) {
   ASSERT_TRUE(store_.describe_run(runs_[1], {.name = "kept"}));
   ASSERT_TRUE(store_.put_in_trash({runs_[1], runs_[2]}));
   ASSERT_TRUE(store_.take_from_trash({runs_[1], runs_[2]}));
@@ -110,7 +110,7 @@ TEST_F(OwnWords, WhatIsTakenOutOfTheTrash_IsAsItWas) {
   EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST_F(OwnWords, EmptyingTheTrash_RemovesForGoodWhatLiesInItAndNothingElse) {
+TEST_F(OwnWords, EmptyingTheTrash_RemovesOnlyItsRuns) {
   std::mt19937_64 random(4);
   ASSERT_TRUE(store_.add_heat(runs_[1], random_heat(random, 0, 3)));
   ASSERT_TRUE(store_.put_in_trash({runs_[1], runs_[2]}));
@@ -122,7 +122,7 @@ TEST_F(OwnWords, EmptyingTheTrash_RemovesForGoodWhatLiesInItAndNothingElse) {
   EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST_F(OwnWords, ARunThatIsBeingMeasured_DoesNotGoInTheTrashNorDoThoseNamedWithIt) {
+TEST_F(OwnWords, ARunThatIsBeingMeasured_IsNotPutInTheTrash) {
   NewRun live = sample_run("live");
   live.process_id = getpid();
   live.process_start_ticks = own_process_start_ticks();
@@ -137,13 +137,13 @@ TEST_F(OwnWords, ARunInTheTrash_IsNotResumed) {
               HasSubstr("trash --restore "));
 }
 
-TEST_F(OwnWords, WhereAllRunsLieInTheTrash_TheErrorSaysSo) {
+TEST_F(OwnWords, IfAllRunsAreInTheTrash_TheErrorNamesTheTrash) {
   ASSERT_TRUE(store_.put_in_trash(runs_));
   EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("is in the trash"));
   EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("2 (two)"));
 }
 
-TEST_F(OwnWords, AStoreForReading_RefusesAllOfIt) {
+TEST_F(OwnWords, AStoreForReading_RefusesChanges) {
   Store reader = open_or_throw(folder_ / "results.db", Store::Mode::read_only);
   EXPECT_THAT(reader.describe_run(runs_[0], {.name = "x"}).error().message,
               HasSubstr("reading only"));
@@ -152,7 +152,7 @@ TEST_F(OwnWords, AStoreForReading_RefusesAllOfIt) {
   EXPECT_FALSE(reader.empty_trash());
 }
 
-TEST_F(OwnWords, ARunThatIsGone_IsAnErrorThatNamesIt) {
+TEST_F(OwnWords, AnUnknownRun_IsAnErrorWithItsUuid) {
   const RunId gone{"00000000-0000-4000-8000-000000000000"};
   EXPECT_THAT(store_.describe_run(gone, {.name = "x"}).error().message, HasSubstr(gone.uuid));
   EXPECT_THAT(store_.put_in_trash({gone}).error().message, HasSubstr(gone.uuid));

@@ -30,13 +30,14 @@ void expect_stored(const Store& store, const RunId& run, const std::vector<HeatR
   EXPECT_EQ(at, cells->size());
 }
 
-TEST(RoundTrip, RandomHeats_ComeBackEqualFromAnotherConnection) {
-  const TemporaryFolder folder;
+class RoundTrip : public StoreTest {};
+
+TEST_F(RoundTrip, RandomHeats_AreEqualFromAnotherConnection) {
   std::mt19937_64 random(7);
   std::vector<HeatResult> heats;
   RunId run;
   {
-    Store store = open_or_throw(folder / "results.db");
+    Store store = open_or_throw(folder_ / "results.db");
     run = begin_or_throw(store, sample_run());
     for (int i = 0; i < 60; ++i) {
       heats.push_back(random_heat(random, i, static_cast<int>(random() % 6)));
@@ -44,17 +45,15 @@ TEST(RoundTrip, RandomHeats_ComeBackEqualFromAnotherConnection) {
     }
     expect_stored(store, run, heats);
   }
-  expect_stored(open_or_throw(folder / "results.db", Store::Mode::read_only), run, heats);
+  expect_stored(open_or_throw(folder_ / "results.db", Store::Mode::read_only), run, heats);
 }
 
-TEST(RoundTrip, WithoutSamples_EverythingElseIsThereAndChecked) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(RoundTrip, WithoutSamples_EverythingElseIsReadAndChecked) {
+  const RunId run = begin_or_throw(store_, sample_run());
   std::mt19937_64 random(8);
   HeatResult heat = random_heat(random, 0, 5);
-  ASSERT_TRUE(store.add_heat(run, heat));
-  const auto cells = store.cells(run, false);
+  ASSERT_TRUE(store_.add_heat(run, heat));
+  const auto cells = store_.cells(run, false);
   ASSERT_TRUE(cells);
   ASSERT_EQ(cells->size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -65,10 +64,8 @@ TEST(RoundTrip, WithoutSamples_EverythingElseIsThereAndChecked) {
   }
 }
 
-TEST(RoundTrip, NumbersThatAreNotFinite_AreKept) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(RoundTrip, NumbersThatAreNotFinite_AreKept) {
+  const RunId run = begin_or_throw(store_, sample_run());
   std::mt19937_64 random(9);
   HeatResult heat = random_heat(random, 0, 1);
   Cell& cell = heat.cells.front();
@@ -76,25 +73,23 @@ TEST(RoundTrip, NumbersThatAreNotFinite_AreKept) {
   cell.error_bound = inf;
   cell.work = {nan, inf, -inf, -0.0, std::numeric_limits<double>::denorm_min()};
   cell.samples = {{.time_ns = nan}, {.time_ns = inf, .foreign_load = -inf}, {.time_ns = 5}};
-  ASSERT_TRUE(store.add_heat(run, heat));
-  const auto cells = store.cells(run, true);
+  ASSERT_TRUE(store_.add_heat(run, heat));
+  const auto cells = store_.cells(run, true);
   EXPECT_TRUE(same(cells->front().cell, cell));
   ASSERT_TRUE(cells->front().cell.relative_error.has_value());
   EXPECT_TRUE(std::isnan(*cells->front().cell.relative_error));
   EXPECT_DOUBLE_EQ(cells->front().summary.median_ns, 5);
 }
 
-TEST(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
+  const RunId run = begin_or_throw(store_, sample_run());
   HeatResult heat;
   heat.cells.resize(1);
   for (int round = 0; round < 9; ++round) {
     heat.cells[0].samples.push_back({.round = round, .time_ns = round == 4 ? 500.0 : 10.0 + round});
   }
-  ASSERT_TRUE(store.add_heat(run, heat));
-  const auto cells = store.cells(run, true);
+  ASSERT_TRUE(store_.add_heat(run, heat));
+  const auto cells = store_.cells(run, true);
   ASSERT_TRUE(cells);
   const StoredCell& stored = cells->front();
   EXPECT_NEAR(stored.summary.median_ns, 15, 1e-12);
@@ -104,60 +99,54 @@ TEST(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(stored.outliers[i], i == 4) << i;
 }
 
-TEST(RoundTrip, CellsOfOneHeat_ShareItsNumberAndKeepTheirOrder) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(RoundTrip, CellsOfOneHeat_ShareItsNumberAndKeepTheirOrder) {
+  const RunId run = begin_or_throw(store_, sample_run());
   std::mt19937_64 random(10);
-  ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 2)));
-  ASSERT_TRUE(store.add_heat(run, random_heat(random, 1, 2)));
-  const auto cells = store.cells(run, false);
+  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 0, 2)));
+  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 1, 2)));
+  const auto cells = store_.cells(run, false);
   ASSERT_EQ(cells->size(), 4U);
   EXPECT_EQ((*cells)[0].heat_number, (*cells)[1].heat_number);
   EXPECT_NE((*cells)[1].heat_number, (*cells)[2].heat_number);
 }
 
-TEST(RoundTrip, RunsCeilingsAndProgress_ComeBackEqual) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
+TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
   NewRun start = sample_run(std::string("na\0me 'ß'", 10));
-  const RunId run = begin_or_throw(store, start);
+  const RunId run = begin_or_throw(store_, start);
   std::mt19937_64 random(11);
   std::vector<Ceilings> ceilings;
   for (int i = 0; i < 4; ++i) {
     ceilings.push_back(random_ceilings(random));
-    ASSERT_TRUE(store.add_ceilings(run, ceilings.back()));
+    ASSERT_TRUE(store_.add_ceilings(run, ceilings.back()));
   }
-  const auto info = store.find_run("last");
+  const auto info = store_.find_run("last");
   ASSERT_TRUE(info);
   EXPECT_TRUE(same(info->start, start));
   EXPECT_FALSE(info->damaged);
-  const auto stored = store.ceilings(run);
+  const auto stored = store_.ceilings(run);
   ASSERT_EQ(stored->size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(same((*stored)[i], ceilings[i]));
 
-  EXPECT_FALSE(store.progress(run)->has_value());
-  ASSERT_TRUE(store.set_progress(run, {2, 7, "2048 tokens, sparse/segment/4", 12.5}));
-  ASSERT_TRUE(store.set_progress(run, {3, 7, "4096 tokens", std::nullopt}));
-  const auto progress = store.progress(run);
+  EXPECT_FALSE(store_.progress(run)->has_value());
+  ASSERT_TRUE(store_.set_progress(run, {2, 7, "2048 tokens, sparse/segment/4", 12.5}));
+  ASSERT_TRUE(store_.set_progress(run, {3, 7, "4096 tokens", std::nullopt}));
+  const auto progress = store_.progress(run);
   ASSERT_TRUE(progress->has_value());
   EXPECT_EQ((*progress)->heats_done, 3);
   EXPECT_EQ((*progress)->current, "4096 tokens");
   EXPECT_FALSE((*progress)->seconds_left.has_value());
 }
 
-TEST(RoundTrip, FinishedPoints_AreTheKeysOfTheHeats) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(RoundTrip, FinishedPoints_AreTheKeysOfTheHeats) {
+  const RunId run = begin_or_throw(store_, sample_run());
   std::mt19937_64 random(12);
   std::vector<std::string> keys;
   for (int i = 0; i < 5; ++i) {
     const HeatResult heat = random_heat(random, i, 1);
     keys.push_back(point_key(heat.point));
-    ASSERT_TRUE(store.add_heat(run, heat));
+    ASSERT_TRUE(store_.add_heat(run, heat));
   }
-  EXPECT_EQ(*store.finished_points(run), keys);
+  EXPECT_EQ(*store_.finished_points(run), keys);
 }
 
 }  // namespace

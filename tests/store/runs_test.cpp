@@ -20,74 +20,66 @@ NewRun own_run() {
   return run;
 }
 
-TEST(Runs, NumbersGrowAndLastIsTheNewest) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId first = begin_or_throw(store, sample_run("one"));
-  const RunId second = begin_or_throw(store, sample_run("two"));
-  const auto runs = store.runs();
+class Runs : public StoreTest {};
+
+TEST_F(Runs, NumbersGrowAndLastIsTheNewest) {
+  const RunId first = begin_or_throw(store_, sample_run("one"));
+  const RunId second = begin_or_throw(store_, sample_run("two"));
+  const auto runs = store_.runs();
   ASSERT_EQ(runs->size(), 2U);
   EXPECT_EQ((*runs)[0].id, second);
   EXPECT_EQ((*runs)[1].number, 1);
-  EXPECT_EQ(store.find_run("last")->id, second);
-  EXPECT_EQ(store.find_run("1")->id, first);
-  EXPECT_EQ(store.find_run(first.uuid)->id, first);
-  EXPECT_EQ(store.find_run(first.uuid.substr(0, 8))->id, first);
+  EXPECT_EQ(store_.find_run("last")->id, second);
+  EXPECT_EQ(store_.find_run("1")->id, first);
+  EXPECT_EQ(store_.find_run(first.uuid)->id, first);
+  EXPECT_EQ(store_.find_run(first.uuid.substr(0, 8))->id, first);
 }
 
-TEST(Runs, AfterTheClockWasSetBack_LastIsStillTheOneThatCameLast) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId first = begin_or_throw(store, sample_run("before"));
+TEST_F(Runs, LastIsTheNewestRunEvenIfTheClockWasSetBack) {
+  const RunId first = begin_or_throw(store_, sample_run("before"));
   sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open((folder / "results.db").c_str(), &handle), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open((folder_ / "results.db").c_str(), &handle), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(handle, "UPDATE runs SET started_unix_ms = started_unix_ms + 86400000",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(handle);
-  const RunId second = begin_or_throw(store, sample_run("after"));
-  ASSERT_LT(store.find_run(second.uuid)->started_unix_ms,
-            store.find_run(first.uuid)->started_unix_ms);
-  EXPECT_EQ(store.find_run("last")->id, second);
-  EXPECT_EQ(store.runs()->front().id, second);
-  EXPECT_EQ(store.run_list()->front().id, second);
+  const RunId second = begin_or_throw(store_, sample_run("after"));
+  ASSERT_LT(store_.find_run(second.uuid)->started_unix_ms,
+            store_.find_run(first.uuid)->started_unix_ms);
+  EXPECT_EQ(store_.find_run("last")->id, second);
+  EXPECT_EQ(store_.runs()->front().id, second);
+  EXPECT_EQ(store_.run_list()->front().id, second);
 }
 
-TEST(Runs, Uuids_AreRandomOfVersionFour) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const std::string a = begin_or_throw(store, sample_run()).uuid;
-  const std::string b = begin_or_throw(store, sample_run()).uuid;
+TEST_F(Runs, Uuids_AreRandomOfVersionFour) {
+  const std::string a = begin_or_throw(store_, sample_run()).uuid;
+  const std::string b = begin_or_throw(store_, sample_run()).uuid;
   EXPECT_NE(a, b);
   EXPECT_THAT(a, testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
                                        "[0-9a-f]{12}"));
 }
 
-TEST(Runs, UnknownNames_AreErrorsThatListTheRuns) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  EXPECT_THAT(store.find_run("last").error().message, HasSubstr("holds no runs yet"));
-  const RunId run = begin_or_throw(store, sample_run("quick"));
+TEST_F(Runs, UnknownNames_AreErrorsThatListTheRuns) {
+  EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("contains no runs yet"));
+  const RunId run = begin_or_throw(store_, sample_run("quick"));
   for (const std::string text : {"2", "abc", "", "latest", "99999999999999999999"}) {
-    const auto found = store.find_run(text);
+    const auto found = store_.find_run(text);
     ASSERT_FALSE(found) << text;
     EXPECT_THAT(found.error().message, HasSubstr("1 (quick)"));
   }
-  EXPECT_FALSE(store.find_run(run.uuid.substr(0, 3)));
+  EXPECT_FALSE(store_.find_run(run.uuid.substr(0, 3)));
 }
 
-TEST(Runs, ARunWhoseProcessIsGone_IsInterrupted) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId alive = begin_or_throw(store, own_run());
+TEST_F(Runs, ARunWithoutItsProcess_IsInterrupted) {
+  const RunId alive = begin_or_throw(store_, own_run());
   NewRun reused = own_run();
   reused.process_start_ticks += 1;  // the number belongs to a later process now
-  const RunId gone = begin_or_throw(store, reused);
-  EXPECT_EQ(store.find_run(alive.uuid)->status, RunStatus::running);
-  EXPECT_EQ(store.find_run(gone.uuid)->status, RunStatus::interrupted);
+  const RunId gone = begin_or_throw(store_, reused);
+  EXPECT_EQ(store_.find_run(alive.uuid)->status, RunStatus::running);
+  EXPECT_EQ(store_.find_run(gone.uuid)->status, RunStatus::interrupted);
 }
 
-TEST(Runs, AProcessThatHasEnded_IsNotAlive) {
+TEST_F(Runs, AProcessThatHasEnded_IsNotAlive) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
@@ -115,12 +107,10 @@ TEST(Runs, AProcessThatHasEnded_IsNotAlive) {
   EXPECT_FALSE(is_alive(-1, 0));
 }
 
-TEST(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
-  ASSERT_TRUE(store.finish_run(run, RunStatus::cancelled));
-  const auto cancelled = store.find_run("last");
+TEST_F(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
+  const RunId run = begin_or_throw(store_, sample_run());
+  ASSERT_TRUE(store_.finish_run(run, RunStatus::cancelled));
+  const auto cancelled = store_.find_run("last");
   EXPECT_EQ(cancelled->status, RunStatus::cancelled);
   EXPECT_GE(cancelled->finished_unix_ms, cancelled->started_unix_ms);
 
@@ -128,12 +118,12 @@ TEST(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
   restart.sweep_text = "not the run's";
   restart.command_line = "attnscope run --resume last";
   restart.provenance = R"({"build":{"commit":"another"}})";
-  ASSERT_TRUE(store.resume_run(run, restart));
-  const auto resumed = store.find_run("last");
+  ASSERT_TRUE(store_.resume_run(run, restart));
+  const auto resumed = store_.find_run("last");
   EXPECT_EQ(resumed->status, RunStatus::running);
   EXPECT_EQ(resumed->start.process_id, getpid());
   EXPECT_EQ(resumed->start.sweep_text, sample_run().sweep_text);
-  const auto restarts = store.restarts(run);
+  const auto restarts = store_.restarts(run);
   ASSERT_TRUE(restarts) << restarts.error().message;
   ASSERT_EQ(restarts->size(), 1U);
   EXPECT_EQ(restarts->front().command_line, restart.command_line);
@@ -143,97 +133,85 @@ TEST(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
   EXPECT_FALSE(resumed->damaged);
 }
 
-TEST(Runs, ARunThatIsBeingMeasured_IsNeitherResumedNorRemoved) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, own_run());
-  EXPECT_THAT(store.resume_run(run, own_run()).error().message, HasSubstr("is being measured"));
-  EXPECT_THAT(store.remove_run(run).error().message, HasSubstr("is being measured"));
+TEST_F(Runs, ARunThatIsBeingMeasured_IsNeitherResumedNorRemoved) {
+  const RunId run = begin_or_throw(store_, own_run());
+  EXPECT_THAT(store_.resume_run(run, own_run()).error().message, HasSubstr("is being measured"));
+  EXPECT_THAT(store_.remove_run(run).error().message, HasSubstr("is being measured"));
 }
 
-TEST(Runs, Counts_AreOfHeatsAndFailedCells) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(Runs, Counts_AreOfHeatsAndFailedCells) {
+  const RunId run = begin_or_throw(store_, sample_run());
   HeatResult heat;
   for (const CellStatus status :
        {CellStatus::ok, CellStatus::unsupported, CellStatus::oom, CellStatus::wrong,
         CellStatus::crashed, CellStatus::timeout, CellStatus::cancelled}) {
     heat.cells.emplace_back().status = status;
   }
-  ASSERT_TRUE(store.add_heat(run, heat));
+  ASSERT_TRUE(store_.add_heat(run, heat));
   heat.cells.resize(1);
-  ASSERT_TRUE(store.add_heat(run, heat));
-  EXPECT_EQ(store.find_run("last")->heats_done, 2);
-  EXPECT_EQ(store.find_run("last")->cells_failed, 3);
+  ASSERT_TRUE(store_.add_heat(run, heat));
+  EXPECT_EQ(store_.find_run("last")->heats_done, 2);
+  EXPECT_EQ(store_.find_run("last")->cells_failed, 3);
 }
 
-TEST(Runs, ARemovedRun_LeavesNothingAndItsNumberIsNotUsedAgain) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(Runs, ARemovedRun_LeavesNothingAndItsNumberIsNotUsedAgain) {
+  const RunId run = begin_or_throw(store_, sample_run());
   std::mt19937_64 random(4);
-  ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 3)));
-  ASSERT_TRUE(store.add_ceilings(run, random_ceilings(random)));
-  ASSERT_TRUE(store.remove_run(run));
-  EXPECT_TRUE(store.runs()->empty());
-  EXPECT_FALSE(store.cells(run, true));
-  EXPECT_FALSE(store.add_heat(run, random_heat(random, 0, 3)));
-  begin_or_throw(store, sample_run());
-  EXPECT_EQ(store.find_run("last")->number, 2);
-  EXPECT_TRUE(store.check_integrity());
+  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 0, 3)));
+  ASSERT_TRUE(store_.add_ceilings(run, random_ceilings(random)));
+  ASSERT_TRUE(store_.remove_run(run));
+  EXPECT_TRUE(store_.runs()->empty());
+  EXPECT_FALSE(store_.cells(run, true));
+  EXPECT_FALSE(store_.add_heat(run, random_heat(random, 0, 3)));
+  begin_or_throw(store_, sample_run());
+  EXPECT_EQ(store_.find_run("last")->number, 2);
+  EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST(Runs, TagAndNote_AreKept) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
-  ASSERT_TRUE(store.describe_run(run, {.tag = "camera-ready", .note = "with 'quotes'\nand lines"}));
-  EXPECT_EQ(store.find_run("last")->tag, "camera-ready");
-  EXPECT_EQ(store.find_run("last")->note, "with 'quotes'\nand lines");
+TEST_F(Runs, TagAndNote_AreKept) {
+  const RunId run = begin_or_throw(store_, sample_run());
+  ASSERT_TRUE(
+      store_.describe_run(run, {.tag = "camera-ready", .note = "with 'quotes'\nand lines"}));
+  EXPECT_EQ(store_.find_run("last")->tag, "camera-ready");
+  EXPECT_EQ(store_.find_run("last")->note, "with 'quotes'\nand lines");
 }
 
-TEST(Runs, DataVersion_GrowsWithOwnAndOthersCommitsOnly) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  Store other = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
-  const std::int64_t first = *store.data_version();
-  EXPECT_EQ(*store.data_version(), first);
+TEST_F(Runs, DataVersion_GrowsWithOwnAndOthersCommitsOnly) {
+  Store other = open_or_throw(folder_ / "results.db");
+  const RunId run = begin_or_throw(store_, sample_run());
+  const std::int64_t first = *store_.data_version();
+  EXPECT_EQ(*store_.data_version(), first);
   ASSERT_TRUE(other.set_progress(run, {1, 2, "a", 1.0}));
-  const std::int64_t second = *store.data_version();
+  const std::int64_t second = *store_.data_version();
   EXPECT_GT(second, first);
-  ASSERT_TRUE(store.set_progress(run, {2, 2, "b", 0.0}));
-  EXPECT_GT(*store.data_version(), second);
+  ASSERT_TRUE(store_.set_progress(run, {2, 2, "b", 0.0}));
+  EXPECT_GT(*store_.data_version(), second);
 }
 
-TEST(Runs, ALockHeldByAnother_IsOneSentenceAndNothingIsLost) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
-  const RunId run = begin_or_throw(store, sample_run());
+TEST_F(Runs, ALockOfAnotherProcess_IsAnErrorAndNothingIsLost) {
+  const RunId run = begin_or_throw(store_, sample_run());
   sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open((folder / "results.db").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open((folder_ / "results.db").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  store.set_busy_timeout(std::chrono::milliseconds(1));
+  store_.set_busy_timeout(std::chrono::milliseconds(1));
   std::mt19937_64 random(5);
   const HeatResult heat = random_heat(random, 0, 2);
-  const Status refused = store.add_heat(run, heat);
+  const Status refused = store_.add_heat(run, heat);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("locked by another process"));
-  EXPECT_TRUE(store.runs()) << "reading goes on meanwhile";
+  EXPECT_TRUE(store_.runs()) << "reading continues";
   sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
   sqlite3_close(other);
-  EXPECT_TRUE(store.add_heat(run, heat));
-  EXPECT_EQ(store.cells(run, true)->size(), 2U);
+  EXPECT_TRUE(store_.add_heat(run, heat));
+  EXPECT_EQ(store_.cells(run, true)->size(), 2U);
 }
 
-TEST(Runs, AStoreForReading_RefusesToWrite) {
-  const TemporaryFolder folder;
+TEST_F(Runs, AStoreForReading_RefusesToWrite) {
   {
-    Store store = open_or_throw(folder / "results.db");
+    Store store = open_or_throw(folder_ / "results.db");
     begin_or_throw(store, sample_run());
   }
-  Store store = open_or_throw(folder / "results.db", Store::Mode::read_only);
+  Store store = open_or_throw(folder_ / "results.db", Store::Mode::read_only);
   const RunId run = store.find_run("last")->id;
   EXPECT_THAT(store.begin_run(sample_run()).error().message, HasSubstr("reading only"));
   EXPECT_THAT(store.finish_run(run, RunStatus::done).error().message, HasSubstr("reading only"));

@@ -80,6 +80,10 @@ Store open_or_throw(const std::filesystem::path& file, Store::Mode mode) {
   return std::move(*store);
 }
 
+void ok_or_throw(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
 RunId begin_or_throw(Store& store, const NewRun& run) {
   const Result<RunId> id = store.begin_run(run);
   if (!id) throw std::runtime_error(id.error().message);

@@ -14,7 +14,7 @@
 
 namespace attnscope::test {
 
-/// A folder of its own, removed with everything in it.
+/// A temporary folder that is removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -33,9 +33,10 @@ class TemporaryFolder {
 [[nodiscard]] Store open_or_throw(const std::filesystem::path& file,
                                   Store::Mode mode = Store::Mode::read_write);
 RunId begin_or_throw(Store& store, const NewRun& run);
+void ok_or_throw(const Status& status);
 
 [[nodiscard]] NewRun sample_run(std::string name = "quick");
-/// Every field is drawn, odd texts included.
+/// All fields are random, including unusual texts.
 [[nodiscard]] Cell random_cell(std::mt19937_64& random);
 [[nodiscard]] HeatResult random_heat(std::mt19937_64& random, int index, int cells);
 [[nodiscard]] Ceilings random_ceilings(std::mt19937_64& random);
@@ -43,6 +44,13 @@ RunId begin_or_throw(Store& store, const NewRun& run);
 /// All bytes of a file.
 [[nodiscard]] std::string bytes_of(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const std::string& bytes);
+
+/// A test with an empty database.
+class StoreTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  Store store_ = open_or_throw(folder_ / "results.db");
+};
 
 // Equality of all values; NaN equals NaN.
 [[nodiscard]] bool same(const Cell& a, const Cell& b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One file and several programs: writers and a reader at once, readers of a travelling file, and a
-// copy of a live one.
+// Several programs on one file: two writers and a reader, readers of an exported file, and a copy
+// of a live database.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ NewRun own_run(int program) {
   return run;
 }
 
-/// A driver of its own: opens the file, makes it if need be, and stores a whole run.
+/// A driver process: opens or creates the file and stores a whole run.
 [[noreturn]] void store_a_run(const std::filesystem::path& file, int program) {
   Result<Store> store = Store::open(file, Store::Mode::read_write);
   if (!store) _exit(1);
@@ -58,7 +58,7 @@ NewRun own_run(int program) {
   _exit(store->finish_run(*run, RunStatus::done) ? 0 : 4);
 }
 
-/// What is there of the run so far is whole heats of its own program, in order.
+/// The run so far consists of whole heats of its own program, in order.
 void expect_unmixed(const Store& store, const RunInfo& run) {
   const int program = run.start.sweep_name == "program 0" ? 0 : 1;
   EXPECT_FALSE(run.damaged);
@@ -74,8 +74,8 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
   }
 }
 
-/// Waits for a byte, then finds that another process is writing the database.
-[[noreturn]] void is_refused_when_reported(const std::filesystem::path& file, int reported) {
+/// Waits for a byte, then checks that another process has locked the database.
+[[noreturn]] void expect_locked_after_byte(const std::filesystem::path& file, int reported) {
   char byte = 0;
   if (read(reported, &byte, 1) != 1) _exit(1);
   Result<Store> store = Store::open(file, Store::Mode::existing);
@@ -84,7 +84,7 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
   _exit(store->begin_run(own_run(1)) ? 3 : 0);
 }
 
-/// As ulimit -f does, until it goes away.
+/// Limits file sizes, like ulimit -f, in its scope.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -105,7 +105,7 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-TEST(Sharing, WhereFilesMayNotGrow_ADatabaseIsReadAsItIs) {
+TEST(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
   const TemporaryFolder folder;
   const auto file = folder / "closed.db";
   begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
@@ -117,21 +117,21 @@ TEST(Sharing, WhereFilesMayNotGrow_ADatabaseIsReadAsItIs) {
   }
 }
 
-TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
+TEST(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
   const TemporaryFolder folder;
   const auto file = folder / "shared.db";
   begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t other = fork();
-  if (other == 0) is_refused_when_reported(file, ends[0]);
+  if (other == 0) expect_locked_after_byte(file, ends[0]);
 
   store::Database first = store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
   const store::Transaction held(first, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::existing}) {
     EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 1U);  // opened and closed again
   }
-  for (int i = 0; i < 2; ++i) {  // as whatever else a person may name a file for
+  for (int i = 0; i < 2; ++i) {  // the same file given as another kind of file
     EXPECT_FALSE(may_be_written(file));
     EXPECT_TRUE(read_text_file(file, "sweep", 1 << 20));
   }
@@ -156,7 +156,7 @@ TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
   EXPECT_EQ(open_or_throw(folder / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
 
-TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
+TEST(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
   const TemporaryFolder folder;
   const auto file = folder / "own.db";
   for (const bool is_replaced : {false, true}) {
@@ -168,9 +168,9 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
     EXPECT_FALSE(store.is_at_its_place());
     EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
     const auto saved = folder / (is_replaced ? "b.db" : "a.db");
-    const Status status = store.go_on_in(saved);
+    const Status status = store.continue_in(saved);
     ASSERT_TRUE(status) << status.error().message;
-    EXPECT_FALSE(store.go_on_in(saved)) << "nothing is replaced";
+    EXPECT_FALSE(store.continue_in(saved)) << "nothing is replaced";
     begin_or_throw(store, own_run(0));
     const Store copy = open_or_throw(saved, Store::Mode::read_only);
     EXPECT_EQ(copy.runs()->size(), 2U);
@@ -202,7 +202,7 @@ TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
     if (drivers[static_cast<std::size_t>(program)] == 0) store_a_run(file, program);
   }
   std::set<pid_t> running(drivers.begin(), drivers.end());
-  int looks = 0;
+  int reads = 0;
   while (!running.empty()) {
     int status = 0;
     if (const pid_t ended = waitpid(-1, &status, WNOHANG); ended > 0) {
@@ -210,13 +210,13 @@ TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
       running.erase(ended);
     }
     const Result<Store> reader = Store::open(file, Store::Mode::read_only);
-    if (!reader) continue;  // not made yet
+    if (!reader) continue;  // not created yet
     const auto runs = reader->runs();
     ASSERT_TRUE(runs) << runs.error().message;
     for (const RunInfo& run : *runs) expect_unmixed(*reader, run);
-    ++looks;
+    ++reads;
   }
-  EXPECT_GT(looks, 0);
+  EXPECT_GT(reads, 0);
   const Store store = open_or_throw(file);
   const auto runs = store.runs();
   ASSERT_EQ(runs->size(), 2U);
@@ -230,7 +230,7 @@ TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
   EXPECT_TRUE(store.check_integrity());
 }
 
-TEST(Sharing, ATravellingFileOpenedByTwo_IsReadByBothAndKeptAsItIs) {
+TEST(Sharing, AnExportedFileOpenedByTwo_IsReadByBothUnchanged) {
   const TemporaryFolder folder;
   {
     Store store = open_or_throw(folder / "results.db");

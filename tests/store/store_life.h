@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole life of a run in a new database, what the store announced on the way, and whether all
-// of that is still there afterwards.
+// A whole run in a new database: what the store reported as stored, and a check that all of it is
+// still there afterwards.
 
 #include <filesystem>
 #include <optional>
@@ -16,7 +16,7 @@ namespace attnscope::test {
 inline constexpr int heats_of_life = 3;
 [[nodiscard]] HeatResult heat_of_life(int index);
 
-/// What a store has said about a run so far.
+/// What a store has reported about a run.
 struct Announced {
   std::optional<RunId> run;
   std::vector<int> heats;
@@ -27,14 +27,13 @@ struct Announced {
   }
 };
 
-/// From the first byte of the file to the end of the run. Errors are noted and the next thing is
-/// tried.
+/// Creates the database and stores a whole run. Continues after errors, which are noted.
 [[nodiscard]] Announced live(const std::filesystem::path& file);
 
-/// Each error is one sentence that names the file and how to mend it.
+/// Checks that each error is one sentence that names the file and a remedy.
 void expect_sentences(const Announced& announced, const std::string& name);
 void expect_heat(const Store& store, const RunId& run, int index);
-/// Everything announced is there, nothing that is there is broken, and the run goes on to its end.
+/// Checks that everything announced is stored, nothing is damaged, and the run can be completed.
 void expect_kept_and_resumable(const std::filesystem::path& file, const Announced& announced);
 
 }  // namespace attnscope::test

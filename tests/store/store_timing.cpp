@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a large store takes: attnscope_store_timing FILE
+// Times queries of a large store: attnscope_store_timing FILE
 //
-// FILE is filled first unless it is there: 10,000 runs with 1,000,000 samples together, one of them
-// of 1,000 cells with 50 samples each. Then every question a person's click asks is asked eleven
-// times; the median and the slowest are printed. The first one reads a file that the system may not
-// hold in memory.
+// Creates FILE if it does not exist: 10,000 runs with 1,000,000 samples in total, one of them with
+// 1,000 cells of 50 samples each. Each query of the window is repeated eleven times; the first, the
+// median and the slowest time are printed. The first query may read a file that is not cached.
 
 #include <fmt/format.h>
 
@@ -32,21 +31,21 @@ T need(Result<T> result) {
   return std::move(*result);
 }
 
-/// Milliseconds of this process's processor time so far: unlike the clock's, it is little moved by
-/// what else the machine does.
+/// Processor time of this process in milliseconds, which other processes affect less than wall
+/// time.
 double processor_ms() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-void time(const std::string& what, const std::function<void()>& ask) {
+void time(const std::string& what, const std::function<void()>& query) {
   using Clock = std::chrono::steady_clock;
   std::array<double, 11> ms{}, own_ms{};
   for (std::size_t i = 0; i < ms.size(); ++i) {
     const auto began = Clock::now();
     const double own_began = processor_ms();
-    ask();
+    query();
     own_ms[i] = processor_ms() - own_began;
     ms[i] = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
   }
@@ -57,7 +56,7 @@ void time(const std::string& what, const std::function<void()>& ask) {
              own_ms[own_ms.size() / 2]);
 }
 
-void ask_everything(const std::filesystem::path& file) {
+void time_queries(const std::filesystem::path& file) {
   fmt::print("{:<52} {:>8} {:>8} {:>8} {:>14}\n", "ms", "first", "median", "slowest",
              "of processor");
   time("open for reading", [&] { need(Store::open(file, Store::Mode::read_only)); });
@@ -101,12 +100,12 @@ void ask_everything(const std::filesystem::path& file) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    fmt::print(stderr, "attnscope_store_timing FILE; FILE is made when it is not there\n");
+    fmt::print(stderr, "attnscope_store_timing FILE; FILE is created if it does not exist\n");
     return 2;
   }
   try {
     if (!std::filesystem::exists(argv[1])) attnscope::fill_large_store(argv[1]);
-    attnscope::ask_everything(argv[1]);
+    attnscope::time_queries(argv[1]);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 3;

@@ -21,13 +21,11 @@ class Transfer : public testing::Test {
   Transfer() : store_(open_or_throw(folder_ / "results.db")) {
     for (const char* name : {"one", "two", "three"}) {
       runs_.push_back(begin_or_throw(store_, sample_run(name)));
-      for (int i = 0; i < 4; ++i) add(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
-      add(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
-      add(store_.finish_run(runs_.back(), RunStatus::done));
+      for (int i = 0; i < 4; ++i)
+        ok_or_throw(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
+      ok_or_throw(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
+      ok_or_throw(store_.finish_run(runs_.back(), RunStatus::done));
     }
-  }
-  static void add(const Status& status) {
-    if (!status) throw std::runtime_error(status.error().message);
   }
   void expect_equal_run(const Store& other, const RunId& run) {
     const auto mine = store_.cells(run, true), theirs = other.cells(run, true);
@@ -54,7 +52,7 @@ class Transfer : public testing::Test {
   std::vector<RunId> runs_;
 };
 
-TEST_F(Transfer, AnExportedFile_HoldsTheNamedRunsAndNothingElse) {
+TEST_F(Transfer, AnExportedFile_HasOnlyTheNamedRuns) {
   const auto file = folder_ / "two.attn";
   const Status done = store_.export_runs({runs_[1]}, file);
   ASSERT_TRUE(done) << done.error().message;
@@ -76,14 +74,14 @@ TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
   EXPECT_EQ(files, 1);
 }
 
-TEST_F(Transfer, AnExportIsPackedByItsName_InLettersOfAnySize) {
+TEST_F(Transfer, AnExportIsPackedByItsName_InAnyCase) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
   EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
   const Store exported = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_only);
   for (const RunId& run : runs_) expect_equal_run(exported, run);
 }
 
-TEST_F(Transfer, WhatAKilledExportLeftIsRemovedByTheNext) {
+TEST_F(Transfer, LeftoversOfAKilledExport_AreRemovedByTheNext) {
   write_bytes(folder_ / "all.attn.part-aB3xYz", "half");
   write_bytes(folder_ / "all.attn.part-aB3xYz-journal", "half");
   write_bytes(folder_ / "other.attn.part-aB3xYz", "half");
@@ -93,7 +91,7 @@ TEST_F(Transfer, WhatAKilledExportLeftIsRemovedByTheNext) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "other.attn.part-aB3xYz"));
 }
 
-TEST_F(Transfer, APackedExport_IsReadAsItIs) {
+TEST_F(Transfer, APackedExport_IsReadAndImported) {
   const mode_t mask = ::umask(0);
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
   ::umask(mask);
@@ -131,7 +129,7 @@ TEST_F(Transfer, APackedExport_IsReadAsItIs) {
   for (const RunId& run : runs_) expect_equal_run(other, run);
 }
 
-TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
+TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
   const std::string whole = bytes_of(folder_ / "all.attn.gz");
   Store other = open_or_throw(folder_ / "other.db");
@@ -152,11 +150,11 @@ TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
   unknown_version[18] = 3;
   unknown_version[19] = 9;
   refused(tests::packed(unknown_version), "");
-  refused(tests::packed("no database"), "is not a database of AttnScope");
-  refused(tests::packed(""), "has nothing in it");
+  refused(tests::packed("no database"), "is not an AttnScope database");
+  refused(tests::packed(""), "is empty");
   EXPECT_TRUE(other.runs()->empty());
   EXPECT_THAT(store::read_packed(folder_ / "all.attn.gz", 1 << 16).error().message,
-              AllOf(HasSubstr("all.attn.gz"), HasSubstr("all of it is needed at once")));
+              AllOf(HasSubstr("all.attn.gz"), HasSubstr("too much to read at once")));
 }
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
@@ -167,7 +165,7 @@ TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
-TEST_F(Transfer, ANameThatSqliteWouldTakeForItsOwn_IsRefused) {
+TEST_F(Transfer, ANameOfSqlitesOwnFiles_IsRefused) {
   { const Store other = open_or_throw(folder_ / "other.db"); }
   for (const char* ending : {"-wal", "-journal", "-shm"}) {
     const Status exported =
@@ -209,19 +207,19 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt_WhereverItsRunTravels) {
+TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt) {
   NewRun start = sample_run("parts");
   const RunId run = begin_or_throw(store_, start);
-  add(store_.add_heat(run, random_heat(random_, 0, 1)));
+  ok_or_throw(store_.add_heat(run, random_heat(random_, 0, 1)));
   start.command_line = "a later start";
-  add(store_.resume_run(run, start));
-  add(store_.add_heat(run, random_heat(random_, 1, 1)));
+  ok_or_throw(store_.resume_run(run, start));
+  ok_or_throw(store_.add_heat(run, random_heat(random_, 1, 1)));
   {
-    // Another process only knows what the file says.
+    // Another process, which only reads the file.
     Store other = open_or_throw(folder_ / "results.db");
-    add(other.add_heat(run, random_heat(random_, 2, 1)));
+    ok_or_throw(other.add_heat(run, random_heat(random_, 2, 1)));
   }
-  add(store_.finish_run(run, RunStatus::done));
+  ok_or_throw(store_.finish_run(run, RunStatus::done));
   const auto starts = [&](const Store& store) {
     std::vector<std::optional<std::size_t>> found;
     const auto by_heat = store.starts_of_heats(run);
@@ -237,7 +235,7 @@ TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt_WhereverItsRunTravels) {
   EXPECT_TRUE(other.check_integrity());
 }
 
-TEST_F(Transfer, AnotherLiveDatabase_CanBeImportedToo) {
+TEST_F(Transfer, ALiveDatabase_CanBeImported) {
   Store other = open_or_throw(folder_ / "other.db");
   const auto imported = other.import_file(folder_ / "results.db");
   ASSERT_TRUE(imported) << imported.error().message;
@@ -245,7 +243,7 @@ TEST_F(Transfer, AnotherLiveDatabase_CanBeImportedToo) {
   expect_equal_run(other, runs_[0]);
 }
 
-TEST_F(Transfer, ARunThatIsStillMeasured_TravelsAsInterrupted) {
+TEST_F(Transfer, ARunThatIsBeingMeasured_IsExportedAsInterrupted) {
   NewRun live = sample_run();
   live.process_id = getpid();
   live.process_start_ticks = own_process_start_ticks();
@@ -268,7 +266,7 @@ TEST_F(Transfer, AnExportedFile_IsReadOnlyInEitherMode) {
   EXPECT_EQ(bytes_of(folder_ / "one.attn"), before);
 }
 
-TEST_F(Transfer, NameTagAndNote_TravelWithTheRun) {
+TEST_F(Transfer, NameTagAndNote_AreExported) {
   const RunWords words{.name = "for the paper", .tag = "camera-ready laptop", .note = "quiet room"};
   ASSERT_TRUE(store_.describe_run(runs_[1], words));
   ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
@@ -286,7 +284,7 @@ TEST_F(Transfer, NameTagAndNote_TravelWithTheRun) {
   EXPECT_EQ(other.find_run("last")->name, "mine") << "what is there is never replaced";
 }
 
-TEST_F(Transfer, ARunFromTheTrash_IsExportedAsOneThatIsNot) {
+TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
   const Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_only);
@@ -295,7 +293,7 @@ TEST_F(Transfer, ARunFromTheTrash_IsExportedAsOneThatIsNot) {
   expect_equal_run(exported, runs_[1]);
 }
 
-TEST_F(Transfer, AnImportedRun_ComesOutOfTheTrashItLayIn) {
+TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   ASSERT_TRUE(store_.export_runs({runs_[0], runs_[1]}, folder_ / "two.attn"));
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   const auto imported = store_.import_file(folder_ / "two.attn");
@@ -305,7 +303,7 @@ TEST_F(Transfer, AnImportedRun_ComesOutOfTheTrashItLayIn) {
   EXPECT_EQ(store_.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, WhatLiesInAnothersTrash_StaysThere) {
+TEST_F(Transfer, RunsInAnothersTrash_AreNotImported) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   Store other = open_or_throw(folder_ / "other.db");
   const auto imported = other.import_file(folder_ / "results.db");
@@ -314,7 +312,7 @@ TEST_F(Transfer, WhatLiesInAnothersTrash_StaysThere) {
   EXPECT_FALSE(other.find_run(runs_[1].uuid));
 }
 
-TEST_F(Transfer, ImportOfSomethingElse_IsRefusedAndChangesNothing) {
+TEST_F(Transfer, AnImportOfAnotherFile_IsRefusedAndChangesNothing) {
   write_bytes(folder_ / "notes.attn", "not a database at all");
   const std::int64_t before = *store_.data_version();
   EXPECT_FALSE(store_.import_file(folder_ / "notes.attn"));

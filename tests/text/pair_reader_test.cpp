@@ -79,7 +79,7 @@ TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_EQ(read("a.gz", tests::packed("a\td\n")).pairs.size(), 1U);
   EXPECT_EQ(read("a.json.gz", tests::packed(R"([{"query": "q", "text": "t"}])")).pairs.size(), 1U);
   const Read cut = read("a.tsv.gz", tests::packed("a\td\nq\te\n").substr(0, 20));
-  EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
+  EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data are truncated"));
 }
 
 TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
@@ -116,8 +116,8 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
 }
 
 TEST(PairReader, BytesThatAreNoUtf8AreNamedWithTheirPlace) {
-  EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is no UTF-8 from its byte 4 on"));
-  EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is no UTF-8"));
+  EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is not UTF-8 from byte 4 on"));
+  EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is not UTF-8"));
 }
 
 TEST(PairReader, IdsWithControlCharactersAreRefused) {
@@ -133,9 +133,9 @@ TEST(PairReader, IdsWithControlCharactersAreRefused) {
 
 TEST(PairReader, AnEmptyLineIsToldByWhatLinesAre) {
   EXPECT_THAT(error_of("a.tsv", "d\tt\n\ne\tt\n", PairParts::document),
-              HasSubstr("a.tsv, line 2: is empty; every line is a document"));
+              HasSubstr("a.tsv, line 2: is empty; each line must be a document"));
   EXPECT_THAT(error_of("a.tsv", "q\tt\n\nr\tt\n", PairParts::query),
-              HasSubstr("line 2: is empty; every line is a query"));
+              HasSubstr("line 2: is empty; each line must be a query"));
 }
 
 TEST(PairReader, ALineWithoutEndIsNotHeldInMemory) {
@@ -177,9 +177,9 @@ TEST(PairReader, AnArrayIsReadElementByElement) {
   }
   EXPECT_THAT(error_of("a.json", "[]"), HasSubstr("has no pairs"));
   const std::string one = R"([{"query": "q", "text": "t"})";
-  EXPECT_THAT(error_of("a.json", one), HasSubstr("breaks off in its array"));
-  EXPECT_THAT(error_of("a.json", one.substr(0, 20)), HasSubstr("element 1: breaks off"));
-  EXPECT_THAT(error_of("a.json", one + ","), HasSubstr("breaks off in its array"));
+  EXPECT_THAT(error_of("a.json", one), HasSubstr("its array has no closing ']'"));
+  EXPECT_THAT(error_of("a.json", one.substr(0, 20)), HasSubstr("element 1: is truncated"));
+  EXPECT_THAT(error_of("a.json", one + ","), HasSubstr("its array has no closing ']'"));
   EXPECT_THAT(error_of("a.json", one + ",]"), HasSubstr("element 2: is empty"));
   EXPECT_THAT(error_of("a.json", one + "] {}"), HasSubstr("has text after its array's ']'"));
   EXPECT_THAT(error_of("a.json", one + " {}]"), HasSubstr("neither ',' nor ']'"));
@@ -205,7 +205,7 @@ TEST(PairReader, AFirstLineMayNameTheColumns) {
   EXPECT_EQ(read("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\tt\n").pairs.size(), 1U);
   EXPECT_THAT(error_of("a.tsv", "qid\tquery\tquery\n"), HasSubstr("names two columns 'query'"));
   EXPECT_THAT(error_of("a.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n"),
-              HasSubstr("a.tsv, line 1 names columns and has no text 'query'"));
+              HasSubstr("a.tsv, line 1 names columns but has no text 'query'"));
   EXPECT_THAT(error_of("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\n"),
               HasSubstr("line 2: has 3 columns, and the first line has 4"));
 }
@@ -259,7 +259,7 @@ TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
 
 TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
   EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
-              HasSubstr("a.tsv: of the columns that it names these are not read: 'label'"));
+              HasSubstr("a.tsv: these columns are ignored: 'label'"));
   EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("not read: 'n'"));
   // pandas writes an index without a name.
   EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("not read: ''"));
@@ -268,12 +268,14 @@ TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
 }
 
 TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
-  EXPECT_THAT(noted("query\tremark\nhow\ttall\n").error,
-              HasSubstr("a.tsv, line 1 may name columns or be a text: 'remark' is no known name"));
+  EXPECT_THAT(
+      noted("query\tremark\nhow\ttall\n").error,
+      HasSubstr(
+          "a.tsv, line 1 may name columns or be a text: 'remark' is not a known column name"));
   EXPECT_THAT(noted("qid\tmine\tquery\tpassage\n1\tx\tq\tt\n").error,
-              HasSubstr("line 1 names columns and has no document's id, unless it is 'mine'"));
+              HasSubstr("line 1 names columns but has no document id, unless it is 'mine'"));
   EXPECT_THAT(noted("query\tpositive\nhow\ttall\n").error,
-              HasSubstr("line 1 names columns and has no text 'document'"));
+              HasSubstr("line 1 names columns but has no text 'document'"));
   for (const char* text : {"7\ttext\n", "what is it about\ttext\n", "http://u\ttext\n"})
     EXPECT_EQ(noted(text).pairs.size(), 1U) << "no column is called " << text;
   const Noted texts = noted("query\tremark\n", PairParts::both, PairFormat::tsv_texts);
@@ -291,7 +293,7 @@ TEST(PairReader, QuotesOfCsvAreRefused) {
        {"\"qid\"\t\"docno\"\t\"query\"\t\"text\"\n\"1\"\t\"a\"\t\"q\"\t\"t\"\n",
         "1\ta\thow\t\"He said \"\"noon\"\"\"\n", "\"how tall\"\t\"very tall\"\n"}) {
     EXPECT_THAT(noted(text).error, HasSubstr("line 1")) << text;
-    EXPECT_THAT(noted(text).error, HasSubstr("TSV is read without quoting")) << text;
+    EXPECT_THAT(noted(text).error, HasSubstr("TSV has no quoting")) << text;
   }
   EXPECT_THAT(noted("how\ttall\nwho\t\"\"\"he\"\"\"\n").error,
               HasSubstr("line 2: has a field in quotes"));
@@ -341,7 +343,7 @@ TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
 TEST(PairReader, JsonUnderANameOfTsvIsPointedOut) {
   for (const char* text : {R"({"query": "q", "text": "t"})", "[\n{\"query\": 1}]"}) {
     EXPECT_THAT(error_of("a.txt", text),
-                HasSubstr("a.txt, line 1 is JSON, and the file's name is one of TSV"));
+                HasSubstr("a.txt, line 1 is JSON, but the file's name indicates TSV"));
   }
 }
 
@@ -373,7 +375,7 @@ TEST(PairReader, ATitleStandsBeforeTheText) {
     EXPECT_THAT(text_of(R"("text": "t", "contents": "c")"),
                 HasSubstr("has 'text' and 'contents', which differ"));
     EXPECT_THAT(text_of(R"("text": "t", "title": ["T"])"),
-                HasSubstr("has a 'title' that is no text"));
+                HasSubstr("has a 'title' that is not a text"));
   }
 }
 
@@ -393,7 +395,7 @@ TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
               HasSubstr("has 'qid' and 'query_id', which differ"));
   // Columns of another order than MS MARCO's, as ir_datasets exports BEIR's documents.
   EXPECT_THAT(error_of("a.tsv", "d\tThe text\tThe title\thttp://u\n", PairParts::document),
-              HasSubstr("line 1: has 4 columns and no address as its second"));
+              HasSubstr("line 1: has 4 columns, but the second is not a URL"));
 }
 
 TEST(PairReader, AMissingFileAndAFolderAreNamed) {
@@ -434,11 +436,11 @@ TEST(PairReader, PartsThatAreMissingAreNamed) {
       HasSubstr(
           "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY with tabs"));
   EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
-              HasSubstr("line 1: has no document's id"));
+              HasSubstr("line 1: has no document id"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),
-              HasSubstr("has no document's id"));
+              HasSubstr("has no document id"));
   EXPECT_THAT(error_of("a.tsv", "how\ttall\n", PairParts::named_document),
-              HasSubstr("a query beside a document of a cache is QID, DOCID, QUERY"));
+              HasSubstr("a query for a document in a cache is QID, DOCID, QUERY"));
   EXPECT_THAT(error_of("a.jsonl", R"({"docno": "d"})", PairParts::document),
               HasSubstr("has no text 'document'"));
 }

@@ -126,9 +126,9 @@ TEST_F(Collection, AnArrayAndNamedColumnsAreFoundInToo) {
     }
   }
   EXPECT_THAT(error_of("d.json", R"([{"id":"7","text":"t"},{"id":7,"text":"u"}])"),
-              HasSubstr("d.json, element 2: the id '7' stands in element 1 already"));
+              HasSubstr("d.json, element 2: the id '7' is already used in element 1"));
   EXPECT_THAT(error_of("d.tsv", "id\ttext\n7\tt\n8\tt\n7\tu\n"),
-              HasSubstr("d.tsv, line 4: the id '7' stands in line 2 already"));
+              HasSubstr("d.tsv, line 4: the id '7' is already used in line 2"));
 }
 
 TEST_F(Collection, AKeptIndexOfMsMarcosDocumentsIsTakenWhateverIsLookedUpFirst) {
@@ -168,14 +168,14 @@ TEST_F(Collection, QueriesAreFoundAsDocumentsAre) {
 
 TEST_F(Collection, AnIdThatStandsTwiceIsNamedWithBothLines) {
   EXPECT_THAT(error_of("c.tsv", "a\tx\nb\ty\na\tz\nb\tw\nb\tv\n"),
-              AllOf(HasSubstr("c.tsv, line 3: the id 'a' stands in line 1 already"),
+              AllOf(HasSubstr("c.tsv, line 3: the id 'a' is already used in line 1"),
                     HasSubstr("3 such lines in all")));
 }
 
 TEST_F(Collection, LinesThatAreNoTextsAreNamed) {
   EXPECT_THAT(error_of("c.tsv", "a\tx\nb\n"), HasSubstr("line 2: has 1 columns"));
-  EXPECT_THAT(error_of("c.tsv", "a\tx\n\tb\n"), HasSubstr("line 2: has no document's id"));
-  EXPECT_THAT(error_of("c.jsonl", "{\"text\":\"x\"}\n"), HasSubstr("line 1: has no document's id"));
+  EXPECT_THAT(error_of("c.tsv", "a\tx\n\tb\n"), HasSubstr("line 2: has no document id"));
+  EXPECT_THAT(error_of("c.jsonl", "{\"text\":\"x\"}\n"), HasSubstr("line 1: has no document id"));
   EXPECT_THAT(error_of("c.tsv", "a\tx\n\nb\ty\n"), HasSubstr("line 2: is empty"));
   EXPECT_THAT(error_of("c.tsv", ""), HasSubstr("has no texts"));
   EXPECT_THAT(error_of("c.zip", "x"), HasSubstr("tsv or jsonl"));
@@ -262,7 +262,7 @@ TEST_F(Collection, AFileThatIsCutMeanwhileIsAnError_NotAnotherText) {
   auto collection = open("c.tsv", "a\tx\nb\ty\n");
   ASSERT_TRUE(collection);
   fs::resize_file(folder_ / "c.tsv", 4);
-  EXPECT_THAT(text_of(*collection, "b"), HasSubstr("is shorter than it was"));
+  EXPECT_THAT(text_of(*collection, "b"), HasSubstr("became shorter while it was read"));
   EXPECT_EQ(text_of(*collection, "a"), "x");
 }
 

@@ -84,7 +84,7 @@ TEST(TrainingLine, SaysWhatIsWrong) {
               HasSubstr("has a margin of -1e+300"));
   EXPECT_THAT(complaint("", PairFormat::tsv, plain), HasSubstr("is empty"));
   EXPECT_THAT(complaint("\tp\tn", PairFormat::tsv, plain), HasSubstr("empty query"));
-  EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("no UTF-8"));
+  EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("not UTF-8"));
   EXPECT_THAT(complaint("{", PairFormat::jsonl, plain), HasSubstr("not a JSON object"));
   EXPECT_THAT(complaint(R"({"query":"q"})", PairFormat::jsonl, plain), HasSubstr("'positive'"));
   EXPECT_THAT(complaint(R"({"query":"q","positive":"p"})", PairFormat::jsonl, plain),
@@ -105,7 +105,7 @@ TEST(TrainingLine, AMarginAndScoresThatAreThereAgree) {
   EXPECT_THAT(line(R"("margin":1,"scores":[3,1])").error().message,
               HasSubstr("has the 'margin' 1 and 'scores' whose difference is 2"));
   EXPECT_THAT(line(R"("margin":[2],"scores":[3,1])").error().message,
-              HasSubstr("has a 'margin' that is no number"));
+              HasSubstr("has a 'margin' that is not a number"));
 }
 
 class TrainingFileTest : public ::testing::Test {
@@ -140,7 +140,7 @@ TEST_F(TrainingFileTest, ReadsLettersAsNamesOfColumns) {
   EXPECT_THAT(file->line(0)->documents, ElementsAre("very tall", "low"));
   write("query\tpositive\tmargin\nhow\ttall\t1\n");
   EXPECT_THAT(TrainingFile::open(path_, plain).error().message,
-              HasSubstr("line 1 names columns and has no text 'negative'"));
+              HasSubstr("line 1 names columns but has no text 'negative'"));
   write("how\ttall\t\"He said \"\"noon\"\"\"\n");
   EXPECT_THAT(TrainingFile::open(path_, plain).error().message,
               HasSubstr("line 1: has a field in quotes"));
@@ -163,7 +163,7 @@ TEST_F(TrainingFileTest, ReadsArraysAndNamedColumns) {
   }
   path_.replace_extension(".tsv");
   EXPECT_THAT(TrainingFile::open("-", plain).error().message,
-              HasSubstr("standard input: is read more than once"));
+              HasSubstr("standard input: is read several times"));
 }
 
 TEST_F(TrainingFileTest, ErrorsNameTheLine) {

@@ -72,11 +72,11 @@ TEST(WordList, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(message("@@UNKNOWN@@\r\nwindows\r\n"), "read");
   EXPECT_THAT(message("@@UNKNOWN@@\na\n\nb\n"), HasSubstr("line 3: is empty"));
   EXPECT_THAT(message("@@UNKNOWN@@\na\n\n"), HasSubstr("line 3: is empty"));
-  EXPECT_THAT(message("@@UNKNOWN@@\na\xff\n"), HasSubstr("line 2: is no UTF-8; copy the file"));
+  EXPECT_THAT(message("@@UNKNOWN@@\na\xff\n"), HasSubstr("line 2: is not UTF-8; copy the file"));
   EXPECT_THAT(message({"@@UNKNOWN@@\na\0b\n", 16}), HasSubstr("line 2: has a NUL"));
   for (const char* blank : {" a", "a ", "a\t", "a\r\r"}) {
     EXPECT_THAT(message(fmt::format("@@UNKNOWN@@\nb\n{}\n", blank)),
-                HasSubstr("line 3: has a blank beside its word"));
+                HasSubstr("line 3: has white space around its word"));
   }
   EXPECT_THAT(message("@@UNKNOWN@@\n,\nHow\nTALL\n"),
               HasSubstr("line 3: is 'How', and no word of the list is in lower case"));

@@ -95,11 +95,15 @@ at::Tensor value_of(const TrainedCrossEncoder& model) {
   return (*scores * at::tensor(at::ArrayRef<double>(factors), at::kFloat)).sum();
 }
 
+Gradients gradients_of(const std::vector<Parameter>& parameters) {
+  Gradients gradients;
+  for (const auto& [name, value] : parameters) gradients.emplace(name, value.grad());
+  return gradients;
+}
+
 Gradients gradients_of(const TrainedCrossEncoder& model) {
   value_of(model).backward();
-  Gradients gradients;
-  for (const Parameter& one : model.parameters()) gradients.emplace(one.name, one.value.grad());
-  return gradients;
+  return gradients_of(model.parameters());
 }
 
 /// The largest difference over the largest value of the whole model's gradients.
@@ -185,6 +189,17 @@ TEST_P(EveryTrainedRow, ClsOnlyLastLayerHasTheSameGradients) {
 TEST_P(EveryTrainedRow, RecomputedLayersHaveTheSameGradients) {
   const Gradients kept = gradients_of(*trained(GetParam()));
   EXPECT_EQ(error_of(gradients_of(*trained(GetParam(), KeptLayers::inputs_alone)), kept), 0);
+}
+
+TEST(TrainedCrossEncoder, LayersAreRecomputedAfterTheModelIsDestroyed) {
+  const TrainedRow row{"sparse", "segment", Window::of(4)};
+  const Gradients kept = gradients_of(*trained(row));
+  auto model = trained(row, KeptLayers::inputs_alone);
+  const std::vector<Parameter> parameters = model->parameters();
+  const at::Tensor value = value_of(*model);
+  model.reset();
+  value.backward();
+  EXPECT_EQ(error_of(gradients_of(parameters), kept), 0);
 }
 
 TEST(TrainedCrossEncoder, Bfloat16GradientsAreFloat32AndWithinTheBound) {

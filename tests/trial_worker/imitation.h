@@ -20,8 +20,8 @@ class PreparedImitation : public PreparedAttention {
     return imitated_->workspace_bytes();
   }
   [[nodiscard]] ExecutedWork executed() const override { return imitated_->executed(); }
-  [[nodiscard]] std::int64_t predicted_peak_bytes() const override {
-    return imitated_->predicted_peak_bytes();
+  [[nodiscard]] std::int64_t allocated_bytes() const override {
+    return imitated_->allocated_bytes();
   }
   [[nodiscard]] Status forward(const ForwardCall& call) override {
     return imitated_->forward(call);

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "tests/trial_worker/faults.h"
 
 namespace attnscope::trial {

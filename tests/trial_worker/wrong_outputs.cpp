@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/plan/row_intervals.h"
+#include "kernels/plan/key_runs.h"
 #include "tests/trial_worker/faults.h"
 
 namespace attnscope::trial {

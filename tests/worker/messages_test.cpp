@@ -142,7 +142,7 @@ TEST(Messages, AMissingFieldIsNamedAndAnUnknownOneIsIgnored) {
     whole["of_a_later_version"] = {1, 2};
     const auto known = protocol::read_message<Message>(whole);
     ASSERT_TRUE(known) << Message::name << ": " << known.error().message;
-    for (const FieldNames::Name& field : field_names<Message>()) {
+    for (const FieldNames::Name& field : listed_fields<Message>()) {
       json without = whole;
       ASSERT_EQ(without.erase(field.key), 1U) << Message::name << ": " << field.key;
       const auto read = protocol::read_message<Message>(without);
@@ -206,7 +206,7 @@ Rows rows_of_table(const std::string& header) {
 template <typename Message>
 std::vector<std::string> documented_fields() {
   std::vector<std::string> names;
-  for (const FieldNames::Name& field : field_names<Message>())
+  for (const FieldNames::Name& field : listed_fields<Message>())
     names.push_back(field.key + (field.may_be_missing ? "?" : ""));
   return names;
 }

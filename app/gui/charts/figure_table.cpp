@@ -31,7 +31,7 @@ std::string outcome_of(std::string_view status, const std::string& reason) {
 /// Adds a column of cell labels if cells differ in more than their x.
 report::Sheet sheet_of(const report::Figure& figure) {
   const bool has_labels = std::ranges::any_of(figure.series, [](const report::Series& series) {
-    const auto is_labelled = [](const auto& one) { return !one.label.empty(); };
+    const auto is_labelled = [](const auto& mark) { return !mark.label.empty(); };
     return std::ranges::any_of(series.points, is_labelled) ||
            std::ranges::any_of(series.rail, is_labelled);
   });

@@ -19,7 +19,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/figure_table.h"
 
 namespace attnscope::charts {
@@ -149,8 +149,9 @@ report::Facets RunChart::shown_facets() const {
   report::Facets shown = facets_;
   shown.panels = scaled_;
   for (report::Figure& figure : shown.panels) {
-    std::erase_if(figure.series,
-                  [this](const report::Series& one) { return hidden_.contains(one.style_key); });
+    std::erase_if(figure.series, [this](const report::Series& series) {
+      return hidden_.contains(series.style_key);
+    });
     std::erase_if(figure.marks, [this](const report::Mark& mark) {
       return !crossovers_ || hidden_.contains(mark.style_key);
     });
@@ -334,9 +335,8 @@ void RunChart::describe() {
   }
   setAccessibleDescription(
       text +
-      QStringLiteral(" Up and Down choose one, Left and Right read its values, Space hides or "
-                     "shows it, T opens the numbers as a table, Menu tells what else there "
-                     "is."));
+      QStringLiteral(" Up and Down select a series, Left and Right read its values, Space hides or "
+                     "shows it, T opens the numbers as a table, the Menu key lists all commands."));
 }
 
 // While the chart has the focus, its keys override the window's shortcuts.
@@ -456,8 +456,9 @@ void RunChart::focusOutEvent(QFocusEvent* event) {
 const RunChart::Command* RunChart::command_of(const QKeyEvent& event) const {
   const QKeySequence pressed(
       QKeyCombination(event.modifiers() & ~Qt::KeypadModifier, static_cast<Qt::Key>(event.key())));
-  const auto found = std::ranges::find_if(
-      commands_, [&](const Command& one) { return one.keys.contains(pressed) && one.can(); });
+  const auto found = std::ranges::find_if(commands_, [&](const Command& command) {
+    return command.keys.contains(pressed) && command.can();
+  });
   return found == commands_.end() ? nullptr : &*found;
 }
 
@@ -487,7 +488,7 @@ void RunChart::choose_or_toggle() {
   }
 }
 
-void RunChart::let_go() {
+void RunChart::deselect() {
   drag_ = Drag::none;
   keyboard_series_ = -1;
   set_current(std::nullopt);
@@ -631,7 +632,7 @@ void RunChart::build_commands() {
   add_switch("intervals", tr("Interval bars"), "I", intervals_, always);
   add_switch("crossovers", tr("Crossovers"), "X", crossovers_, [this] {
     return std::ranges::any_of(facets_.panels,
-                               [](const report::Figure& one) { return !one.marks.empty(); });
+                               [](const report::Figure& figure) { return !figure.marks.empty(); });
   });
   add("zoom_in", tr("Zoom in"), {"+", "=", "Shift++"}, has_plot_here,
       [this] { zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt); });
@@ -651,7 +652,7 @@ void RunChart::build_commands() {
   add_key({"Return"}, on_something, [this] { choose_or_toggle(); });
   add_key(
       {"Esc"}, [this, on_something] { return drag_ != Drag::none || on_something(); },
-      [this] { let_go(); });
+      [this] { deselect(); });
 }
 
 void RunChart::update_commands() {
@@ -661,9 +662,10 @@ void RunChart::update_commands() {
     if (command.is_on != nullptr) command.action->setChecked(*command.is_on);
   }
   QAction* crossings = action_named("crossovers");
-  crossings->setToolTip(crossings->isEnabled()
-                            ? QString()
-                            : tr("No contender here crosses the baseline, or there is none."));
+  crossings->setToolTip(
+      crossings->isEnabled()
+          ? QString()
+          : tr("No contender crosses the baseline here, or there is no baseline."));
 }
 
 QAction* RunChart::action_named(const char* name) const {
@@ -705,7 +707,7 @@ void RunChart::add_scale_menu(QMenu& menu, const QString& title, bool along_x) {
                                 : QStringLiteral("own_scale"));
     group->addAction(action);
   };
-  add(tr("As suits the values"), std::nullopt);
+  add(tr("Automatic"), std::nullopt);
   add(tr("Linear"), report::Scale::linear);
   add(tr("Logarithmic, powers of 2"), report::Scale::log2);
   add(tr("Logarithmic, powers of 10"), report::Scale::log10);

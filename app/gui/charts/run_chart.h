@@ -12,7 +12,7 @@
 // Mouse: hover shows the nearest value; a click on a legend entry hides or shows its series; the
 // wheel zooms about the cursor (next to an axis, only along that axis), a drag moves the zoomed
 // plot, Shift+drag frames the area to zoom into; a double click resets.
-// Keyboard: Up and Down select a series, Left and Right walk along its values through all panels,
+// Keyboard: Up and Down select a series, Left and Right move along its values through all panels,
 // Space hides or shows it, Escape deselects; + and - zoom, Ctrl with arrows moves, 0 resets; T
 // opens the numbers as a table, Ctrl+C copies them, I and X switch interval bars and crossovers, E
 // exports; the context menu has all of them.
@@ -141,7 +141,7 @@ class RunChart : public QWidget {
   void step_point(int direction);
   void toggle(int series);
   void choose_or_toggle();
-  void let_go();
+  void deselect();
   void describe();
   void build_commands();
   /// Updates which commands are enabled and which are switched on.

@@ -3,10 +3,12 @@
 //
 // The minimum cost of one forward call of a pattern, counted from its plan, and its table: pattern
 // A, optionally pattern B with the ratio to A, the limit on this machine, and the work of each
-// implementation relative to the useful work.
+// implementation relative to the useful work. Also the sweep that measures patterns on an item.
 
 #include <QString>
+#include <QStringList>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/drawing/mask_problem.h"
@@ -59,8 +61,20 @@ struct CostRow {
                                      bool with_b);
 
 /// "1.23 M", "640": a count in few digits.
-[[nodiscard]] QString count_words(double count);
+[[nodiscard]] QString count_text(double count);
 /// "1.24×", "2 860×"
-[[nodiscard]] QString times_words(double ratio);
+[[nodiscard]] QString times_text(double ratio);
+
+struct SweepRequest {
+  std::string name;
+  std::vector<charts::MaskSource> sources;
+  LayoutItem item;
+  int heads = 12, head_dim = 32;
+  QStringList implementations;  // those that support the patterns
+  bool other_lengths = true;    // also measure lengths around the item's
+};
+
+/// An error names what a sweep cannot contain, and the alternative.
+[[nodiscard]] Result<QString> sweep_of(const SweepRequest& request);
 
 }  // namespace attnscope::gui

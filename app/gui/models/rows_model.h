@@ -1,20 +1,23 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A table of rows of one type; each column defines what it shows of a row.
-//
-//   RowsModel<Run> model({{.title = "Name", .text = [](const Run& run) { return run.name; }}});
-//   model.set_rows(runs);
+// Tables of the window: a model of rows, and tables as text for the clipboard and for files.
 
 #include <QAbstractTableModel>
+#include <QString>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::gui {
 
+/// A table of rows of one type; each column defines what it shows of a row.
+///
+///   RowsModel<Run> model({{.title = "Name", .text = [](const Run& run) { return run.name; }}});
+///   model.set_rows(runs);
 template <typename Row>
 class RowsModel : public QAbstractTableModel {
  public:
@@ -66,5 +69,11 @@ class RowsModel : public QAbstractTableModel {
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };
+
+/// A number with all its digits and a decimal point, in every locale.
+[[nodiscard]] std::string number_text(double value);
+
+/// Text for other applications: tabs for spreadsheets in place of the spaces for a terminal.
+[[nodiscard]] QString clipboard_text(const report::Sheet& sheet, report::TableFormat format);
 
 }  // namespace attnscope::gui

@@ -12,7 +12,7 @@
 namespace attnscope::gui {
 namespace {
 
-QString started_words(const RunInfo& run) {
+QString started_text(const RunInfo& run) {
   const QDateTime started = QDateTime::fromMSecsSinceEpoch(run.started_unix_ms);
   if (started.date() == QDate::currentDate())
     return QStringLiteral("today %1").arg(started.toString(QStringLiteral("HH:mm")));
@@ -20,7 +20,7 @@ QString started_words(const RunInfo& run) {
 }
 
 QString title(const RunInfo& run) {
-  return QStringLiteral("%1  %2").arg(run.number).arg(words(title_of(run)).simplified());
+  return QStringLiteral("%1  %2").arg(run.number).arg(qstring(title_of(run)).simplified());
 }
 
 QString detail(const RunEntry& entry) {
@@ -33,7 +33,7 @@ QString detail(const RunEntry& entry) {
                 .arg(counted(run.start.heats_planned, QStringLiteral("heat"),
                              QStringLiteral("heats")));
   const QString text =
-      QStringLiteral("%1, %2, %3").arg(status_words(entry), heats, started_words(run));
+      QStringLiteral("%1, %2, %3").arg(status_text(entry), heats, started_text(run));
   return entry.is_stored ? text : QStringLiteral("not stored yet, ") + text;
 }
 
@@ -43,29 +43,29 @@ QString detail(const Listed& row) {
   if (row.file.isEmpty()) return detail(row.entry);
   const QString heats = counted(run.heats_done, QStringLiteral("heat"), QStringLiteral("heats"));
   static const QRegularExpression needless(QStringLiteral(" ?(\\(R\\)|\\(TM\\)|Processor|CPU)"));
-  return QStringLiteral("%1, %2").arg(heats, words(run.start.device).remove(needless));
+  return QStringLiteral("%1, %2").arg(heats, qstring(run.start.device).remove(needless));
 }
 
 QString title(const Listed& row) {
-  return row.file.isEmpty() ? title(row.entry.info) : words(title_of(row.entry.info));
+  return row.file.isEmpty() ? title(row.entry.info) : qstring(title_of(row.entry.info));
 }
 
-QString accessible_words(const Listed& row) {
+QString accessible_text(const Listed& row) {
   QStringList parts{title(row)};
-  if (!row.entry.info.tag.empty()) parts.append(words(row.entry.info.tag));
+  if (!row.entry.info.tag.empty()) parts.append(qstring(row.entry.info.tag));
   parts.append(detail(row));
   return parts.join(QStringLiteral(", "));
 }
 
 /// Includes today's date, which the list itself shows as "today".
-QString date_words(std::int64_t unix_ms) {
+QString date_text(std::int64_t unix_ms) {
   return QDateTime::fromMSecsSinceEpoch(unix_ms).toString(QStringLiteral("yyyy-MM-dd HH:mm"));
 }
 
-QString damaged_run_in_words() {
+QString damaged_run_text() {
   return QStringLiteral(
-      "Some of what is stored of this run does not match its fingerprint. Export run keeps the "
-      "cells that can still be read.");
+      "Some stored values of this run do not match their fingerprints. Export run keeps the cells "
+      "that can still be read.");
 }
 
 /// The essential facts about a run, in lines: name, note, what, where, when.
@@ -73,25 +73,25 @@ QString tip_of_row(const Listed& row) {
   const RunInfo& run = row.entry.info;
   constexpr int most = 400;  // letters that fit in a tool tip
   QStringList lines{shortened(title(run), most)};
-  if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
-  if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + words(run.tag), most));
-  if (!run.note.empty()) lines.append(shortened(words(run.note), most));
-  lines.append({detail(row.entry), words(run.start.device),
-                QStringLiteral("Started ") + date_words(run.started_unix_ms), words(run.id.uuid)});
+  if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + qstring(run.start.sweep_name));
+  if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + qstring(run.tag), most));
+  if (!run.note.empty()) lines.append(shortened(qstring(run.note), most));
+  lines.append({detail(row.entry), qstring(run.start.device),
+                QStringLiteral("Started ") + date_text(run.started_unix_ms), qstring(run.id.uuid)});
   if (is_in_trash(run))
-    lines.append(QStringLiteral("In the trash since ") + date_words(run.trashed_unix_ms));
-  if (run.damaged) lines.append(damaged_run_in_words());
+    lines.append(QStringLiteral("In the trash since ") + date_text(run.trashed_unix_ms));
+  if (run.damaged) lines.append(damaged_run_text());
   if (!row.file.isEmpty()) lines.append(QStringLiteral("Read-only, from ") + row.file);
   return lines.join(QLatin1Char('\n'));
 }
 
 /// The text that a search covers.
-QString search_words_of(const Listed& row) {
+QString search_text(const Listed& row) {
   const RunInfo& run = row.entry.info;
-  return QStringList{title(run),         words(run.start.sweep_name),
-                     words(run.tag),     words(run.start.device),
-                     words(run.note),    detail(row),
-                     words(run.id.uuid), date_words(run.started_unix_ms)}
+  return QStringList{title(run),           qstring(run.start.sweep_name),
+                     qstring(run.tag),     qstring(run.start.device),
+                     qstring(run.note),    detail(row),
+                     qstring(run.id.uuid), date_text(run.started_unix_ms)}
       .join(QLatin1Char(' '));
 }
 
@@ -99,21 +99,22 @@ QString search_words_of(const Listed& row) {
 QVariant table_data(const report::PublishedTable& table, int role) {
   switch (role) {
     case Qt::DisplayRole:
-      return words(table.title);
+      return qstring(table.title);
     case Qt::AccessibleTextRole:
-      return QStringList{words(table.title), words(table.subject), words(report::published_label)}
+      return QStringList{qstring(table.title), qstring(table.subject),
+                         qstring(report::published_label)}
           .join(QStringLiteral(", "));
     case Qt::ToolTipRole:
       return QStringLiteral("%1\n%2\nMeasured on: %3\n%4")
-          .arg(words(table.subject), words(table.citation), words(table.machine),
-               words(report::published_label));
+          .arg(qstring(table.subject), qstring(table.citation), qstring(table.machine),
+               qstring(report::published_label));
     case RunListModel::uuid_role:
-      return words(table.id);
+      return qstring(table.id);
     case RunListModel::detail_role:
-      return words(table.subject);
+      return qstring(table.subject);
     case RunListModel::search_role:
-      return QStringList{words(table.title), words(table.subject), words(table.citation),
-                         words(table.machine)}
+      return QStringList{qstring(table.title), qstring(table.subject), qstring(table.citation),
+                         qstring(table.machine)}
           .join(QLatin1Char(' '));
     default:
       return {};
@@ -126,10 +127,10 @@ std::string_view key_of_row(const Listed& row) {
 
 }  // namespace
 
-QString status_words(const RunEntry& entry) {
+QString status_text(const RunEntry& entry) {
   const RunInfo& run = entry.info;
-  QString text = words(name_of(run.status));
-  if (entry.progress && is_paused(*entry.progress)) text = words(paused_words);
+  QString text = qstring(name_of(run.status));
+  if (entry.progress && is_paused(*entry.progress)) text = qstring(paused_words);
   if (run.status == RunStatus::running && entry.progress && is_waiting(*entry.progress))
     text = QStringLiteral("waiting");
   if (run.damaged) text = QStringLiteral("damaged, ") + text;
@@ -153,7 +154,7 @@ void RunListModel::set_entries(const std::vector<RunEntry>& entries) {
   rows.reserve(entries.size());
   for (const RunEntry& entry : entries) {
     rows.push_back({.entry = entry});
-    if (damaged_.contains(words(entry.info.id.uuid))) rows.back().entry.info.damaged = true;
+    if (damaged_.contains(qstring(entry.info.id.uuid))) rows.back().entry.info.damaged = true;
   }
   set_rows(std::move(rows));
 }
@@ -206,7 +207,7 @@ void RunListModel::mark_damaged(const QStringList& uuids) {
 QStringList RunListModel::tags() const {
   QStringList all;
   for (const Listed& row : rows_) {
-    for (const std::string& word : tag_words(row.entry.info.tag)) all.append(words(word));
+    for (const std::string& word : tag_words(row.entry.info.tag)) all.append(qstring(word));
   }
   all.removeDuplicates();
   all.sort(Qt::CaseInsensitive);
@@ -230,7 +231,7 @@ QModelIndex RunListModel::index_of(const QString& key) const {
 
 QString RunListModel::first_run() const {
   const auto run = std::ranges::find_if(rows_, [](const Listed& row) { return !row.table; });
-  return run == rows_.end() ? QString() : words(run->entry.info.id.uuid);
+  return run == rows_.end() ? QString() : qstring(run->entry.info.id.uuid);
 }
 
 const RunEntry* RunListModel::live() const {
@@ -252,13 +253,13 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return title(row);
     case Qt::EditRole:
-      return words(title_of(run));
+      return qstring(title_of(run));
     case Qt::AccessibleTextRole:
-      return accessible_words(row);
+      return accessible_text(row);
     case Qt::ToolTipRole:
       return tip_of_row(row);
     case uuid_role:
-      return words(run.id.uuid);
+      return qstring(run.id.uuid);
     case status_role:
       return static_cast<int>(run.status);
     case detail_role:
@@ -268,9 +269,9 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const {
                  ? static_cast<double>(run.heats_done) / run.start.heats_planned
                  : 0.0;
     case search_role:
-      return search_words_of(row);
+      return search_text(row);
     case tags_role:
-      return words(run.tag);
+      return qstring(run.tag);
     case damaged_role:
       return run.damaged;
     case nothing_role:
@@ -285,10 +286,10 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
     return false;
   const RunInfo& run = rows_[static_cast<std::size_t>(index.row())].entry.info;
   const QString typed = harmless(value.toString().simplified());
-  if (typed == words(title_of(run))) return false;
+  if (typed == qstring(title_of(run))) return false;
   // The sweep's own name is not stored as a second name.
-  const bool own = typed != words(run.start.sweep_name);
-  Q_EMIT rename_requested(words(run.id.uuid), own ? typed : QString());
+  const bool own = typed != qstring(run.start.sweep_name);
+  Q_EMIT rename_requested(qstring(run.id.uuid), own ? typed : QString());
   return true;
 }
 

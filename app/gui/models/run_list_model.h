@@ -82,7 +82,7 @@ class RunListModel : public QAbstractListModel {
 };
 
 /// "running", "paused", "done", ... with failures: "done, 2 cells failed", "damaged, done".
-[[nodiscard]] QString status_words(const RunEntry& entry);
+[[nodiscard]] QString status_text(const RunEntry& entry);
 
 /// The runs that match a search: every word of the search occurs in the run's name, tags, device,
 /// date or note, and the run has every selected tag.

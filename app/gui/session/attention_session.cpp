@@ -63,10 +63,10 @@ std::shared_ptr<const HeadSummary> shared(std::optional<HeadSummary>& summary) {
 }  // namespace
 
 QString PatternChoice::title() const {
-  const QString name = words(pattern.title.empty() ? pattern.name : pattern.title);
+  const QString name = qstring(pattern.title.empty() ? pattern.name : pattern.title);
   if (!pattern.has_window() || !window) return name;
   return QStringLiteral("%1, w = %2")
-      .arg(name, window->is_infinite() ? QStringLiteral("∞") : words(window->text()));
+      .arg(name, window->is_infinite() ? QStringLiteral("∞") : qstring(window->text()));
 }
 
 AttentionSession::AttentionSession(QObject* parent) : QObject(parent) {
@@ -105,7 +105,7 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
     Result<Dump> read = reader();
     if (!read) {
       if (!file.isEmpty() && holds_regions(file.toStdString())) return read_regions_of(file, token);
-      return token.deliver([this, file, sentence = words(read.error().message)] {
+      return token.deliver([this, file, sentence = qstring(read.error().message)] {
         Q_EMIT open_failed(sentence, file);
       });
     }
@@ -131,7 +131,7 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
 void AttentionSession::read_regions_of(const QString& file, const LatestJob::Token& token) {
   auto read = read_regions(file.toStdString());
   if (!read) {
-    return token.deliver([this, file, sentence = words(read.error().message)] {
+    return token.deliver([this, file, sentence = qstring(read.error().message)] {
       Q_EMIT open_failed(sentence, file);
     });
   }
@@ -198,7 +198,7 @@ void AttentionSession::compute_head() {
                     second = b_](const LatestJob::Token& token) {
     const DumpInfo& info = dump->info();
     const auto fail_with = [&](const Error& error) {
-      token.deliver([this, sentence = words(error.message)] { Q_EMIT head_failed(sentence); });
+      token.deliver([this, sentence = qstring(error.message)] { Q_EMIT head_failed(sentence); });
     };
     // Returns false if superseded.
     const auto compute = [&](AttentionSide which, std::shared_ptr<const WeightRows> weights) {

@@ -24,10 +24,11 @@ bool is_folder(const std::filesystem::path& path) {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds usual_patience = 2min;  // a busy machine loads LibTorch slowly
-constexpr int killed_ms = 2000;                             // time for a killed process to end
-constexpr qsizetype most_printed = 16 << 20;                // bytes; an answer is much shorter
-constexpr qsizetype most_stated = 64 << 10;  // bytes from the end, which contain the last sentence
+constexpr std::chrono::milliseconds default_timeout = 2min;  // a busy machine loads LibTorch slowly
+constexpr int killed_ms = 2000;                              // time for a killed process to end
+constexpr qsizetype most_printed = 16 << 20;                 // bytes; an answer is much shorter
+constexpr qsizetype most_error_output =
+    64 << 10;  // bytes from the end, which contain the last sentence
 
 /// Describes the end of a process that printed no message.
 QString end_in_words(int exit_code, QProcess::ExitStatus status) {
@@ -46,7 +47,7 @@ QString attnscope_program() {
 }
 
 QString data_folder() {
-  return words(default_database().parent_path().string());
+  return qstring(default_database().parent_path().string());
 }
 
 std::filesystem::path results_folder(const std::filesystem::path& program_folder) {
@@ -95,37 +96,37 @@ ProgramQuestion::ProgramQuestion(QObject* parent, std::chrono::milliseconds paus
   pause_.setSingleShot(true);
   pause_.setInterval(pause);
   connect(&pause_, &QTimer::timeout, this, &ProgramQuestion::start);
-  hangs_.setSingleShot(true);
-  set_patience(usual_patience);
-  connect(&hangs_, &QTimer::timeout, this,
+  timeout_.setSingleShot(true);
+  set_timeout(default_timeout);
+  connect(&timeout_, &QTimer::timeout, this,
           [this] { fail(tr("attnscope did not answer in time and was ended.")); });
 }
 
 ProgramQuestion::~ProgramQuestion() {
-  give_up();
+  end_process();
   for (QProcess* process : findChildren<QProcess*>()) {
     if (process->state() != QProcess::NotRunning) process->waitForFinished(killed_ms);
   }
 }
 
-void ProgramQuestion::put(Question question) {
+void ProgramQuestion::send(Question question) {
   if (question == question_) return;
-  give_up();
+  end_process();
   drop_answer();
   question_ = std::move(question);
   problem_.clear();
-  is_asking_ = true;
+  is_pending_ = true;
   pause_.start();
   Q_EMIT changed();
 }
 
-void ProgramQuestion::forget() {
+void ProgramQuestion::cancel() {
   if (question_ == Question()) return;
-  give_up();
+  end_process();
   drop_answer();
   question_ = {};
   problem_.clear();
-  is_asking_ = false;
+  is_pending_ = false;
   Q_EMIT changed();
 }
 
@@ -136,9 +137,9 @@ void ProgramQuestion::fail(const QString& sentence) {
 }
 
 void ProgramQuestion::end(const QString& problem) {
-  give_up();
+  end_process();
   problem_ = problem;
-  is_asking_ = false;
+  is_pending_ = false;
   Q_EMIT changed();
   Q_EMIT answered();
 }
@@ -146,10 +147,10 @@ void ProgramQuestion::end(const QString& problem) {
 void ProgramQuestion::start() {
   for (const auto& [name, text] : question_.files) {
     if (const Status written = write_file(path_of(name).toStdString(), text); !written)
-      return fail(words(written.error().message));
+      return fail(qstring(written.error().message));
   }
-  printed_.clear();
-  stated_.clear();
+  output_.clear();
+  error_output_.clear();
   process_ = new QProcess(this);
   connect(process_, &QProcess::readyReadStandardOutput, this, &ProgramQuestion::take_output);
   connect(process_, &QProcess::readyReadStandardError, this, &ProgramQuestion::take_output);
@@ -160,13 +161,13 @@ void ProgramQuestion::start() {
   });
   // If this process dies, the child ends as well, because its answer is no longer needed.
   process_->setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
-  if (hangs_.intervalAsDuration() > 0ms) hangs_.start();
+  if (timeout_.intervalAsDuration() > 0ms) timeout_.start();
   process_->start(attnscope_program(), question_.arguments);
 }
 
-void ProgramQuestion::give_up() {
+void ProgramQuestion::end_process() {
   pause_.stop();
-  hangs_.stop();
+  timeout_.stop();
   QProcess* process = std::exchange(process_, nullptr);
   if (!process) return;
   process->disconnect(this);
@@ -176,21 +177,21 @@ void ProgramQuestion::give_up() {
 }
 
 void ProgramQuestion::take_output() {
-  printed_ += process_->readAllStandardOutput();
-  stated_ = (stated_ + process_->readAllStandardError()).right(most_stated);
-  if (printed_.size() > most_printed)
-    fail(tr("attnscope printed more than any answer is long, and was ended."));
+  output_ += process_->readAllStandardOutput();
+  error_output_ = (error_output_ + process_->readAllStandardError()).right(most_error_output);
+  if (output_.size() > most_printed)
+    fail(tr("attnscope printed more than an answer can contain and was ended."));
 }
 
 void ProgramQuestion::finished(int exit_code, QProcess::ExitStatus status) {
   take_output();
   if (!process_) return;
   if (exit_code != 0 || status == QProcess::CrashExit) {
-    const QString sentence = last_sentence(stated_);
+    const QString sentence = last_sentence(error_output_);
     return fail(sentence.isEmpty() ? end_in_words(exit_code, status) : sentence);
   }
-  if (!read(std::exchange(printed_, {})))
-    return fail(tr("What attnscope answered is of another version."));
+  if (!read(std::exchange(output_, {})))
+    return fail(tr("The answer of attnscope has the format of another version."));
   end({});
 }
 

@@ -50,16 +50,16 @@ class ProgramQuestion : public QObject {
  public:
   ~ProgramQuestion() override;
 
-  [[nodiscard]] bool is_asking() const { return is_asking_; }
+  [[nodiscard]] bool is_pending() const { return is_pending_; }
   /// Why there is no answer; empty while the question is pending and after an answer.
   [[nodiscard]] const QString& problem() const { return problem_; }
-  /// Drops the question.
-  void forget();
+  /// Cancels the question.
+  void cancel();
   /// Time limit after which the program counts as hanging; zero: no limit.
-  void set_patience(std::chrono::milliseconds patience) { hangs_.setInterval(patience); }
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_.setInterval(timeout); }
 
  Q_SIGNALS:
-  /// Asked, answered, failed or dropped.
+  /// Requested, answered, failed or cancelled.
   void changed();
   /// Answered or failed.
   void answered();
@@ -72,8 +72,8 @@ class ProgramQuestion : public QObject {
   };
   /// `pause`: delay after the last change, for questions that follow user input.
   explicit ProgramQuestion(QObject* parent, std::chrono::milliseconds pause = {});
-  /// Asks the question, unless it is the pending one or already has an answer.
-  void put(Question question);
+  /// Starts the question, unless it is pending or already has an answer.
+  void send(Question question);
   void fail(const QString& sentence);
   [[nodiscard]] QString path_of(const QString& file) const { return folder_.filePath(file); }
   /// Parses the program's output; false: it is not an answer.
@@ -84,17 +84,17 @@ class ProgramQuestion : public QObject {
  private:
   void start();
   void take_output();
-  void give_up();
+  void end_process();
   void end(const QString& problem);
   void finished(int exit_code, QProcess::ExitStatus status);
 
-  QTimer pause_, hangs_;
+  QTimer pause_, timeout_;
   QTemporaryDir folder_;
   Question question_;
-  QProcess* process_ = nullptr;  // of the pending question
-  QByteArray printed_, stated_;  // its standard output, and the end of its standard error
+  QProcess* process_ = nullptr;       // of the pending question
+  QByteArray output_, error_output_;  // its standard output, and the end of its standard error
   QString problem_;
-  bool is_asking_ = false;
+  bool is_pending_ = false;
 };
 
 }  // namespace attnscope::gui

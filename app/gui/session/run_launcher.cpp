@@ -20,7 +20,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int watch_ms = 250;
-constexpr int looks_after_end = 20;
+constexpr int max_checks_after_end = 20;
 
 /// Base path of a started process's input files and its standard error; the time makes it unique.
 /// If the folder cannot be created, writing the file reports the error.
@@ -31,11 +31,11 @@ QString new_stem() {
 }
 
 QDateTime curve_time(const QString& folder) {
-  return QFileInfo(QDir(folder).filePath(words(training_curve_file))).lastModified();
+  return QFileInfo(QDir(folder).filePath(qstring(training_curve_file))).lastModified();
 }
 
 /// The last sentence of a child's standard error.
-QString stated_in(const QString& file) {
+QString last_error_in(const QString& file) {
   constexpr qint64 most_of_log = 64 << 10;
   QFile log(file);
   if (!log.open(QIODevice::ReadOnly)) return {};
@@ -55,7 +55,7 @@ void RunLauncher::start(const std::string& sweep_text, bool now) {
   const QString stem = new_stem();
   const QString sweep_file = stem + QStringLiteral(".json");
   if (Status written = write_file(sweep_file.toStdString(), sweep_text); !written) {
-    Q_EMIT failed(words(written.error().message));
+    Q_EMIT failed(qstring(written.error().message));
     return;
   }
   // The dialog has already warned about cells that do not fit.
@@ -68,17 +68,17 @@ void RunLauncher::resume(const RunInfo& run) {
   start_on_run(QStringLiteral("--resume"), run);
 }
 
-void RunLauncher::again(const RunInfo& run) {
+void RunLauncher::measure_again(const RunInfo& run) {
   start_on_run(QStringLiteral("--again"), run);
 }
 
 void RunLauncher::start_on_run(const QString& option, const RunInfo& run) {
-  start_run_child({QStringLiteral("run"), option, words(run.id.uuid)}, new_stem());
+  start_run_child({QStringLiteral("run"), option, qstring(run.id.uuid)}, new_stem());
 }
 
 void RunLauncher::start_run_child(QStringList arguments, const QString& stem) {
   arguments += with_options(programs_);
-  arguments += {QStringLiteral("--db"), words(database_.string()), QStringLiteral("--quiet")};
+  arguments += {QStringLiteral("--db"), qstring(database_.string()), QStringLiteral("--quiet")};
   const QString problem = start_child(arguments, {.log = stem + QStringLiteral(".log")});
   if (!problem.isEmpty()) {
     Q_EMIT failed(problem);
@@ -106,14 +106,14 @@ void RunLauncher::train(QStringList arguments, const std::string& pattern_text,
   const QString folder = QDir::cleanPath(QFileInfo(typed).absoluteFilePath());
   if (is_training(folder)) {
     Q_EMIT training_refused(
-        tr("A training goes on in %1; stop it first, or name another folder.").arg(folder));
+        tr("A training is running in %1; stop it first, or choose another folder.").arg(folder));
     return;
   }
   const QString stem = new_stem(), pattern = stem + QStringLiteral(".json");
   arguments.prepend(QStringLiteral("train"));
   if (!pattern_text.empty()) {
     if (const Status written = write_file(pattern.toStdString(), pattern_text); !written) {
-      Q_EMIT training_refused(words(written.error().message));
+      Q_EMIT training_refused(qstring(written.error().message));
       return;
     }
     arguments.append(QStringLiteral("--pattern=") + pattern);
@@ -135,28 +135,29 @@ void RunLauncher::stop_training(const QString& folder) {
 
 bool RunLauncher::watch_training(Child& child) {
   // Checked before the file, so that the child's final output is included.
-  const bool goes_on = is_running(child.process_id);
+  const bool running = is_running(child.process_id);
   if (!child.has_begun && curve_time(child.folder) != child.curve_before) {
     child.has_begun = true;
     Q_EMIT training_begun(child.folder);
   }
-  if (goes_on) return true;
-  const QString text = stated_in(child.log);
+  if (running) return true;
+  const QString text = last_error_in(child.log);
   if (child.has_begun) {
     // The weights are written last: a folder that contains them is complete.
-    const bool is_whole =
+    const bool is_complete =
         QFileInfo::exists(QDir(child.folder).filePath(QStringLiteral("model.safetensors")));
-    Q_EMIT training_ended(child.folder, text, is_whole);
+    Q_EMIT training_ended(child.folder, text, is_complete);
   } else {
-    Q_EMIT training_refused(text.isEmpty() ? tr("The training ended without a word. Was it killed?")
-                                           : text);
+    Q_EMIT training_refused(
+        text.isEmpty() ? tr("The training ended without a message. Was it killed?") : text);
   }
   return false;
 }
 
 void RunLauncher::cancel(const RunInfo& run) {
   if (run.start.process_id <= 0 || !is_alive(run.start.process_id, run.start.process_start_ticks)) {
-    Q_EMIT failed(tr("Run %1 has no process any more; nothing is left to cancel.").arg(run.number));
+    Q_EMIT failed(
+        tr("The process of run %1 has already ended; there is nothing to cancel.").arg(run.number));
     return;
   }
   if (::kill(static_cast<pid_t>(run.start.process_id), SIGINT) != 0) {
@@ -167,15 +168,15 @@ void RunLauncher::cancel(const RunInfo& run) {
 
 void RunLauncher::pause(const RunInfo& run) {
   if (const Status requested = ask_to_pause(run); !requested)
-    Q_EMIT failed(words(requested.error().message));
+    Q_EMIT failed(qstring(requested.error().message));
 }
 
-void RunLauncher::go_on(const RunInfo& run) {
+void RunLauncher::continue_run(const RunInfo& run) {
   if (const Status requested = ask_to_continue(run); !requested)
-    Q_EMIT failed(words(requested.error().message));
+    Q_EMIT failed(qstring(requested.error().message));
 }
 
-void RunLauncher::see_runs(const RunListPointer& runs) {
+void RunLauncher::set_runs(const RunListPointer& runs) {
   runs_ = runs;
   watch();
 }
@@ -195,19 +196,19 @@ void RunLauncher::watch() {
       if (found != runs_->runs.end()) begun = &*found;
     }
     if (begun) {
-      Q_EMIT started(words(begun->info.id.uuid));
+      Q_EMIT started(qstring(begun->info.id.uuid));
     } else if (is_running(child.process_id)) {
       waiting.push_back(child);
-    } else if (const QString sentence = stated_in(child.log); !sentence.isEmpty()) {
+    } else if (const QString sentence = last_error_in(child.log); !sentence.isEmpty()) {
       Q_EMIT failed(sentence);
-    } else if (child.looks < looks_after_end) {
+    } else if (child.checks_after_end < max_checks_after_end) {
       // It printed nothing, so it has finished a run that one of the next store reads shows.
-      ++child.looks;
+      ++child.checks_after_end;
       waiting.push_back(child);
     } else {
-      Q_EMIT failed(tr("The run's process ended without a word, and %1 has no run of it. Was it "
-                       "killed, or the database replaced?")
-                        .arg(words(database_.string())));
+      Q_EMIT failed(tr("The run's process ended without a message, and %1 contains no run of it. "
+                       "Was the process killed, or the database replaced?")
+                        .arg(qstring(database_.string())));
     }
   }
   children_.insert(children_.end(), waiting.begin(), waiting.end());

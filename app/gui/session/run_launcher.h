@@ -30,12 +30,12 @@ class RunLauncher : public QObject {
   /// Continues an interrupted or cancelled run: measures only what is not finished.
   void resume(const RunInfo& run);
   /// Repeats the measurements of a stored run, as a new run.
-  void again(const RunInfo& run);
+  void measure_again(const RunInfo& run);
   /// Interrupts the run's process, if it is still the process that wrote the run.
   void cancel(const RunInfo& run);
   /// Pauses the run after its current heat, regardless of which process started it.
   void pause(const RunInfo& run);
-  void go_on(const RunInfo& run);
+  void continue_run(const RunInfo& run);
   /// Starts `attnscope train`, which writes to `folder`. An empty pattern: the checkpoint's.
   void train(QStringList arguments, const std::string& pattern_text, const QString& folder);
   /// Stops after the current step; calling train() with the same arguments continues.
@@ -43,7 +43,7 @@ class RunLauncher : public QObject {
   /// Whether a training that was started here is running in the folder.
   [[nodiscard]] bool is_training(const QString& folder) const;
   /// Updates which child processes have begun their run.
-  void see_runs(const RunListPointer& runs);
+  void set_runs(const RunListPointer& runs);
 
  Q_SIGNALS:
   void starting();
@@ -54,14 +54,14 @@ class RunLauncher : public QObject {
   void training_begun(const QString& folder);
   /// The training ended before it began; the sentence is its own message.
   void training_refused(const QString& sentence);
-  /// `is_whole`: its model was written.
-  void training_ended(const QString& folder, const QString& sentence, bool is_whole);
+  /// `is_complete`: its model was written.
+  void training_ended(const QString& folder, const QString& sentence, bool is_complete);
 
  private:
   struct Child {
     qint64 process_id = 0;
     QString log = {};             // its standard error
-    int looks = 0;                // checks after its end
+    int checks_after_end = 0;     // checks after its end
     QString folder = {};          // of a training
     QDateTime curve_before = {};  // time of the folder's earlier curve
     bool has_begun = false;       // whether the training has begun

@@ -2,6 +2,7 @@
 #include "app/gui/session/snapshot.h"
 
 #include <QCoreApplication>
+#include <QStringList>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,9 +12,10 @@
 
 #include "app/gui/session/text.h"
 #include "engine/report/answer.h"
-#include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
 #include "engine/report/run_figures.h"
+#include "engine/sweep/pause.h"
+#include "engine/sweep/run_plan.h"
 
 namespace attnscope::gui {
 namespace {
@@ -35,7 +37,7 @@ FigureSnapshot draw(const report::Table& table, const RunRequest& request, repor
       report::mark_crossovers(*figure, table, request.x, y);
       snapshot.figure = std::move(*figure);
     } else {
-      snapshot.problem = words(figure.error().message);
+      snapshot.problem = qstring(figure.error().message);
     }
     return snapshot;
   }
@@ -43,7 +45,7 @@ FigureSnapshot draw(const report::Table& table, const RunRequest& request, repor
   if (facets) {
     snapshot.facets = std::move(*facets);
   } else {
-    snapshot.problem = words(facets.error().message);
+    snapshot.problem = qstring(facets.error().message);
   }
   return snapshot;
 }
@@ -51,7 +53,7 @@ FigureSnapshot draw(const report::Table& table, const RunRequest& request, repor
 QStringList contender_ids(const report::Table& table) {
   QStringList ids;
   for (const report::Row& row : table.rows) {
-    const QString id = words(row.cell.cell.contender.id());
+    const QString id = qstring(row.cell.cell.contender.id());
     if (!ids.contains(id)) ids.append(id);
   }
   return ids;
@@ -79,11 +81,12 @@ QStringList answers_of(const report::Table& drawn, report::XAxis x) {
   for (const std::vector<const report::Row*>& rows : report::rows_by_setting(drawn, x)) {
     if (drawn.baseline) {
       for (const auto& answer : report::find_crossover_answers(rows, x, *drawn.baseline))
-        (answer.found.crossings.empty() ? same_all_along : crossing).append(words(answer.sentence));
+        (answer.found.crossings.empty() ? same_all_along : crossing)
+            .append(qstring(answer.sentence));
     }
     if (x != report::XAxis::length) continue;
     for (const auto& fit : report::find_fits(rows, std::nullopt))
-      if (fit.next) unfit.append(words(fit.sentence));
+      if (fit.next) unfit.append(qstring(fit.sentence));
   }
   return crossing + unfit + same_all_along;
 }
@@ -158,7 +161,7 @@ std::vector<report::Row> rows_of_stages(const RunSnapshot& run) {
   return encoded;
 }
 
-void set_out(RunSnapshot& run) {
+void make_pivot_table(RunSnapshot& run) {
   for (std::string* key : {&run.request.pivot.rows, &run.request.pivot.columns}) {
     if (std::ranges::find(run.pivot_keys, *key) == run.pivot_keys.end()) *key = {};
   }
@@ -176,7 +179,7 @@ void set_out(RunSnapshot& run) {
   if (pivot) {
     run.pivot = std::move(*pivot);
   } else {
-    run.pivot_problem = words(pivot.error().message);
+    run.pivot_problem = qstring(pivot.error().message);
   }
 }
 
@@ -192,8 +195,8 @@ Stage first_stage(const report::Table& table) {
 
 /// From each setting, provided that several settings are drawn lengths, which are not on a line.
 void read_headline(const std::vector<report::Answer>& settings, RunSnapshot& run) {
-  if (settings.size() > 1 && !std::ranges::all_of(settings, [](const report::Answer& one) {
-        return one.point.document_lengths.is_drawn();
+  if (settings.size() > 1 && !std::ranges::all_of(settings, [](const report::Answer& answer) {
+        return answer.point.document_lengths.is_drawn();
       })) {
     return;
   }
@@ -204,7 +207,7 @@ void read_headline(const std::vector<report::Answer>& settings, RunSnapshot& run
           std::pair(&headline.of_all, &run.against_baseline),
           std::pair(&headline.against_baseline, &run.against_baseline)}) {
       if (!sentence->empty())
-        *all += (all->isEmpty() ? QString() : QStringLiteral(" ")) + words(*sentence);
+        *all += (all->isEmpty() ? QString() : QStringLiteral(" ")) + qstring(*sentence);
     }
   }
 }
@@ -223,7 +226,7 @@ void draw(RunSnapshot& run) {
   run.answers = answers_of(part, request.x);
   read_headline(report::make_answers(part, request.x), run);
   if (run.verdict.isEmpty())
-    run.verdict = words(report::nothing_measured(report::all_rows(part.rows)));
+    run.verdict = qstring(report::nothing_measured(report::all_rows(part.rows)));
   // Figures need only summaries; copies for panels are small without the samples.
   report::Table stages = report::without_rows(run.table);
   if (run.of_models) stages.rows = rows_of_stages(run);
@@ -236,7 +239,7 @@ void draw(RunSnapshot& run) {
       figure = draw(view.y == report::YAxis::stages ? stages : part, request, view.y);
     } else {
       figure.problem = QCoreApplication::translate(
-          "RunView", "This is of re-rankers, and the run has attention alone.");
+          "RunView", "This view needs re-rankers, and the run measures only attention.");
     }
   }
 }
@@ -247,7 +250,7 @@ constexpr std::array<std::string_view, 3> requested_keys{"sequence_tokens", "que
 
 /// Capitalized and with a full stop, for display next to a field.
 QString sentence(const std::string& message) {
-  QString text = words(message);
+  QString text = qstring(message);
   if (!text.isEmpty()) text[0] = text[0].toUpper();
   return text.endsWith(QLatin1Char('.')) ? text : text + QLatin1Char('.');
 }
@@ -263,7 +266,7 @@ RunInfo shown(RunInfo run) {
 QString file_stem(const RunInfo& run, const QString& suffix) {
   constexpr int longest = 80;
   QString stem = QStringLiteral("%1-%2-%3")
-                     .arg(words(title_of(run)).left(longest))
+                     .arg(qstring(title_of(run)).left(longest))
                      .arg(run.number)
                      .arg(suffix);
   for (QChar& letter : stem) {
@@ -278,7 +281,7 @@ RunPointer read_run(const Store& store, const RunRequest& request, const RunPoin
   snapshot->database = store.file();
   const Result<RunInfo> run = store.find_run(request.uuid.toStdString()).map(shown);
   if (!run) {
-    snapshot->problem = words(run.error().message);
+    snapshot->problem = qstring(run.error().message);
     snapshot->locked = run.error().kind == ErrorKind::locked;
     return snapshot;
   }
@@ -287,7 +290,7 @@ RunPointer read_run(const Store& store, const RunRequest& request, const RunPoin
                                     ? before->table
                                     : read_table(store, *run, request);
   if (!table) {
-    snapshot->problem = words(table.error().message);
+    snapshot->problem = qstring(table.error().message);
     snapshot->locked = table.error().kind == ErrorKind::locked;
     return snapshot;
   }
@@ -306,10 +309,10 @@ RunPointer read_run(const Store& store, const RunRequest& request, const RunPoin
   if (!snapshot->table.rows.empty()) {
     const std::vector<bool> varying = report::varying_axes(snapshot->table.rows);
     snapshot->fixed =
-        words(report::words_of(snapshot->table.rows.front().cell.point, varying, false));
+        qstring(report::words_of(snapshot->table.rows.front().cell.point, varying, false));
   }
   draw(*snapshot);
-  set_out(*snapshot);
+  make_pivot_table(*snapshot);
   return snapshot;
 }
 
@@ -353,8 +356,123 @@ AnswerPointer find_answer(const RunSnapshot& run, const RequestedQuestion& reque
   }
   answer->settings = report::make_advice(run.table.run, run.table.baseline, rows, question);
   if (answer->settings.empty() && !rows.empty())
-    answer->problem = words(report::no_answer_to_one_length);
+    answer->problem = qstring(report::no_answer_to_one_length);
   return answer;
+}
+
+namespace {
+
+constexpr std::array all_statuses{
+    CellStatus::ok,      CellStatus::unsupported, CellStatus::oom,      CellStatus::wrong,
+    CellStatus::crashed, CellStatus::timeout,     CellStatus::cancelled};
+
+/// The length, and every other axis in which the heats differ.
+std::vector<QString> words_of(const std::vector<Heat>& heats) {
+  std::vector<std::vector<report::AxisValue>> axes;
+  axes.reserve(heats.size());
+  for (const Heat& heat : heats) axes.push_back(report::axes_of(heat.point));
+  std::vector<QString> all;
+  all.reserve(heats.size());
+  for (const auto& own : axes) {
+    QStringList parts;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const bool varies = std::ranges::any_of(
+          axes, [&](const auto& other) { return other[i].value != own[i].value; });
+      if (varies || i == report::length_axis) parts.append(qstring(report::words_of(own[i])));
+    }
+    all.push_back(parts.join(QStringLiteral(", ")));
+  }
+  return all;
+}
+
+/// Number of cells of a heat by status.
+using Outcomes = std::map<CellStatus, int>;
+
+HeatState state_of(const Outcomes& ends) {
+  if (ends.contains(CellStatus::crashed)) return HeatState::crashed;
+  if (ends.contains(CellStatus::wrong)) return HeatState::wrong;
+  if (ends.contains(CellStatus::timeout)) return HeatState::timeout;
+  if (ends.contains(CellStatus::oom)) return HeatState::too_large;
+  return ends.contains(CellStatus::ok) ? HeatState::done : HeatState::skipped;
+}
+
+QString words_of(const Outcomes& ends) {
+  QStringList parts;
+  for (const CellStatus status : all_statuses) {
+    if (const auto found = ends.find(status); found != ends.end())
+      parts.append(QStringLiteral("%1 %2").arg(found->second).arg(qstring(name_of(status))));
+  }
+  return parts.join(QStringLiteral(", "));
+}
+
+HeatsSnapshot plan_of(const Store& store, const RunEntry& live) {
+  HeatsSnapshot plan;
+  plan.uuid = qstring(live.info.id.uuid);
+  const Result<RunInfo> whole = store.find_run(live.info.id.uuid);  // lists omit the plan
+  const Result<std::vector<Heat>> heats =
+      whole ? stored_heats(*whole) : tl::unexpected(whole.error());
+  if (!heats) {
+    plan.heats.resize(static_cast<std::size_t>(std::max(0, live.info.start.heats_planned)));
+    return plan;
+  }
+  plan.keys.reserve(heats->size());
+  plan.heats.reserve(heats->size());
+  for (QString& point : words_of(*heats)) plan.heats.push_back({.point = std::move(point)});
+  for (const Heat& heat : *heats) plan.keys.push_back(point_key(heat.point));
+  return plan;
+}
+
+/// False if the store does not respond at the moment.
+bool read_outcomes(const Store& store, const RunEntry& live, HeatsSnapshot& heats) {
+  const auto cells = store.cells(live.info.id, /*with_samples=*/false);
+  if (!cells) return false;
+  std::map<std::int64_t, std::pair<std::string, Outcomes>> ends;  // by number: measurement order
+  for (const StoredCell& cell : *cells) {
+    auto& [key, of_heat] = ends[cell.heat_number];
+    if (key.empty()) key = point_key(cell.point);
+    ++of_heat[cell.cell.status];
+  }
+  std::size_t measured = 0;
+  for (const auto& [number, heat] : ends) {
+    std::size_t place = measured++;
+    if (!heats.keys.empty()) {
+      place =
+          static_cast<std::size_t>(std::ranges::find(heats.keys, heat.first) - heats.keys.begin());
+    }
+    if (place >= heats.heats.size()) continue;
+    heats.heats[place].state = state_of(heat.second);
+    heats.heats[place].outcome = words_of(heat.second);
+  }
+  heats.heats_done = live.info.heats_done;
+  return true;
+}
+
+/// Heats are measured in order, so the first unfinished one is the current one.
+void mark_current(const std::optional<Progress>& progress, HeatsSnapshot& heats) {
+  for (HeatEntry& heat : heats.heats) {
+    if (heat.outcome.isEmpty()) heat.state = HeatState::waiting;
+  }
+  const auto next = std::ranges::find(heats.heats, HeatState::waiting, &HeatEntry::state);
+  if (next == heats.heats.end() || !progress) return;
+  if (is_paused(*progress)) {
+    next->state = HeatState::paused;
+  } else if (!progress->current.empty() && !progress->current.starts_with("ceilings") &&
+             !is_waiting(*progress)) {
+    next->state = HeatState::running;
+  }
+}
+
+}  // namespace
+
+HeatsPointer read_heats(const Store& store, const RunEntry& live, const HeatsPointer& before) {
+  const bool same_run = before && before->uuid == qstring(live.info.id.uuid);
+  auto heats = std::make_shared<HeatsSnapshot>(same_run ? *before : plan_of(store, live));
+  if (heats->heats_done != live.info.heats_done && !read_outcomes(store, live, *heats))
+    return before;
+  mark_current(live.progress, *heats);
+  if (same_run && heats->heats == before->heats && heats->heats_done == before->heats_done)
+    return before;
+  return heats;
 }
 
 }  // namespace attnscope::gui

@@ -3,16 +3,19 @@
 //
 // Data that the store thread passes to the window: immutable values, shared by pointer, so that
 // pages never access the store and no lock is needed. Also the functions that read them: a run's
-// cells, one slice of them as a figure for every view, and the same slice as a pivot table.
+// cells, one slice of them as a figure for every view, the same slice as a pivot table, and the
+// heats of a live run.
 
 #include <QMetaType>
 #include <QString>
 #include <QStringList>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/heat/cell.h"
@@ -20,9 +23,9 @@
 #include "engine/report/compare.h"
 #include "engine/report/figure.h"
 #include "engine/report/pivot.h"
-#include "engine/report/question.h"
 #include "engine/report/slice.h"
 #include "engine/report/table.h"
+#include "engine/report/text_statistics.h"
 #include "engine/store/store.h"
 
 namespace attnscope::gui {
@@ -135,6 +138,43 @@ using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;
 
 [[nodiscard]] AnswerPointer find_answer(const RunSnapshot& run, const RequestedQuestion& requested);
 
+/// A finished heat has the worst state of its cells; cells that an implementation does not support
+/// count only if nothing else was measured.
+enum class HeatState : std::uint8_t {
+  waiting,
+  running,
+  paused,
+  done,
+  too_large,
+  wrong,
+  crashed,
+  timeout,
+  skipped
+};
+inline constexpr int heat_states = 9;
+
+struct HeatEntry {
+  HeatState state = HeatState::waiting;
+  QString point = {};    // what distinguishes it from the others: "512 tokens"
+  QString outcome = {};  // "3 ok, 1 oom"; empty until it is done
+  friend bool operator==(const HeatEntry&, const HeatEntry&) = default;
+};
+
+/// The heats of a live run: which are done and their outcome, which is being measured, which wait.
+struct HeatsSnapshot {
+  QString uuid;
+  std::vector<HeatEntry> heats;   // in measurement order
+  std::vector<std::string> keys;  // identities of the points; empty if no plan is stored
+  int heats_done = -1;
+};
+
+using HeatsPointer = std::shared_ptr<const HeatsSnapshot>;
+
+/// `before`: the previous snapshot, whose plan and finished heats are not read again; it is
+/// returned itself if nothing is new. Null if the store cannot be read at the moment.
+[[nodiscard]] HeatsPointer read_heats(const Store& store, const RunEntry& live,
+                                      const HeatsPointer& before);
+
 }  // namespace attnscope::gui
 
 Q_DECLARE_METATYPE(attnscope::gui::MachineCeilings)
@@ -143,3 +183,4 @@ Q_DECLARE_METATYPE(attnscope::gui::RunListPointer)
 Q_DECLARE_METATYPE(attnscope::gui::ComparisonPointer)
 Q_DECLARE_METATYPE(attnscope::gui::PublishedPointer)
 Q_DECLARE_METATYPE(attnscope::gui::RunPointer)
+Q_DECLARE_METATYPE(attnscope::gui::HeatsPointer)

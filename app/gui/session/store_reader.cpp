@@ -29,7 +29,7 @@ const RunEntry* find(const std::vector<RunEntry>& entries, const QString& uuid) 
   return found == entries.end() ? nullptr : &*found;
 }
 
-bool some_live(const RunListPointer& list) {
+bool has_live_run(const RunListPointer& list) {
   return list && std::ranges::any_of(list->runs, [](const RunEntry& run) {
            return run.info.status == RunStatus::running;
          });
@@ -77,7 +77,7 @@ ComparisonPointer compare(const RunInFile& a, const RunInFile& b) {
   if (comparison) {
     snapshot->comparison = std::move(*comparison);
   } else {
-    snapshot->problem = words(comparison.error().message);
+    snapshot->problem = qstring(comparison.error().message);
   }
   return snapshot;
 }
@@ -114,7 +114,7 @@ void StoreReader::open() {
   if (!store) {
     tick_->stop();
     is_waiting_ = reading_waits_ = false;
-    Q_EMIT refused(words(store.error().message));
+    Q_EMIT refused(qstring(store.error().message));
     return;
   }
   store_ = std::move(*store);
@@ -123,9 +123,9 @@ void StoreReader::open() {
   is_gone_ = false;
   seen_version_ = -1;
   Q_EMIT opened();
-  if (!store_->warning().empty()) Q_EMIT warned(words(store_->warning()));
-  could_read();
-  look();
+  if (!store_->warning().empty()) Q_EMIT warned(qstring(store_->warning()));
+  read_succeeded();
+  poll();
   tick_->start(tick_ms);
 }
 
@@ -133,25 +133,25 @@ void StoreReader::try_database(const QString& file) {
   const Result<RunListPointer> list = open_store(file.toStdString()).and_then(read_run_list);
   // A locked database is usable: opening it waits.
   const bool fits = list || list.error().kind == ErrorKind::locked;
-  Q_EMIT database_tried(file, fits ? QString() : words(list.error().message));
+  Q_EMIT database_tried(file, fits ? QString() : qstring(list.error().message));
 }
 
 void StoreReader::tick() {
   if (!store_) return open();
   if (!is_gone_ && !store_->is_at_its_place()) {
     is_gone_ = true;
-    Q_EMIT gone(tr("The database %1 was moved, deleted or replaced. What was read of it is still "
-                   "shown, and nothing can be stored in it; open what is there now.")
-                    .arg(words(database_.string())));
+    Q_EMIT gone(tr("The database %1 was moved, deleted or replaced. The data read from it is still "
+                   "shown, but nothing can be stored; open the database again.")
+                    .arg(qstring(database_.string())));
   }
-  ask_again();
-  look();
+  run_requests();
+  poll();
 }
 
-void StoreReader::look() {
+void StoreReader::poll() {
   if (!store_) return;
   const Result<std::int64_t> version = store_->data_version();
-  if (!version) return cannot_read(version.error());
+  if (!version) return read_failed(version.error());
   // A run whose process dies commits nothing, so live runs are checked on every tick.
   const bool dead =
       list_ && std::ranges::any_of(list_->runs, [](const RunEntry& run) {
@@ -169,9 +169,9 @@ void StoreReader::read_list() {
   Result<RunListPointer> list = read_run_list(*store_);
   if (!list) {
     seen_version_ = -1;  // the change has not been read
-    return cannot_read(list.error());
+    return read_failed(list.error());
   }
-  could_read();
+  read_succeeded();
   list_ = *list;
   report_list();
   read_live_heats();
@@ -185,7 +185,7 @@ void StoreReader::report_list() {
     if (!request.show) continue;
     auto with_words = std::make_shared<RunListSnapshot>(*reported);
     for (RunEntry& entry : with_words->runs) {
-      if (!request.uuids.contains(words(entry.info.id.uuid))) continue;
+      if (!request.uuids.contains(qstring(entry.info.id.uuid))) continue;
       request.show(entry.info);
       entry.is_stored = false;
     }
@@ -221,7 +221,7 @@ void StoreReader::read_shown() {
     reading_waits_ = true;
     return wait_for_lock();
   }
-  could_read();
+  read_succeeded();
   shown_heats_ = run->table.run.heats_done;
   shown_status_ = run->table.run.status;
   since_read_.start();
@@ -236,19 +236,19 @@ void StoreReader::show_run(const RunRequest& request) {
   read_shown();
 }
 
-void StoreReader::cannot_read(const Error& error) {
+void StoreReader::read_failed(const Error& error) {
   if (error.kind == ErrorKind::locked) {
     reading_waits_ = true;
     return wait_for_lock();
   }
   reading_waits_ = false;
   end_wait_if_free();
-  const QString sentence = words(error.message);
-  if (sentence != std::exchange(stated_, sentence)) Q_EMIT failed(sentence);
+  const QString sentence = qstring(error.message);
+  if (sentence != std::exchange(reported_error_, sentence)) Q_EMIT failed(sentence);
 }
 
-void StoreReader::could_read() {
-  stated_.clear();
+void StoreReader::read_succeeded() {
+  reported_error_.clear();
   reading_waits_ = false;
   end_wait_if_free();
 }
@@ -256,12 +256,12 @@ void StoreReader::could_read() {
 void StoreReader::wait_for_lock() {
   if (std::exchange(is_waiting_, true)) return;
   Q_EMIT waiting(tr("The database %1 is locked by another process; waiting until it is free.")
-                     .arg(words(database_.string())));
+                     .arg(qstring(database_.string())));
 }
 
 void StoreReader::end_wait_if_free() {
   if (reading_waits_ || !requests_.empty()) return;
-  if (std::exchange(is_waiting_, false)) Q_EMIT waited();
+  if (std::exchange(is_waiting_, false)) Q_EMIT lock_released();
 }
 
 // If reading fails now, it is requested again when the page is next shown.
@@ -280,8 +280,8 @@ void StoreReader::read_ceilings() {
       if (rates->device != DeviceKind::cpu) continue;
       const QString from = tr("run %1, %2, on %3")
                                .arg(entry->info.number)
-                               .arg(words(entry->info.start.sweep_name))
-                               .arg(words(entry->info.start.device));
+                               .arg(qstring(entry->info.start.sweep_name))
+                               .arg(qstring(entry->info.start.device));
       Q_EMIT ceilings_read({*rates, from});
       return;
     }
@@ -290,7 +290,7 @@ void StoreReader::read_ceilings() {
 
 /// Runs once, and not during a measurement.
 void StoreReader::check_when_idle() {
-  if (checked_ || some_live(list_)) return;
+  if (checked_ || has_live_run(list_)) return;
   checked_ = true;
   checking_.start([this] {
     const Result<Store> store = Store::open(database_, Store::Mode::read_only);
@@ -300,8 +300,8 @@ void StoreReader::check_when_idle() {
     // A lock is not damage; the next window repeats the check.
     if (sound || stop_checking_ || sound.error().kind == ErrorKind::locked) return;
     QStringList uuids;
-    for (const RunId& run : runs) uuids.append(words(run.uuid));
-    Q_EMIT damaged(uuids, words(sound.error().message));
+    for (const RunId& run : runs) uuids.append(qstring(run.uuid));
+    Q_EMIT damaged(uuids, qstring(sound.error().message));
   });
 }
 
@@ -311,50 +311,50 @@ bool StoreReader::writable() {
   if (store_ && !read_only_) return true;
   Q_EMIT failed(store_ ? tr("%1 is a run file and opened read-only: import it into your database "
                             "to change it.")
-                             .arg(words(database_.string()))
+                             .arg(qstring(database_.string()))
                        : tr("The database is not open."));
   return false;
 }
 
 void StoreReader::change(Request request) {
-  if (writable()) return ask(std::move(request));
-  if (request.end) request.end(fail("{}: nothing can be stored in it now.", database_.string()));
+  if (writable()) return enqueue(std::move(request));
+  if (request.end) request.end(fail("{}: the database cannot be changed now.", database_.string()));
 }
 
-void StoreReader::ask(Request request) {
+void StoreReader::enqueue(Request request) {
   requests_.push_back(std::move(request));
   // Later requests wait for earlier ones, because they may depend on them.
-  if (requests_.size() == 1) ask_again();
+  if (requests_.size() == 1) run_requests();
 }
 
-void StoreReader::ask_again() {
+void StoreReader::run_requests() {
   while (!requests_.empty()) {
     Request& first = requests_.front();
-    const Status done = first.ask();
+    const Status done = first.run();
     const bool waits = !done && done.error().kind == ErrorKind::locked;
     if (waits && (first.show || ++first.tries < most_tries_)) return wait_for_lock();
     const auto end = std::move(first.end);
     requests_.pop_front();
-    if (!done) Q_EMIT failed(words(done.error().message));
+    if (!done) Q_EMIT failed(qstring(done.error().message));
     if (end) end(done);
   }
   end_wait_if_free();
 }
 
-void StoreReader::write_words(const QStringList& uuids, const QString& typed,
-                              std::function<Status()> write, std::function<void(RunInfo&)> show) {
+void StoreReader::write_text(const QStringList& uuids, const QString& typed,
+                             std::function<Status()> write, std::function<void(RunInfo&)> show) {
   const auto end = [this, uuids, typed](const Status& written) {
     if (store_) read_list();
     if (written && shown_ && uuids.contains(shown_->uuid)) read_shown();
-    if (!written && !typed.isEmpty()) Q_EMIT words_refused(typed, words(written.error().message));
-    Q_EMIT written_down();
+    if (!written && !typed.isEmpty()) Q_EMIT text_refused(typed, qstring(written.error().message));
+    Q_EMIT text_written();
   };
-  change(Request{.ask = std::move(write), .end = end, .uuids = uuids, .show = std::move(show)});
+  change(Request{.run = std::move(write), .end = end, .uuids = uuids, .show = std::move(show)});
   if (!requests_.empty()) report_list();
 }
 
 void StoreReader::rename_run(const QString& uuid, const QString& name) {
-  write_words(
+  write_text(
       {uuid}, name,
       [this, uuid, name] {
         return store_->describe_run(RunId{uuid.toStdString()}, {.name = name.toStdString()});
@@ -366,7 +366,7 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
   const auto write = [this, uuid, note, before]() -> Status {
     const Result<RunInfo> run = store_->find_run(uuid.toStdString());
     if (!run) return tl::unexpected(run.error());
-    const QString stored = harmless(words(run->note));
+    const QString stored = harmless(qstring(run->note));
     const bool is_another = stored != before && stored != note && !stored.isEmpty();
     const QString both = note.isEmpty() ? stored : stored + QStringLiteral("\n\n") + note;
     if (Status written =
@@ -375,17 +375,15 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
       return written;
     }
     if (is_another) {
-      Q_EMIT succeeded(
-          (note.isEmpty()
-               ? tr("The note of run %1 had been changed elsewhere meanwhile: it was not "
-                    "cleared.")
-               : tr("The note of run %1 had been changed elsewhere meanwhile: it holds "
-                    "that text and, below it, yours."))
-              .arg(run->number));
+      Q_EMIT succeeded((note.isEmpty() ? tr("The note of run %1 was changed by another "
+                                            "program: it was not cleared.")
+                                       : tr("The note of run %1 was changed by another "
+                                            "program: it contains that text and yours below it."))
+                           .arg(run->number));
     }
     return {};
   };
-  write_words({uuid}, note, write, [note](RunInfo& run) { run.note = note.toStdString(); });
+  write_text({uuid}, note, write, [note](RunInfo& run) { run.note = note.toStdString(); });
 }
 
 void StoreReader::change_tags(const QStringList& uuids, const QStringList& added,
@@ -399,8 +397,8 @@ void StoreReader::change_tags(const QStringList& uuids, const QStringList& added
     }
     return {};
   };
-  write_words(uuids, added.join(QLatin1Char(' ')), write,
-              [added, removed](RunInfo& run) { run.tag = changed_tag(run.tag, added, removed); });
+  write_text(uuids, added.join(QLatin1Char(' ')), write,
+             [added, removed](RunInfo& run) { run.tag = changed_tag(run.tag, added, removed); });
 }
 
 void StoreReader::put_in_trash(const QStringList& uuids) {
@@ -408,7 +406,7 @@ void StoreReader::put_in_trash(const QStringList& uuids) {
     Status put = store_->put_in_trash(ids_of(uuids));
     if (!put) return put;
     read_list();
-    Q_EMIT trashed(uuids, tr("Put %1 in the trash.").arg(counted_runs(uuids.size())));
+    Q_EMIT trashed(uuids, tr("Moved %1 to the trash.").arg(counted_runs(uuids.size())));
     return {};
   });
 }
@@ -418,7 +416,7 @@ void StoreReader::take_from_trash(const QStringList& uuids) {
     Status taken = store_->take_from_trash(ids_of(uuids));
     if (!taken) return taken;
     read_list();
-    Q_EMIT succeeded(tr("Took %1 out of the trash.").arg(counted_runs(uuids.size())));
+    Q_EMIT succeeded(tr("Restored %1 from the trash.").arg(counted_runs(uuids.size())));
     return {};
   });
 }
@@ -440,7 +438,7 @@ void StoreReader::empty_trash() {
     const Result<int> removed = store_->empty_trash();
     if (!removed) return tl::unexpected(removed.error());
     read_list();
-    Q_EMIT succeeded(tr("Removed %1 for good.").arg(counted_runs(*removed)));
+    Q_EMIT succeeded(tr("Deleted %1 permanently.").arg(counted_runs(*removed)));
     return {};
   });
 }
@@ -452,7 +450,7 @@ void StoreReader::compare_runs(const QString& uuid_a, const QString& uuid_b) {
 
 void StoreReader::export_runs(const QStringList& uuids, const QString& file) {
   if (!store_) return;
-  ask([this, uuids, file]() -> Status {
+  enqueue([this, uuids, file]() -> Status {
     Status written = store_->export_runs(ids_of(uuids), std::filesystem::path(file.toStdString()));
     if (!written) return written;
     Q_EMIT succeeded(tr("Exported %1 to %2").arg(counted_runs(uuids.size()), file));
@@ -466,10 +464,10 @@ void StoreReader::import_file(const QString& file) {
         store_->import_file(std::filesystem::path(file.toStdString()));
     if (!imported) return tl::unexpected(imported.error());
     read_list();
-    Q_EMIT succeeded(tr("Imported %1, %2 already there")
+    Q_EMIT succeeded(tr("Imported %1, %2 already present")
                          .arg(counted_runs(imported->added))
                          .arg(imported->already_there));
-    if (!imported->runs.empty()) Q_EMIT file_imported(file, words(imported->runs.back().uuid));
+    if (!imported->runs.empty()) Q_EMIT file_imported(file, qstring(imported->runs.back().uuid));
     return {};
   });
 }
@@ -491,9 +489,9 @@ void StoreReader::read_published(const std::filesystem::path& folder) {
     for (const std::filesystem::path& file : files) {
       const Result<Store> store = Store::open(file, Store::Mode::read_only);
       const auto runs = store ? store->runs() : tl::unexpected(store.error());
-      if (!runs) Q_EMIT failed(words(runs.error().message));
+      if (!runs) Q_EMIT failed(qstring(runs.error().message));
       for (const RunInfo& info : runs.value_or(std::vector<RunInfo>()))
-        published->push_back({words(file.string()), {shown(info), std::nullopt}});
+        published->push_back({qstring(file.string()), {shown(info), std::nullopt}});
     }
     QMetaObject::invokeMethod(this, [this, published] {
       published_ = published;
@@ -517,7 +515,7 @@ const Store* StoreReader::store_of(const QString& uuid) {
   if (!published_store_ || published_store_->file() != file) {
     Result<Store> store = Store::open(file, Store::Mode::read_only);
     if (!store) {
-      Q_EMIT failed(words(store.error().message));
+      Q_EMIT failed(qstring(store.error().message));
       return nullptr;
     }
     published_store_ = std::move(*store);

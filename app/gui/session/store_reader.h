@@ -23,7 +23,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/gui/session/heats.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/store/store.h"
 
@@ -64,7 +63,7 @@ class StoreReader : public QObject {
   /// Reads the ceilings of the newest run that measured them; no reply if there is none.
   void read_ceilings();
   /// Checks the file now instead of at the next tick.
-  void look();
+  void poll();
 
  Q_SIGNALS:
   void opened();
@@ -75,7 +74,7 @@ class StoreReader : public QObject {
   /// Another process holds the database: requests and reading continue automatically when it is
   /// free.
   void waiting(const QString& sentence);
-  void waited();
+  void lock_released();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
   /// Heats of the live run, whenever the state of one changes; null: no run is live.
   void heats_read(const attnscope::gui::HeatsPointer& heats);
@@ -94,9 +93,9 @@ class StoreReader : public QObject {
   /// The file was renamed or replaced by another; open() opens the new one.
   void gone(const QString& sentence);
   /// A name, a note or the tags of some runs have been stored, or refused with `failed`.
-  void written_down();
+  void text_written();
   /// The user's text, if it cannot be stored.
-  void words_refused(const QString& typed, const QString& sentence);
+  void text_refused(const QString& typed, const QString& sentence);
   /// The outcome of a request.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
@@ -104,9 +103,10 @@ class StoreReader : public QObject {
  private:
   /// A user request: retried at every tick while another process holds the database.
   struct Request {
-    std::function<Status()> ask;
+    std::function<Status()> run;
     std::function<void(const Status&)> end = {};
-    /// How lists show these runs meanwhile. The user's texts are never discarded because of a lock.
+    /// How lists show these runs until then. The user's texts are never discarded because of a
+    /// lock.
     QStringList uuids = {};
     std::function<void(RunInfo&)> show = {};
     int tries = 0;
@@ -122,21 +122,21 @@ class StoreReader : public QObject {
   [[nodiscard]] const Store* store_of(const QString& uuid);
   /// The file that holds the run; the database's own unless the run is published.
   [[nodiscard]] std::filesystem::path file_of(const QString& uuid) const;
-  /// Stores the user's text for these runs, `typed`, which lists show meanwhile.
-  void write_words(const QStringList& uuids, const QString& typed, std::function<Status()> write,
-                   std::function<void(RunInfo&)> show);
+  /// Stores `typed`, the user's text for these runs, which lists show at once.
+  void write_text(const QStringList& uuids, const QString& typed, std::function<Status()> write,
+                  std::function<void(RunInfo&)> show);
   /// Emits the list as read, with the texts that wait to be stored.
   void report_list();
   [[nodiscard]] bool writable();
   /// Executes the request if the database is writable. `end` receives the outcome.
   void change(Request request);
-  void ask(Request request);
-  void change(std::function<Status()> request) { change(Request{.ask = std::move(request)}); }
-  void ask(std::function<Status()> request) { ask(Request{.ask = std::move(request)}); }
-  void ask_again();
+  void enqueue(Request request);
+  void change(std::function<Status()> request) { change(Request{.run = std::move(request)}); }
+  void enqueue(std::function<Status()> request) { enqueue(Request{.run = std::move(request)}); }
+  void run_requests();
   /// Handles a read error: waits if a lock is the reason, otherwise reports it once.
-  void cannot_read(const Error& error);
-  void could_read();
+  void read_failed(const Error& error);
+  void read_succeeded();
   void wait_for_lock();
   void end_wait_if_free();
 
@@ -148,8 +148,8 @@ class StoreReader : public QObject {
   int most_tries_ = 90;           // about a minute, with the ticks between them
   bool reading_waits_ = false;    // for the same lock
   bool is_waiting_ = false;       // and the window was notified
-  bool is_gone_ = false;          // likewise
-  QString stated_;                // the last read error, so that it is not reported twice a second
+  bool is_gone_ = false;          // the file was replaced, and the window was notified
+  QString reported_error_;        // the last read error, so that it is not reported twice a second
   std::int64_t seen_version_ = -1;
   RunListPointer list_;
   HeatsPointer heats_;  // of the live run

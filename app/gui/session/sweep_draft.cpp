@@ -2,13 +2,23 @@
 #include "app/gui/session/sweep_draft.h"
 
 #include <QCoreApplication>
+#include <QDesktopServices>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <QRegularExpression>
 #include <QStringList>
+#include <QUrl>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
+#include "base/json.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/heat/axes.h"
 #include "engine/heat/model_row.h"
 #include "engine/sweep/driver.h"
@@ -18,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-QString in_form(const char* text) {
+QString tr_form(const char* text) {
   return QCoreApplication::translate("SweepDraft", text);
 }
 
@@ -43,12 +53,12 @@ Json value_of(const QString& part) {
 /// A list element or a value in the form's notation. Invalid values are unchanged: the sweep parser
 /// reports them.
 QString part_text(const Json& part) {
-  if (part.is_string()) return words(part.get<std::string>());
+  if (part.is_string()) return qstring(part.get<std::string>());
   if (part.is_object()) {
     const auto lengths = read_json(nlohmann::json(part), "this form", read_lengths);
-    if (lengths) return words(text_of(*lengths));
+    if (lengths) return qstring(text_of(*lengths));
   }
-  return words(part.dump());
+  return qstring(part.dump());
 }
 
 /// "8, 12"; empty if the sweep does not set the field.
@@ -89,21 +99,21 @@ QStringList choices_of(const Axis& axis) {
   if (axis.kind == Axis::Kind::number || axis.kind == Axis::Kind::lengths) return choices;
   const std::int64_t count = axis.kind == Axis::Kind::truth ? 2 : axis.words;
   const std::int64_t usual = axis.default_value();
-  choices.append(words(text_of(axis, usual)));
+  choices.append(qstring(text_of(axis, usual)));
   for (std::int64_t value = 0; value < count; ++value) {
-    if (value != usual) choices.append(words(text_of(axis, value)));
+    if (value != usual) choices.append(qstring(text_of(axis, value)));
   }
   if (axis.takes_lists && count == 2) choices.append(choices.join(QStringLiteral(", ")));
   return choices;
 }
 
 SweepField field_of(const Axis& axis) {
-  QString tip = words(axis.says);
+  QString tip = qstring(axis.says);
   tip[0] = tip[0].toUpper();
-  return {
-      words(axis.field), words(axis.title), tip,
-      axis.otherwise.empty() ? words(text_of(axis, axis.default_value())) : words(axis.otherwise),
-      choices_of(axis)};
+  return {qstring(axis.field), qstring(axis.title), tip,
+          axis.otherwise.empty() ? qstring(text_of(axis, axis.default_value()))
+                                 : qstring(axis.otherwise),
+          choices_of(axis)};
 }
 
 /// The window at the end of a contender's text, with its slash: "/64".
@@ -125,9 +135,9 @@ PatternAndImplementation pair_of(const Json& contender) {
       const auto requested = contender.find(option.field);
       if (requested != contender.end() && *requested == true) pattern.append(option.ending);
     }
-    return {words(pattern), words(text_in(contender, "implementation"))};
+    return {qstring(pattern), qstring(text_in(contender, "implementation"))};
   }
-  QString id = contender.is_string() ? words(contender.get<std::string>()) : QString();
+  QString id = contender.is_string() ? qstring(contender.get<std::string>()) : QString();
   id.chop(own_window(id).size());
   // A pattern may be a path, so the implementation follows the last slash.
   const qsizetype slash = id.lastIndexOf(QLatin1Char('/'));
@@ -168,7 +178,7 @@ void place_problem(const QString& sentence, CheckedDraft& checked) {
 
 void measure(CheckedDraft& checked, std::string_view source) {
   const Result<Sweep> sweep = parse_sweep(checked.sweep_text, source);
-  if (!sweep) return place_problem(words(sweep.error().message), checked);
+  if (!sweep) return place_problem(qstring(sweep.error().message), checked);
   checked.heats = static_cast<int>(sweep->heats.size());
   for (const Heat& heat : sweep->heats) checked.cells += static_cast<int>(heat.contenders.size());
   checked.longest_seconds = longest_seconds(*sweep);
@@ -180,21 +190,21 @@ const QList<SweepField>& sweep_fields() {
   static const QList<SweepField> fields = [] {
     const QList<SweepField> first{
         {QStringLiteral("windows"),
-         in_form("&Windows"),
-         in_form("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"),
+         tr_form("&Windows"),
+         tr_form("One-sided window widths: numbers, ranges such as 1:64:*2, and inf"),
          QStringLiteral("4, 64, inf"),
          {},
          true},
         {QStringLiteral("sequence_tokens"),
-         in_form("Len&gths (tokens)"),
-         in_form("Tokens of a whole sequence: 64, or a range 64:2048:*2 (doubling) or 64:512:+64 "
+         tr_form("Len&gths (tokens)"),
+         tr_form("Tokens of a whole sequence: 64, or a range 64:2048:*2 (doubling) or 64:512:+64 "
                  "(steps)"),
          QStringLiteral("64:4096:*2"),
          {},
          true},
         {QStringLiteral("device"),
-         in_form("Dev&ice"),
-         in_form("What the run is measured on"),
+         tr_form("Dev&ice"),
+         tr_form("The device that the run is measured on"),
          {},
          {},
          true}};
@@ -204,18 +214,18 @@ const QList<SweepField>& sweep_fields() {
       if (std::ranges::find(first, field.key, &SweepField::key) == first.end()) all.append(field);
     }
     all.append(
-        {{QStringLiteral("stop.relative_interval"), in_form("Interval to reach"),
-          in_form(
+        {{QStringLiteral("stop.relative_interval"), tr_form("Interval to reach"),
+          tr_form(
               "A cell is done when its interval's half-width is at most this part of the median"),
           QStringLiteral("0.02")},
-         {QStringLiteral("stop.max_seconds"), in_form("Seconds of a cell, at most"),
-          in_form("It ends then, settled or not"), QStringLiteral("3")},
-         {QStringLiteral("stop.min_samples"), in_form("Samples of a cell, at least"),
-          in_form("Before its interval is believed"), QStringLiteral("10")},
-         {QStringLiteral("stop.placements"), in_form("Placements"),
-          in_form("Buffers allocated anew so often"), QStringLiteral("5")},
-         {QStringLiteral("stop.processes"), in_form("Processes"),
-          in_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
+         {QStringLiteral("stop.max_seconds"), tr_form("Maximum seconds per cell"),
+          tr_form("The cell ends then, settled or not"), QStringLiteral("3")},
+         {QStringLiteral("stop.min_samples"), tr_form("Minimum samples per cell"),
+          tr_form("Samples taken before the interval is used"), QStringLiteral("10")},
+         {QStringLiteral("stop.placements"), tr_form("Placements"),
+          tr_form("Number of times that the buffers are reallocated"), QStringLiteral("5")},
+         {QStringLiteral("stop.processes"), tr_form("Processes"),
+          tr_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
     return all;
   }();
   return fields;
@@ -224,11 +234,11 @@ const QList<SweepField>& sweep_fields() {
 SweepDraft draft_of(const NamedSweep& preset) {
   SweepDraft draft;
   draft.base_text = preset.text;
-  draft.name = words(preset.name);
+  draft.name = qstring(preset.name);
   const Json sweep = parse(preset.text);
   if (!sweep.is_object()) return draft;
   if (sweep.contains("name") && sweep.at("name").is_string())
-    draft.name = words(sweep.at("name").get<std::string>());
+    draft.name = qstring(sweep.at("name").get<std::string>());
   for (const Json& contender : sweep.value("contenders", Json::array())) {
     const PatternAndImplementation pair = pair_of(contender);
     if (std::find(draft.contenders.begin(), draft.contenders.end(), pair) == draft.contenders.end())
@@ -252,12 +262,12 @@ CheckedDraft check(const SweepDraft& draft) {
   Json sweep = parse(draft.base_text);
   if (!sweep.is_object()) sweep = Json::object();
   if (draft.contenders.empty())
-    checked.problems[QStringLiteral("contenders")] = in_form("Choose at least one contender.");
+    checked.problems[QStringLiteral("contenders")] = tr_form("Choose at least one contender.");
   const auto is_empty = [&](const QString& key) {
     return !draft.fields.contains(key) || draft.fields.at(key).trimmed().isEmpty();
   };
-  if (is_empty(lengths) && is_empty(words(find_axis("document_lengths")->field)))
-    checked.problems[lengths] = in_form("Give at least one length, such as 64:2048:*2.");
+  if (is_empty(lengths) && is_empty(qstring(find_axis("document_lengths")->field)))
+    checked.problems[lengths] = tr_form("Enter at least one length, such as 64:2048:*2.");
   if (!checked.ok()) return checked;
 
   sweep["contenders"] = contenders_json(draft, sweep);
@@ -277,11 +287,121 @@ CheckedDraft check_text(const std::string& sweep_text) {
   return checked;
 }
 
-QString duration_words(double seconds) {
+QString duration_text(double seconds) {
   const auto minutes = static_cast<qint64>(std::ceil(seconds / 60));
   if (seconds < 60) return QStringLiteral("%1 s").arg(static_cast<qint64>(std::ceil(seconds)));
   if (minutes < 60) return QStringLiteral("%1 min").arg(minutes);
   return QStringLiteral("%1 h %2 min").arg(minutes / 60).arg(minutes % 60);
+}
+
+namespace {
+
+QString own_presets_folder() {
+  return data_folder() + QStringLiteral("/sweeps");
+}
+
+QString file_of(const QString& name) {
+  static const QRegularExpression unsafe(QStringLiteral("[^\\w .-]"));
+  QString stem = name;
+  stem.replace(unsafe, QStringLiteral("-"));
+  return own_presets_folder() + QLatin1Char('/') + stem + QStringLiteral(".json");
+}
+
+nlohmann::ordered_json parsed(const std::string& text) {
+  if (!check_json_size(text)) return {};
+  return nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false,
+                                       /*ignore_comments=*/true);
+}
+
+constexpr int saving_ms = 100;
+
+}  // namespace
+
+std::vector<NamedSweep> own_presets() {
+  std::vector<NamedSweep> presets;
+  const QDir folder(own_presets_folder());
+  const QStringList files =
+      folder.entryList({QStringLiteral("*.json")}, QDir::Files | QDir::Readable, QDir::Name);
+  presets.reserve(static_cast<std::size_t>(files.size()));
+  for (const QString& name : files) {
+    QFile file(folder.filePath(name));
+    if (static_cast<std::uintmax_t>(file.size()) > largest_sweep || !file.open(QIODevice::ReadOnly))
+      continue;
+    std::string text = file.readAll().toStdString();
+    const auto sweep = parsed(text);
+    if (!sweep.is_object() || !sweep.contains("name") || !sweep.at("name").is_string()) continue;
+    presets.push_back({sweep.at("name").get<std::string>(), std::move(text)});
+  }
+  return presets;
+}
+
+bool is_own_preset(const QString& name) {
+  return QFile::exists(file_of(name));
+}
+
+Result<QString> save_own_preset(const QString& name, const std::string& sweep_text) {
+  if (name.trimmed().isEmpty()) return fail("a preset needs a name; enter one in the field Name.");
+  const auto& shipped = built_in_sweeps();
+  if (std::ranges::find(shipped, name.toStdString(), &NamedSweep::name) != shipped.end()) {
+    return fail("{} is a built-in preset; enter another name in the field Name.",
+                name.toStdString());
+  }
+  auto sweep = parsed(sweep_text);
+  std::string text = sweep_text;
+  if (sweep.is_object() && sweep.value("name", std::string()) != name.toStdString()) {
+    sweep["name"] = name.toStdString();
+    text = sweep.dump(2) + "\n";
+  }
+  const QString path = file_of(name);
+  // If the folder cannot be created, writing the file reports the error.
+  QDir().mkpath(own_presets_folder());
+  if (Status written = write_file(path.toStdString(), text); !written)
+    return tl::unexpected(written.error());
+  return path;
+}
+
+SweepFile::SweepFile(QObject* parent) : QObject(parent) {
+  pause_.setSingleShot(true);
+  pause_.setInterval(saving_ms);
+  connect(&pause_, &QTimer::timeout, this, &SweepFile::read);
+  for (const auto changed :
+       {&QFileSystemWatcher::fileChanged, &QFileSystemWatcher::directoryChanged})
+    connect(&watcher_, changed, &pause_, qOverload<>(&QTimer::start));
+}
+
+QString SweepFile::open(const std::string& sweep_text) {
+  if (!sweep_text.empty()) {
+    known_ = sweep_text;
+    if (const Status written = write_file(path().toStdString(), sweep_text); !written)
+      return qstring(written.error().message);
+  }
+  watcher_.addPaths({folder_.path(), path()});
+  if (QDesktopServices::openUrl(QUrl::fromLocalFile(path()))) return {};
+  return tr("This desktop has no editor for %1: open it in an editor of your choice.").arg(path());
+}
+
+void SweepFile::follow(const std::string& sweep_text) {
+  if (!is_open() || sweep_text == known_) return;
+  known_ = sweep_text;
+  // If the editor's folder is gone, writing fails; the form does not depend on the file.
+  static_cast<void>(write_file(path().toStdString(), sweep_text));
+}
+
+void SweepFile::read() {
+  pause_.stop();
+  if (!is_open()) return;
+  // Add it again: it may be a new file, while another process still holds the old one.
+  watcher_.removePath(path());
+  if (QFileInfo::exists(path())) watcher_.addPath(path());
+  const Result<std::string> text =
+      read_text_file(path().toStdString(), "sweep file", largest_sweep);
+  if (!text) {
+    if (std::exchange(known_, std::nullopt)) Q_EMIT unreadable(qstring(text.error().message));
+    return;
+  }
+  if (known_ && *text == *known_) return;
+  known_ = *text;
+  Q_EMIT edited(*text);
 }
 
 }  // namespace attnscope::gui

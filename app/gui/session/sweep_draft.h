@@ -1,19 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The contents of the new-run form, and the sweep that results. A field is a line of text: one
-// value, or a list of values, which makes the field an axis. What the form does not show (display
-// names, the sweep's own patterns, ...) comes from the preset it was filled from.
-//
-//   SweepDraft draft = draft_of(preset);
-//   draft.fields["sequence_tokens"] = "64:4096:*2";
-//   CheckedDraft checked = check(draft);
-//   if (checked.ok()) launcher.start(checked.sweep_text);
+// The sweeps of the new-run form: its contents and the sweep that results, the user's presets in
+// the program's data folder, which the command line accepts like any other sweep, and the sweep
+// that is open in an editor.
 
+#include <QFileSystemWatcher>
 #include <QList>
 #include <QString>
 #include <QStringList>
+#include <QTemporaryDir>
+#include <QTimer>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +37,14 @@ struct SweepField {
 /// Pattern and implementation of a contender.
 using PatternAndImplementation = std::pair<QString, QString>;
 
+/// The contents of the new-run form, and the sweep that results. A field is a line of text: one
+/// value, or a list of values, which makes the field an axis. What the form does not show (display
+/// names, the sweep's own patterns, ...) comes from the preset it was filled from.
+///
+///   SweepDraft draft = draft_of(preset);
+///   draft.fields["sequence_tokens"] = "64:4096:*2";
+///   CheckedDraft checked = check(draft);
+///   if (checked.ok()) launcher.start(checked.sweep_text);
 struct SweepDraft {
   std::string base_text;  // the preset's JSON
   QString name;
@@ -65,6 +72,39 @@ struct CheckedDraft {
 [[nodiscard]] CheckedDraft check_text(const std::string& sweep_text);
 
 /// "40 s", "12 min", "3 h 20 min"; rounded up.
-[[nodiscard]] QString duration_words(double seconds);
+[[nodiscard]] QString duration_text(double seconds);
+
+/// Sorted by name; files that are not sweeps are omitted.
+[[nodiscard]] std::vector<NamedSweep> own_presets();
+[[nodiscard]] bool is_own_preset(const QString& name);
+/// Replaces a preset of the same name. Returns the file's path or an error.
+[[nodiscard]] Result<QString> save_own_preset(const QString& name, const std::string& sweep_text);
+
+class SweepFile : public QObject {
+  Q_OBJECT
+ public:
+  explicit SweepFile(QObject* parent = nullptr);
+
+  /// Writes the sweep, if one is given, and opens the file in the desktop's default application.
+  /// Returns an empty string, or the error.
+  [[nodiscard]] QString open(const std::string& sweep_text);
+  /// Updates the editor's file, if it is open.
+  void follow(const std::string& sweep_text);
+  [[nodiscard]] bool is_open() const { return !watcher_.directories().isEmpty(); }
+  [[nodiscard]] QString path() const { return folder_.filePath(QStringLiteral("sweep.json")); }
+  /// Reports a change now, without waiting for the pause.
+  void read();
+
+ Q_SIGNALS:
+  void edited(const std::string& sweep_text);
+  /// The file is missing, not a regular file, or too large for a sweep.
+  void unreadable(const QString& sentence);
+
+ private:
+  QTemporaryDir folder_;
+  QFileSystemWatcher watcher_;
+  QTimer pause_;                      // editors write in several steps
+  std::optional<std::string> known_;  // nothing: it could not be read
+};
 
 }  // namespace attnscope::gui

@@ -1,14 +1,22 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The texts of the window: conversions, counts, safe user text, lists of token numbers as the user
+// types them ("300, 200, 4x100"), and the definitions of terms. All views take the definitions from
+// here, so that a term has the same definition everywhere.
 
 #include <QString>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/result.h"
 
 namespace attnscope::gui {
 
 /// Converts the engine's UTF-8 text to a QString.
-[[nodiscard]] inline QString words(std::string_view text) {
+[[nodiscard]] inline QString qstring(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
@@ -32,7 +40,7 @@ namespace attnscope::gui {
   return text;
 }
 [[nodiscard]] inline std::string harmless(const std::string& text) {
-  return harmless(words(text)).toStdString();
+  return harmless(qstring(text)).toStdString();
 }
 
 /// At most `most` characters; the last one is an ellipsis if text was cut.
@@ -45,6 +53,24 @@ namespace attnscope::gui {
 
 [[nodiscard]] inline QString counted_runs(qint64 count) {
   return counted(count, QStringLiteral("run"), QStringLiteral("runs"));
+}
+
+inline constexpr int most_documents = 1000;  // per item
+
+/// Document lengths; "4x100" means four documents of 100 tokens. Between 1 and 1000 documents.
+[[nodiscard]] Result<std::vector<std::int64_t>> parse_lengths(const QString& text);
+/// Ascending, unique offsets; an empty text gives none.
+[[nodiscard]] Result<std::vector<std::int64_t>> parse_offsets(const QString& text);
+
+/// "300, 200, 4x100"
+[[nodiscard]] QString lengths_text(const std::vector<std::int64_t>& lengths);
+[[nodiscard]] QString offsets_text(const std::vector<std::int64_t>& offsets);
+
+/// `term`: "heat", "candidates", "contender", "w", the marks "~" and "!" of a table, or a
+/// contender's id, as in "full/dense". Empty for self-explanatory terms.
+[[nodiscard]] QString explained(const QString& term);
+[[nodiscard]] inline QString explained(const char* term) {
+  return explained(QString::fromUtf8(term));
 }
 
 }  // namespace attnscope::gui

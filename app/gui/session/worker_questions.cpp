@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/worker_questions.h"
 
+#include <QDateTime>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <nlohmann/json.hpp>
@@ -8,6 +12,8 @@
 
 #include "app/gui/session/text.h"
 #include "base/json.h"
+#include "base/written_file.h"
+#include "engine/report/text_statistics.h"
 
 namespace attnscope::gui {
 namespace {
@@ -43,9 +49,10 @@ QList<QJsonObject> printed_objects(const QByteArray& printed, const QString& fie
   return objects;
 }
 
-void DeviceList::ask() {
+void DeviceList::request() {
   if (!problem().isEmpty()) return;
-  put({.arguments = {QStringLiteral("list"), QStringLiteral("devices"), QStringLiteral("--json")}});
+  send(
+      {.arguments = {QStringLiteral("list"), QStringLiteral("devices"), QStringLiteral("--json")}});
 }
 
 bool DeviceList::read(const QByteArray& printed) {
@@ -58,10 +65,10 @@ bool DeviceList::read(const QByteArray& printed) {
   return !answer_.isEmpty();
 }
 
-void ImplementationList::ask() {
-  put({.arguments = QStringList{QStringLiteral("list"), QStringLiteral("implementations"),
-                                QStringLiteral("--json")} +
-                    with_options(programs_)});
+void ImplementationList::request() {
+  send({.arguments = QStringList{QStringLiteral("list"), QStringLiteral("implementations"),
+                                 QStringLiteral("--json")} +
+                     with_options(programs_)});
 }
 
 bool ImplementationList::read(const QByteArray& printed) {
@@ -74,9 +81,9 @@ bool ImplementationList::read(const QByteArray& printed) {
 
 ImplementationCosts::ImplementationCosts(QObject* parent) : ListQuestion(parent, costs_pause) {}
 
-void ImplementationCosts::ask(const CostQuestion& question) {
+void ImplementationCosts::request(const CostQuestion& question) {
   const Result<SequenceLayout> layout = SequenceLayout::make({question.item});
-  if (!layout) return fail(words(layout.error().message));
+  if (!layout) return fail(qstring(layout.error().message));
   const QString pattern_file = QStringLiteral("pattern.json");
   const QString layout_file = QStringLiteral("layout.json");
   QStringList arguments{QStringLiteral("costs"),      path_of(pattern_file),
@@ -84,10 +91,10 @@ void ImplementationCosts::ask(const CostQuestion& question) {
                         QStringLiteral("--heads"),    QString::number(question.heads),
                         QStringLiteral("--head-dim"), QString::number(question.head_dim),
                         QStringLiteral("--json")};
-  if (question.window) arguments << QStringLiteral("--window") << words(question.window->text());
-  put({.arguments = arguments,
-       .files = {{pattern_file, pattern_json(question.pattern)},
-                 {layout_file, layout_json(*layout)}}});
+  if (question.window) arguments << QStringLiteral("--window") << qstring(question.window->text());
+  send({.arguments = arguments,
+        .files = {{pattern_file, pattern_json(question.pattern)},
+                  {layout_file, layout_json(*layout)}}});
 }
 
 bool ImplementationCosts::read(const QByteArray& printed) {
@@ -102,7 +109,7 @@ bool ImplementationCosts::read(const QByteArray& printed) {
 
 SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast_pause) {}
 
-void SweepForecast::ask(const std::string& sweep_text) {
+void SweepForecast::request(const std::string& sweep_text) {
   std::string question = question_of(sweep_text);
   if (!question.empty()) question += programs_.join(QLatin1Char('\n')).toStdString();
   const bool was_answered = problem().isEmpty();
@@ -111,23 +118,23 @@ void SweepForecast::ask(const std::string& sweep_text) {
   if (question_.empty()) {
     sweep_.clear();
     waits_ = false;
-    return forget();
+    return cancel();
   }
   sweep_ = sweep_text;
   waits_ = measuring_;
-  if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
+  if (measuring_) return fail(tr("a check would disturb the run that is being measured."));
   const QString file = QStringLiteral("sweep.json");
-  put({.arguments = QStringList{QStringLiteral("estimate"), path_of(file),
-                                QStringLiteral("--no-trial"), QStringLiteral("--json")} +
-                    with_options(programs_),
-       .files = {{file, sweep_text}}});
+  send({.arguments = QStringList{QStringLiteral("estimate"), path_of(file),
+                                 QStringLiteral("--no-trial"), QStringLiteral("--json")} +
+                     with_options(programs_),
+        .files = {{file, sweep_text}}});
 }
 
 void SweepForecast::set_measuring(bool measuring) {
   measuring_ = measuring;
-  if (measuring ? !is_asking() : !waits_) return;
+  if (measuring ? !is_pending() : !waits_) return;
   question_.clear();
-  ask(sweep_);
+  request(sweep_);
 }
 
 Forecast SweepForecast::forecast() const {
@@ -155,6 +162,83 @@ bool SweepForecast::read(const QByteArray& printed) {
   if (root.contains(QLatin1String("available_bytes")))
     forecast_.free_bytes = number_at(root, "available_bytes");
   return !forecast_.pairs.empty();
+}
+
+namespace {
+
+/// Removes files, the first in this order, until at most `most` are there.
+void remove_oldest(const QDir& folder, const QString& names, QDir::SortFlags oldest_first,
+                   int most) {
+  QStringList files = folder.entryList({names}, QDir::Files, oldest_first);
+  while (files.size() > most) QFile::remove(folder.filePath(files.takeFirst()));
+}
+
+}  // namespace
+
+CheckpointInspection::CheckpointInspection(QObject* parent) : ProgramQuestion(parent) {
+  set_timeout({});
+}
+
+QString CheckpointInspection::folder() {
+  return data_folder() + QStringLiteral("/dumps");
+}
+
+void CheckpointInspection::compute(const CheckpointQuestion& question) {
+  const QString stamp =
+      QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+  const QString name = QDir(question.folder).dirName();
+  file_ = QStringLiteral("%1/%2-%3.safetensors").arg(folder(), stamp, name);
+  // If the folder cannot be created, the program reports that it cannot write into it.
+  QDir().mkpath(folder());
+  const QString document = QStringLiteral("document.txt");
+  const QString pattern = QStringLiteral("pattern.json");
+  Question requested{
+      .arguments = {QStringLiteral("inspect"), QStringLiteral("--checkpoint=") + question.folder,
+                    QStringLiteral("--query=") + question.query,
+                    QStringLiteral("--document-file=") + path_of(document),
+                    QStringLiteral("--output=") + file_},
+      .files = {{document, question.document.toStdString()}}};
+  if (question.attention) {
+    requested.files.emplace(pattern, pattern_json(question.attention->pattern));
+    requested.arguments.append(QStringLiteral("--pattern=") + path_of(pattern));
+    if (question.attention->window) {
+      requested.arguments.append(QStringLiteral("--window=") +
+                                 qstring(question.attention->window->text()));
+    }
+  }
+  send(std::move(requested));
+}
+
+bool CheckpointInspection::read(const QByteArray&) {
+  if (!QFile::exists(file_)) return false;
+  // Names begin with the time.
+  remove_oldest(folder(), QStringLiteral("*.safetensors"), QDir::Name, most_dumps);
+  return true;
+}
+
+TextLengths::TextLengths(QObject* parent) : ProgramQuestion(parent) {
+  set_timeout({});
+}
+
+QString TextLengths::folder() {
+  return data_folder() + QStringLiteral("/lengths");
+}
+
+void TextLengths::count(const QString& checkpoint, const QString& pairs) {
+  name_ = QFileInfo(pairs).completeBaseName() + QLatin1Char('-') + QDir(checkpoint).dirName() +
+          QStringLiteral(".json");
+  send({.arguments = {QStringLiteral("lengths"), QStringLiteral("--checkpoint=") + checkpoint,
+                      QStringLiteral("--pairs=") + pairs, QStringLiteral("--format=json")}});
+}
+
+bool TextLengths::read(const QByteArray& printed) {
+  if (!report::parse_document_lengths(printed.toStdString())) return false;
+  // If the folder cannot be created, writing the file reports the error.
+  QDir().mkpath(folder());
+  const QDir dir(folder());
+  remove_oldest(dir, QStringLiteral("*.json"), QDir::Time | QDir::Reversed, most_files - 1);
+  file_ = dir.filePath(name_);
+  return write_file(file_.toStdString(), printed.toStdString()).has_value();
 }
 
 }  // namespace attnscope::gui

@@ -1,10 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Questions to `attnscope` that only the worker can answer: the devices of this machine that a run
-// can measure on and the implementations (both asked once), the work of each implementation for a
-// pattern, and which pairs of pattern and implementation are possible in a sweep, with the memory
-// they need.
+// Questions to `attnscope` that a process answers: the devices of this machine that a run can
+// measure on and the implementations (both requested once), the work of each implementation for a
+// pattern, which pairs of pattern and implementation are possible in a sweep, with the memory they
+// need; and questions whose answers are files next to the database.
+//
+//   CheckpointInspection inspection;
+//   inspection.compute({.folder = folder, .query = query, .document = document});
+//   ... answered(): inspection.problem(), or session.open(inspection.file());
 
 #include <QJsonObject>
 #include <QList>
@@ -12,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/session/attention_session.h"
 #include "app/gui/session/program.h"
 #include "app/gui/session/sweep_draft.h"
 #include "engine/pattern/attention_pattern.h"
@@ -46,8 +51,8 @@ struct ListedDevice {
 class DeviceList : public ListQuestion<ListedDevice> {
  public:
   explicit DeviceList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Asks only once, whatever the outcome.
-  void ask();
+  /// Starts only once, regardless of the outcome.
+  void request();
 
  private:
   bool read(const QByteArray& printed) override;
@@ -61,8 +66,8 @@ struct ListedImplementation {
 class ImplementationList : public ListQuestion<ListedImplementation> {
  public:
   explicit ImplementationList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Asks again only if there was no answer.
-  void ask();
+  /// Starts again only if there was no answer.
+  void request();
   /// Later questions include the implementations of these programs.
   void set_programs(const QStringList& programs) { programs_ = programs; }
 
@@ -90,7 +95,7 @@ struct CostQuestion {
 class ImplementationCosts : public ListQuestion<EstimatedCost> {
  public:
   explicit ImplementationCosts(QObject* parent = nullptr);
-  void ask(const CostQuestion& question);
+  void request(const CostQuestion& question);
 
  private:
   bool read(const QByteArray& printed) override;
@@ -115,8 +120,8 @@ class SweepForecast : public ProgramQuestion {
   explicit SweepForecast(QObject* parent = nullptr);
 
   /// Changes of names, stop rules and contenders do not make a new question; a failed question is
-  /// asked again. An invalid sweep clears the question.
-  void ask(const std::string& sweep_text);
+  /// requested again. An invalid sweep clears the question.
+  void request(const std::string& sweep_text);
   void set_programs(const QStringList& programs) { programs_ = programs; }
   /// Suspends questions while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);
@@ -127,9 +132,56 @@ class SweepForecast : public ProgramQuestion {
   bool read(const QByteArray& printed) override;
 
   QStringList programs_;
-  std::string sweep_, question_;  // the last sweep asked about, and its relevant part
+  std::string sweep_, question_;  // the last requested sweep, and its relevant part
   bool measuring_ = false, waits_ = false;
   Forecast forecast_;
+};
+
+/// Setting with the most recently requested folder.
+inline const auto checkpoint_folder_key = QStringLiteral("attention/checkpoint/folder");
+
+struct CheckpointQuestion {
+  QString folder, query, document;
+  std::optional<PatternChoice> attention{};  // absent: the checkpoint's own
+};
+
+/// Runs `attnscope inspect` to compute the attention of a checkpoint for a query and a document.
+class CheckpointInspection : public ProgramQuestion {
+ public:
+  static constexpr int most_dumps = 8;
+
+  explicit CheckpointInspection(QObject* parent = nullptr);
+
+  void compute(const CheckpointQuestion& question);
+  /// Folder of the dumps.
+  [[nodiscard]] static QString folder();
+  /// The dump that is being computed.
+  [[nodiscard]] const QString& file() const { return file_; }
+
+ private:
+  bool read(const QByteArray& printed) override;
+
+  QString file_;
+};
+
+/// Runs `attnscope lengths` to count the tokens of a file of pairs with a checkpoint's tokenizer. A
+/// question reads its lengths from the file.
+class TextLengths : public ProgramQuestion {
+ public:
+  static constexpr int most_files = 8;
+
+  explicit TextLengths(QObject* parent = nullptr);
+
+  void count(const QString& checkpoint, const QString& pairs);
+  /// Folder of the lengths.
+  [[nodiscard]] static QString folder();
+  /// The most recently counted lengths.
+  [[nodiscard]] const QString& file() const { return file_; }
+
+ private:
+  bool read(const QByteArray& printed) override;
+
+  QString file_, name_;
 };
 
 }  // namespace attnscope::gui

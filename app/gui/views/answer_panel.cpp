@@ -18,19 +18,83 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <utility>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_fields.h"
-#include "app/gui/views/answer_list.h"
-#include "app/gui/views/effectiveness_plot.h"
 #include "app/gui/views/fields.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/popup_button.h"
+#include "app/gui/views/theme.h"
 #include "base/gzip.h"
 #include "base/written_file.h"
 
 namespace attnscope::gui {
+
+using report::Advised;
+
+EffectivenessPlot::EffectivenessPlot(QWidget* parent)
+    : QWidget(parent),
+      chart_(new charts::RunChart),
+      absent_(new ReadingLabel(nullptr, "without_published")) {
+  chart_->setObjectName(QStringLiteral("effectiveness"));
+  chart_->set_title_shown(false);
+  chart_->set_legend_shown(false);  // the list next to it serves as legend
+  // Smaller than the chart's own minimum: in a small window the plot shrinks and its labels remain.
+  constexpr int least_lines = 6;
+  chart_->setMinimumHeight(least_lines * fontMetrics().height());
+  absent_->setForegroundRole(QPalette::PlaceholderText);
+  auto* layout = new QVBoxLayout(this);
+  layout->setSpacing(space::hair);
+  layout->addWidget(chart_, 1);
+  layout->addWidget(absent_);
+  connect(chart_, &charts::RunChart::export_wanted, this, [this] {
+    export_chart(*chart_, QStringLiteral("effectiveness"),
+                 [this](const QString& text) { Q_EMIT succeeded(text); });
+  });
+  clear();
+}
+
+void EffectivenessPlot::set_contenders(const std::vector<std::string>& ids) {
+  chart_->set_contenders(ids);
+}
+
+void EffectivenessPlot::show_advice(const report::Advice& advice) {
+  const report::Figure figure = report::effectiveness_figure(advice);
+  chart_->set_placeholder(
+      tr("The paper has no nDCG@10 for these patterns and windows at this length."));
+  chart_->set_figure(figure);
+  const auto range = report::readable_range(std::span(&figure, 1));
+  chart_->set_y_range(range ? std::optional(charts::AxisRange{range->low, range->high})
+                            : std::nullopt);
+  QStringList absent;
+  for (const Advised& contender : advice.contenders) {
+    if (!contender.published && !contender.measured) absent.append(qstring(contender.name));
+  }
+  const bool any_measured = std::ranges::any_of(
+      advice.contenders, [](const Advised& contender) { return contender.measured.has_value(); });
+  const QString count = counted(absent.size(), tr("contender"), tr("contenders"));
+  QStringList text;
+  if (any_measured) text.append(qstring(figure.warning));
+  if (!absent.isEmpty()) {
+    text.append(any_measured ? tr("Neither measured nor published: %1").arg(count)
+                             : tr("Not published: %1").arg(count));
+  }
+  absent_->setText(text.join(QLatin1Char('\n')));
+  absent_->setToolTip(absent.join(QLatin1Char('\n')));
+  absent_->setAccessibleDescription(absent.join(QStringLiteral("; ")));
+  absent_->setVisible(!text.isEmpty() && !figure.series.empty());
+}
+
+void EffectivenessPlot::clear() {
+  chart_->set_placeholder(tr("Time against effectiveness appears here with an answer."));
+  chart_->set_figure({});
+  absent_->hide();
+}
+
 namespace {
 
 constexpr int typing_pause_ms = 200;
@@ -43,8 +107,8 @@ Status write_answer_file(const report::Advice& answer, const QString& file) {
   if (form == forms.end()) {
     QStringList known;
     for (const report::TableFormatName& each : forms)
-      known.append(QLatin1Char('.') + words(each.extension));
-    return fail("{}: an answer is saved as one of {}; give the file such an ending",
+      known.append(QLatin1Char('.') + qstring(each.extension));
+    return fail("{}: the extension of an answer must be one of {}; rename the file",
                 file.toStdString(), known.join(QStringLiteral(", ")).toStdString());
   }
   return write_file(file.toStdString(),
@@ -78,32 +142,32 @@ const report::Row* usual_cell(const report::Table& table) {
 
 AnswerPanel::AnswerPanel(QWidget* parent)
     : QWidget(parent),
-      settings_(picker(QStringLiteral("answer_setting"), tr("Setting that is answered for"),
-                       tr("Setting that is answered for"))),
+      settings_(picker(QStringLiteral("answer_setting"), tr("Setting of the answer"),
+                       tr("Setting of the answer"))),
       nothing_(new ReadingLabel(nullptr, "answer_nothing")),
       fields_(new AnswerFields),
       question_(new PopupButton(this, fields_)),
       list_(new AnswerList),
       plot_(new EffectivenessPlot) {
   question_->setObjectName(QStringLiteral("answer_question"));
-  question_->setAccessibleName(tr("What is asked"));
+  question_->setAccessibleName(tr("Question"));
   typing_.setSingleShot(true);
   typing_.setInterval(typing_pause_ms);
   auto* layout = new QVBoxLayout(this);
   build_actions();
   layout->addLayout(build_head());
   layout->addWidget(build_body(), 1);
-  connect(&typing_, &QTimer::timeout, this, &AnswerPanel::ask);
+  connect(&typing_, &QTimer::timeout, this, &AnswerPanel::update_answer);
   connect(fields_, &AnswerFields::changed, this, [this] { typing_.start(); });
   connect(fields_, &AnswerFields::file_wanted, this, &AnswerPanel::choose_file);
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
-  connect(&job_, &LatestJob::failed, this, &AnswerPanel::say);
+  connect(&job_, &LatestJob::failed, this, &AnswerPanel::show_sentence);
   connect(&lengths_, &TextLengths::answered, this, &AnswerPanel::lengths_counted);
   setAcceptDrops(true);
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
   connect(list_, &AnswerList::copied, this,
-          [this] { Q_EMIT succeeded(tr("Copied what is said of this contender.")); });
-  ask();
+          [this] { Q_EMIT succeeded(tr("Copied the details of this contender.")); });
+  update_answer();
 }
 
 AnswerPanel::~AnswerPanel() {
@@ -123,7 +187,7 @@ void AnswerPanel::build_actions() {
   measure_->setEnabled(false);
   copy_ = add(tr("Copy answer"), "copy_answer", &AnswerPanel::copy);
   save_ = add(tr("Save answer…"), "save_answer", &AnswerPanel::save);
-  save_->setToolTip(tr("As a text, a table or data, as the file's ending says"));
+  save_->setToolTip(tr("As text, a table or data, depending on the file's extension"));
   list_->addActions({copy_, save_});
 }
 
@@ -179,9 +243,8 @@ void AnswerPanel::go_to_question() {
 void AnswerPanel::choose_file() {
   Q_EMIT question_wanted();
   ask_for_file(this, tr("Document lengths"),
-               tr("Lengths, one a line, or pairs of texts (*.txt *.csv *.json *.tsv *.jsonl "
-                  "*.tsv.gz *.jsonl.gz);;"
-                  "All files (*)"),
+               tr("Lengths, one per line, or pairs of texts (*.txt *.csv *.json *.tsv *.jsonl "
+                  "*.tsv.gz *.jsonl.gz);;All files (*)"),
                [this](const QString& file) { take_lengths(file); });
 }
 
@@ -189,7 +252,7 @@ void AnswerPanel::take_lengths(const QString& file) {
   // Invalid files are reported below the field.
   if (!may_be_pairs(file) || report::read_document_lengths(file.toStdString()))
     return fields_->documents()->setText(file);
-  ask_for_folder(this, tr("Checkpoint whose tokens count"),
+  ask_for_folder(this, tr("Checkpoint whose tokenizer counts the tokens"),
                  QSettings().value(checkpoint_folder_key).toString(),
                  [this, file](const QString& folder) {
                    QSettings().setValue(checkpoint_folder_key, folder);
@@ -204,7 +267,7 @@ void AnswerPanel::lengths_counted() {
     return;
   }
   fields_->documents()->setText(lengths_.file());
-  Q_EMIT succeeded(tr("The lengths are those of %1.").arg(QFileInfo(lengths_.file()).fileName()));
+  Q_EMIT succeeded(tr("Using the lengths in %1.").arg(QFileInfo(lengths_.file()).fileName()));
 }
 
 // The window handles other files.
@@ -234,28 +297,29 @@ void AnswerPanel::show_run(const RunPointer& run) {
       fields_->begin_with(*usual);
     }
   }
-  ask();
+  update_answer();
 }
 
-void AnswerPanel::ask() {
+void AnswerPanel::update_answer() {
   typing_.stop();
   job_.drop();
   if (!run_ || run_->table.rows.empty()) {
     const bool runs = run_ && run_->table.run.status == RunStatus::running;
     show_answer(nullptr);
     if (!run_) {
-      return say(
+      return show_sentence(
           tr("The answer appears when a run is chosen and read; New run (Ctrl+N) "
              "starts one."));
     }
-    return say(runs ? tr("The first heat is being measured. The answer appears when it finishes.")
-                    : tr("There is nothing to answer from: choose a run with a finished heat, or "
-                         "start one with New run (Ctrl+N)."));
+    return show_sentence(
+        runs ? tr("The first heat is being measured. The answer appears when it finishes.")
+             : tr("There is no data for an answer: choose a run with a finished heat, or "
+                  "start one with New run (Ctrl+N)."));
   }
   const std::optional<RequestedQuestion>& requested = fields_->requested();
   if (!requested) {
     show_answer(nullptr);
-    return say(fields_->problem());
+    return show_sentence(fields_->problem());
   }
   job_.start([run = run_, question = *requested, this](const LatestJob::Token& token) {
     token.deliver([this, answer = find_answer(*run, question)] { show_answer(answer); });
@@ -268,7 +332,7 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   settings_->clear();
   if (answer_) {
     for (const report::Advice& setting : answer_->settings)
-      settings_->addItem(words(setting.setting));
+      settings_->addItem(qstring(setting.setting));
     fields_->set_file_problem(answer_->lengths_problem);
   }
   settings_->setCurrentIndex(std::max(0, settings_->findText(chosen)));
@@ -292,7 +356,7 @@ void AnswerPanel::show_setting() {
   }
   const QString none =
       answer_ && !answer_->problem.isEmpty() ? answer_->problem : fields_->problem();
-  say(shown ? QString() : none);
+  show_sentence(shown ? QString() : none);
   copy_->setEnabled(shown != nullptr);
   save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
@@ -305,30 +369,29 @@ void AnswerPanel::show_setting() {
     for (const std::int64_t tokens : shown->to_measure) lengths.append(QString::number(tokens));
     measure_->setText(lacking == 1 ? tr("Measure %1 tokens").arg(lengths.front())
                                    : tr("Measure %1 lengths").arg(lacking));
-    measure_->setToolTip(
-        tr("A new run with sequences of %1 tokens in all, instead of numbers carried between "
-           "measured lengths")
-            .arg(lengths.join(QStringLiteral(", "))));
+    measure_->setToolTip(tr("A new run with sequences of %1 tokens, instead of values interpolated "
+                            "between measured lengths")
+                             .arg(lengths.join(QStringLiteral(", "))));
   }
 }
 
-void AnswerPanel::say(const QString& sentence) {
+void AnswerPanel::show_sentence(const QString& sentence) {
   nothing_->setText(sentence);
   nothing_->setVisible(!sentence.isEmpty());
   list_->setVisible(sentence.isEmpty());
   const report::Advice* shown = advice();
-  question_->say(shown ? words(shown->heading) : tr("What is asked"));
+  question_->set_summary(shown ? qstring(shown->heading) : tr("Question"));
 }
 
 void AnswerPanel::measure() {
   const report::Advice* shown = advice();
   if (shown && !shown->to_measure.empty())
-    Q_EMIT measure_requested(words(report::exact_sweep(*shown)));
+    Q_EMIT measure_requested(qstring(report::exact_sweep(*shown)));
 }
 
 QString AnswerPanel::text() const {
   const report::Advice* shown = advice();
-  return shown ? words(report::write_advice(shown->run, std::span(shown, 1))) : QString();
+  return shown ? qstring(report::write_advice(shown->run, std::span(shown, 1))) : QString();
 }
 
 void AnswerPanel::copy() {
@@ -341,7 +404,7 @@ void AnswerPanel::save() {
   if (!run_ || !advice()) return;
   QStringList endings;
   for (const report::TableFormatName& form : report::table_formats())
-    endings.append(words(form.extension));
+    endings.append(qstring(form.extension));
   ask_for_new_file(this, tr("Save the answer"),
                    file_stem(run_->table.run, QStringLiteral("answer")), endings,
                    [this, answer = *advice()](const QString& file) {
@@ -349,7 +412,7 @@ void AnswerPanel::save() {
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {
-                       Q_EMIT failed(words(written.error().message));
+                       Q_EMIT failed(qstring(written.error().message));
                      }
                    });
 }

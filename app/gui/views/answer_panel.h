@@ -1,33 +1,63 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Below a run: a question (query, documents, candidates, limits) under a button that shows it, and
-// the run's answer, the best contender first, next to the paper's effectiveness.
-//
-// Lengths may come from a file, or from pairs of texts that are dropped here.
-//
-// Answers are computed on a separate thread; of several requests while typing, only the last is
-// shown.
+// The answer of a run to a question, next to the effectiveness of the contenders.
 
 #include <QTimer>
 #include <QWidget>
+#include <string>
+#include <vector>
 
-#include "app/gui/session/kept_answers.h"
 #include "app/gui/session/latest_job.h"
 #include "app/gui/session/snapshot.h"
+#include "app/gui/session/worker_questions.h"
+#include "engine/report/advice.h"
 
 class QAction;
 class QComboBox;
-class QLayout;
 class QLabel;
+class QLayout;
+
+namespace attnscope::charts {
+class RunChart;
+}
 
 namespace attnscope::gui {
 
+/// Shown next to an answer: the cost of each contender against its effectiveness, as measured with
+/// the run or else as published in the paper, one point per contender, and the number of contenders
+/// without a point.
+class EffectivenessPlot : public QWidget {
+  Q_OBJECT
+ public:
+  explicit EffectivenessPlot(QWidget* parent = nullptr);
+
+  /// Ids of all the run's contenders, which determine their styles.
+  void set_contenders(const std::vector<std::string>& ids);
+  void show_advice(const report::Advice& advice);
+  void clear();
+
+  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
+
+ Q_SIGNALS:
+  void succeeded(const QString& sentence);
+
+ private:
+  charts::RunChart* chart_;
+  QLabel* absent_;
+};
+
 class AnswerFields;
 class AnswerList;
-class EffectivenessPlot;
 class PopupButton;
 
+/// Below a run: a question (query, documents, candidates, limits) under a button that shows it, and
+/// the run's answer, the best contender first, next to the paper's effectiveness.
+///
+/// Lengths may come from a file, or from pairs of texts that are dropped here.
+///
+/// Answers are computed on a separate thread; of several requests while typing, only the last is
+/// shown.
 class AnswerPanel : public QWidget {
   Q_OBJECT
  public:
@@ -62,11 +92,11 @@ class AnswerPanel : public QWidget {
   QLayout* build_head();
   QWidget* build_body();
   void build_actions();
-  void ask();
+  void update_answer();
   void show_answer(const AnswerPointer& answer);
   void show_setting();
   /// Text in place of an answer; empty: there is an answer.
-  void say(const QString& sentence);
+  void show_sentence(const QString& sentence);
   void go_to_question();
   void choose_file();
   void lengths_counted();

@@ -16,9 +16,9 @@
 #include <cmath>
 #include <span>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/models/table_text.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
@@ -154,7 +154,7 @@ void AttentionNumbers::wire() {
   });
   connect(ui_->token_text, &TokenText::tokens_chosen, this,
           [this](TokenRange tokens) { session_->choose_rows({tokens}); });
-  connect(ui_->token_text, &TokenText::choice_given_up, this,
+  connect(ui_->token_text, &TokenText::selection_cleared, this,
           [this] { session_->choose_rows({}); });
   connect(ui_->token_text, &TokenText::hovered, this, &AttentionNumbers::hovered);
   connect(ui_->profile, &charts::RunChart::cell_chosen, this, &AttentionNumbers::hovered);
@@ -242,20 +242,20 @@ void AttentionNumbers::show_rows() {
       if (rows_of(*session_->groups(), group) == session_->rows()) entry = i;
     }
     if (entry == all_entry) {
-      ui_->rows->addItem(rows_words(), chosen_data);
+      ui_->rows->addItem(rows_text(), chosen_data);
       entry = ui_->rows->count() - 1;
     }
   }
   ui_->rows->setCurrentIndex(entry);
 }
 
-QString AttentionNumbers::rows_words() const {
+QString AttentionNumbers::rows_text() const {
   if (session_->rows().empty()) return tr("all tokens");
   const TokenRange rows = session_->rows().front();
   if (rows.size() > 1) return tr("Tokens %1 to %2").arg(rows.begin).arg(rows.end - 1);
   return tr("Token %1, %2")
       .arg(rows.begin)
-      .arg(words(session_->dump()->info().tokens[static_cast<std::size_t>(rows.begin)]));
+      .arg(qstring(session_->dump()->info().tokens[static_cast<std::size_t>(rows.begin)]));
 }
 
 void AttentionNumbers::head_changed() {
@@ -271,10 +271,10 @@ void AttentionNumbers::head_changed() {
   QStringList groups;
   for (const TokenGroup group : groups_) {
     groups.append(tr("%1 %2").arg(charts::group_title(group),
-                                  share_words(kept->by_group[static_cast<std::size_t>(group)])));
+                                  share_text(kept->by_group[static_cast<std::size_t>(group)])));
   }
   ui_->kept->setText(tr("B keeps %1 of A's mass: %2.")
-                         .arg(share_words(kept->all), groups.join(QStringLiteral(", "))));
+                         .arg(share_text(kept->all), groups.join(QStringLiteral(", "))));
 }
 
 void AttentionNumbers::received_changed() {
@@ -319,12 +319,12 @@ void AttentionNumbers::show_groups() {
       if (summary) {
         const double mass = summary->mass(from, to);
         const QColor ground = charts::heat_color(mass, {.difference = difference}, theme);
-        cell->setText(share_words(mass));
+        cell->setText(share_text(mass));
         cell->setBackground(ground);
         cell->setForeground(text_on(ground));
-        tip = (difference ? tr("Of a mean %1 token's mass, %2 more on %3 under B")
-                          : tr("Of a mean %1 token's mass, %2 on %3"))
-                  .arg(from_title, share_words(mass), charts::group_title(to));
+        tip = (difference ? tr("An average %1 token puts %2 more of its mass on %3 under B")
+                          : tr("An average %1 token puts %2 of its mass on %3"))
+                  .arg(from_title, share_text(mass), charts::group_title(to));
       }
       cell->setTextAlignment(Qt::AlignCenter);
       cell->setToolTip(tip);

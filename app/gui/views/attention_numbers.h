@@ -8,8 +8,8 @@
 #include <QWidget>
 #include <memory>
 
-#include "app/gui/models/attended_tokens_model.h"
 #include "app/gui/session/attention_session.h"
+#include "app/gui/views/token_text.h"
 #include "engine/report/sheet.h"
 
 class QTableView;
@@ -65,7 +65,7 @@ class AttentionNumbers : public QWidget {
   void show_rows();
   /// The mass that each listed token receives from the selected rows, of the shown side.
   [[nodiscard]] report::Sheet token_grid() const;
-  [[nodiscard]] QString rows_words() const;
+  [[nodiscard]] QString rows_text() const;
 
   AttentionSession* session_;
   std::vector<TokenGroup> groups_;  // groups that have tokens

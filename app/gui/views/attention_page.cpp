@@ -8,35 +8,132 @@
 #include <QEvent>
 #include <QFileInfo>
 #include <QGridLayout>
+#include <QHelpEvent>
 #include <QLabel>
+#include <QMouseEvent>
+#include <QPainter>
 #include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
+#include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 
+#include "app/drawing/chart_style.h"
 #include "app/drawing/regions_drawing.h"
-#include "app/gui/models/pattern_sweep.h"
-#include "app/gui/models/table_text.h"
-#include "app/gui/session/opened_files.h"
+#include "app/gui/models/pattern_counts.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/flow_layout.h"
-#include "app/gui/views/head_grid.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/regions_view.h"
+#include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/theme.h"
 #include "attnscope/build_info.h"
 #include "views/ui_attention_maps.h"
 
 namespace attnscope::gui {
+
+class RegionsView::Paper : public QWidget {
+ public:
+  Paper() { setMouseTracking(true); }
+
+  void show_drawing(std::optional<charts::RegionsDrawing> drawing) {
+    drawing_ = std::move(drawing);
+    shown_.reset();
+    update();
+  }
+
+ protected:
+  void paintEvent(QPaintEvent* /*event*/) override {
+    if (!drawing_) return;
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.translate(space::around.left(), space::around.top());
+    drawing_->paint(painter, shown_);
+  }
+  /// The region under the mouse is highlighted at once in strip and text; its description is a tool
+  /// tip.
+  void mouseMoveEvent(QMouseEvent* event) override {
+    show_region(drawing_ ? drawing_->region_at(on_drawing(event->position())) : std::nullopt);
+  }
+  void leaveEvent(QEvent* /*event*/) override { show_region(std::nullopt); }
+  bool event(QEvent* event) override {
+    if (event->type() != QEvent::ToolTip || !drawing_) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const QString reported = drawing_->words_at(on_drawing(help->pos()));
+    if (reported.isEmpty()) {
+      QToolTip::hideText();
+    } else {
+      QToolTip::showText(help->globalPos(), reported, this);
+    }
+    return true;
+  }
+
+ private:
+  static QPointF on_drawing(QPointF point) {
+    return point - QPointF(space::around.left(), space::around.top());
+  }
+  void show_region(std::optional<std::int64_t> region) {
+    if (std::exchange(shown_, region) != region) update();
+  }
+  std::optional<charts::RegionsDrawing> drawing_;
+  std::optional<std::int64_t> shown_;
+};
+
+RegionsView::RegionsView(QWidget* parent) : QScrollArea(parent), paper_(new Paper) {
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setWidget(paper_);
+  setWidgetResizable(false);
+  setAccessibleName(tr("Regions of the document"));
+}
+
+void RegionsView::show_regions(RegionsPointer regions) {
+  regions_ = std::move(regions);
+  setAccessibleDescription(text());
+  lay_out();
+  ensureVisible(0, 0);
+}
+
+QString RegionsView::text() const {
+  if (!regions_) return {};
+  return qstring(regions_in_words(*regions_));
+}
+
+void RegionsView::lay_out() {
+  if (!regions_) return paper_->show_drawing({});
+  const double width =
+      std::max(viewport()->width() - space::around.left() - space::around.right(), 100);
+  charts::RegionsDrawing drawing(
+      regions_,
+      {.width = width, .em = charts::em_of(font()), .theme = charts::theme_of(palette())});
+  paper_->resize(viewport()->width(), static_cast<int>(drawing.height()) + 1 + space::around.top() +
+                                          space::around.bottom());
+  QPalette ground = palette();
+  ground.setColor(QPalette::Window, charts::colors_of(charts::theme_of(palette())).background);
+  paper_->setPalette(ground);
+  paper_->setAutoFillBackground(true);
+  paper_->show_drawing(std::move(drawing));
+}
+
+void RegionsView::resizeEvent(QResizeEvent* event) {
+  QScrollArea::resizeEvent(event);
+  lay_out();
+}
+
+void RegionsView::changeEvent(QEvent* event) {
+  QScrollArea::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) lay_out();
+}
+
 namespace {
 
 const auto log_key = QStringLiteral("attention/log");
@@ -62,7 +159,7 @@ AttentionPage::AttentionPage(QWidget* parent)
       ui_(std::make_unique<Ui::AttentionMaps>()),
       messages_(new MessageBar(this)) {
   checkpoint_action_->setToolTip(
-      tr("Compute what a model in Hugging Face's layout attends to (Ctrl+K)"));
+      tr("Compute the attention of a checkpoint in Hugging Face's layout (Ctrl+K)"));
   build_middle();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::around);
@@ -106,7 +203,7 @@ void AttentionPage::build_middle() {
   }
 }
 
-// In the number of columns that makes the maps largest.
+// Chooses the number of columns that makes the maps largest.
 void AttentionPage::arrange_maps() {
   std::vector<charts::HeatView*> shown;
   for (const AttentionSide side : all_sides) {
@@ -242,7 +339,7 @@ void AttentionPage::show_maps_or_regions() {
 void AttentionPage::regions_opened() {
   regions_->show_regions(session_.regions());
   show_maps_or_regions();
-  remember_file(session_.file());
+  remember_file(session_.file(), FileKind::dump);
   Q_EMIT offers_changed();
 }
 
@@ -257,7 +354,7 @@ void AttentionPage::dump_opened() {
   const bool is_there = source_->heads()->model()->hasIndex(layer, head);
   const bool is_kept = kept.value(QStringLiteral("file")).toString() == session_.file();
   if (is_there && is_kept) session_.choose_head(layer, head);
-  if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file());
+  if (!is_kept && !session_.file().isEmpty()) remember_file(session_.file(), FileKind::dump);
   Q_EMIT offers_changed();
 }
 
@@ -359,20 +456,20 @@ void AttentionPage::hovered(qint64 query, qint64 key) {
   if (!session_.dump()) return ui_->explanation->clear();
   const DumpInfo& info = session_.dump()->info();
   const auto token = [&](qint64 at) {
-    return QStringLiteral("%1 “%2”").arg(at).arg(words(info.tokens[static_cast<std::size_t>(at)]));
+    return QStringLiteral("%1 “%2”").arg(at).arg(
+        qstring(info.tokens[static_cast<std::size_t>(at)]));
   };
   if (query >= 0 && key >= 0) {
     ui_->explanation->setText(tr("Token %1 attends to token %2: %3")
                                   .arg(token(query), token(key), weights_of(query, key)));
   } else if (key >= 0 && session_.received()) {
     ui_->explanation->setText(
-        tr("Token %1 receives %2 of a mean selected row")
-            .arg(token(key),
-                 share_words(session_.received()->mass[static_cast<std::size_t>(key)])));
+        tr("Token %1 receives %2 of an average selected row")
+            .arg(token(key), share_text(session_.received()->mass[static_cast<std::size_t>(key)])));
   } else {
     ui_->explanation->setText(
-        tr("Rows attend to columns. A click keeps a pair, a drag beside rows chooses them; the "
-           "wheel zooms."));
+        tr("Rows attend to columns. Click a pair to pin it, drag along the margin to select rows, "
+           "turn the wheel to zoom."));
   }
 }
 
@@ -386,7 +483,7 @@ QString AttentionPage::weights_of(qint64 query, qint64 key) const {
     const bool allowed = std::ranges::any_of(
         row.keys, [&](const TokenRange& keys) { return key >= keys.begin && key < keys.end; });
     const QString value =
-        allowed ? share_words(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
+        allowed ? share_text(static_cast<double>(row.weights[static_cast<std::size_t>(key)]))
                 : tr("not allowed");
     weights.append(session_.pattern(AttentionSide::b) ? side_name(side) + QLatin1Char(' ') + value
                                                       : value);
@@ -416,15 +513,16 @@ QString AttentionPage::caption() const {
   if (!session_.dump()) return {};
   const DumpInfo& info = session_.dump()->info();
   QStringList parts{tr("Attention weights of %1, %2, on %3.")
-                        .arg(words(info.model), head_words(),
+                        .arg(qstring(info.model), head_words(),
                              counted(info.layout.tokens(), tr("token"), tr("tokens")))};
-  if (!info.note.empty()) parts.append(words(info.note));
+  if (!info.note.empty()) parts.append(qstring(info.note));
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto pattern = session_.pattern(side)) {
       parts.append(QStringLiteral("%1: %2.").arg(side_name(side), pattern->title()));
     }
   }
-  parts.append(tr("Rows attend to columns; where pairs share a dot, the largest."));
+  parts.append(
+      tr("Rows attend to columns; where pairs share a pixel, the largest weight is shown."));
   parts.append(
       QStringLiteral("AttnScope %1, commit %2.")
           .arg(QLatin1String(ATTNSCOPE_VERSION), QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12)));
@@ -470,7 +568,7 @@ void AttentionPage::export_figure() {
   dialog->open();
 }
 
-QString AttentionPage::run_words() const {
+QString AttentionPage::run_text() const {
   return session_.regions() ? tr("New run…") : tr("New run with this dump…");
 }
 
@@ -481,20 +579,20 @@ void AttentionPage::run() {
     return;
   }
   const DumpInfo& info = session_.dump()->info();
-  RunWish wish{.name = "attention-dump",
-               .sources = {},
-               .item = info.layout.item(0),
-               .heads = info.heads,
-               .head_dim = static_cast<int>(info.head_dim),
-               .implementations = {QStringLiteral("segment"), QStringLiteral("sdpa-mask")},
-               .other_lengths = false};
+  SweepRequest request{.name = "attention-dump",
+                       .sources = {},
+                       .item = info.layout.item(0),
+                       .heads = info.heads,
+                       .head_dim = static_cast<int>(info.head_dim),
+                       .implementations = {QStringLiteral("segment"), QStringLiteral("sdpa-mask")},
+                       .other_lengths = false};
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
     if (const auto choice = session_.pattern(side)) {
-      wish.sources.push_back({choice->pattern, choice->window});
+      request.sources.push_back({choice->pattern, choice->window});
     }
   }
-  const Result<QString> sweep = sweep_of(wish);
-  if (!sweep) return messages_->show_error(words(sweep.error().message));
+  const Result<QString> sweep = sweep_of(request);
+  if (!sweep) return messages_->show_error(qstring(sweep.error().message));
   Q_EMIT run_requested(*sweep);
 }
 

@@ -1,28 +1,52 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Attention: the attention weights of a cross-encoder, head by head, and the effect of another
-// pattern on the same scores.
+// Page Attention, and its view of a document's regions.
 
+#include <QScrollArea>
 #include <array>
 #include <memory>
 
 #include "app/drawing/heat_drawing.h"
-#include "app/gui/charts/heat_view.h"
+#include "app/gui/charts/map_view.h"
 #include "app/gui/session/attention_session.h"
 #include "app/gui/views/page.h"
 
 namespace attnscope::gui {
 
+/// A document with the regions that determine its score, as wide as the page; it scrolls
+/// vertically.
+class RegionsView : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit RegionsView(QWidget* parent = nullptr);
+
+  void show_regions(RegionsPointer regions);
+  /// The whole content of the drawing as text, for screen readers.
+  [[nodiscard]] QString text() const;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  class Paper;
+  void lay_out();
+
+  RegionsPointer regions_;
+  Paper* paper_;
+};
+
 class AttentionNumbers;
 class AttentionSource;
-class RegionsView;
 class SideArea;
 class MessageBar;
 namespace Ui {
 class AttentionMaps;
 }
 
+/// Page Attention: the attention weights of a cross-encoder, head by head, and the effect of
+/// another pattern on the same scores.
 class AttentionPage : public Page {
   Q_OBJECT
  public:
@@ -39,7 +63,7 @@ class AttentionPage : public Page {
   [[nodiscard]] bool has_figure() const override { return session_.regions() || has_table(); }
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
-  [[nodiscard]] QString run_words() const override;
+  [[nodiscard]] QString run_text() const override;
   void run() override;
 
   /// The dump, head, patterns and maps that are shown, for restore() after a restart.

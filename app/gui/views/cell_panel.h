@@ -1,15 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One cell of a run: its facts in words, the command that measures it again, and its samples by
-// placement.
+// One cell of a run: the facts about it in words, by section, and the panel that shows them.
 
+#include <QString>
 #include <QWidget>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
-#include "app/gui/models/cell_facts.h"
 #include "app/gui/session/snapshot.h"
+#include "engine/report/pivot.h"
 
 class QLabel;
 class QLayout;
@@ -24,6 +25,31 @@ class RunChart;
 
 namespace attnscope::gui {
 
+struct CellFact {
+  QString name, value;
+  bool warns = false;  // needs attention before the number is used
+};
+
+struct CellFacts {
+  QString title;    // the contender
+  QString brief;    // what distinguishes its heat from the run's others
+  QString setting;  // every axis of the heat
+  QString status;   // "ok", or the error and its reason
+  bool failed = false;
+  struct Section {
+    QString name;
+    std::vector<CellFact> facts;
+  };
+  std::vector<Section> sections;
+};
+
+[[nodiscard]] CellFacts cell_facts(const report::Table& table, const report::Row& row);
+
+/// Tool tip of a number in a table: its interval, or why there is none.
+[[nodiscard]] QString cell_tip(const report::Row& row, report::Quantity quantity);
+
+/// One cell of a run: its facts in words, the command that measures it again, and its samples by
+/// placement.
 class CellPanel : public QWidget {
   Q_OBJECT
  public:

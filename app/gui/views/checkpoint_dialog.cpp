@@ -61,7 +61,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
     Q_EMIT written(inspection_.file(), ui_->checkpoint_compared->chosen());
     accept();
   });
-  connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::forget);
+  connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::cancel);
   changed();
 }
 
@@ -101,8 +101,8 @@ Status CheckpointDialog::read_comparison(const QString& file) {
       if (difference.text.empty() || moved.text.empty()) continue;
       pairs.emplace_back(difference.text, moved.text);
       entries.append(tr("%1: query %2, document %3, rank %4")
-                         .arg(words(difference.run), words(difference.query), words(moved.id),
-                              words(report::ranks_in_words(moved))));
+                         .arg(qstring(difference.run), qstring(difference.query), qstring(moved.id),
+                              qstring(report::ranks_in_words(moved))));
     }
   }
   if (pairs.empty()) {
@@ -121,32 +121,32 @@ Status CheckpointDialog::read_comparison(const QString& file) {
 
 void CheckpointDialog::open_comparison(const QString& file) {
   if (const Status read = read_comparison(file); !read)
-    return ui_->checkpoint_problem->set_problem(words(read.error().message));
+    return ui_->checkpoint_problem->set_problem(qstring(read.error().message));
   QSettings().setValue(comparison_key, file);
   take_pair(0);
 }
 
 void CheckpointDialog::take_pair(int at) {
   const auto& [query, document] = pairs_.at(static_cast<std::size_t>(at));
-  ui_->checkpoint_query->setText(words(query));
-  ui_->checkpoint_document->setPlainText(words(document));
+  ui_->checkpoint_query->setText(qstring(query));
+  ui_->checkpoint_document->setPlainText(qstring(document));
 }
 
 void CheckpointDialog::read_document(const QString& file) {
   const Result<std::string> text =
       read_text_file(file.toStdString(), "document", most_document_bytes);
-  if (!text) return ui_->checkpoint_problem->set_problem(words(text.error().message));
+  if (!text) return ui_->checkpoint_problem->set_problem(qstring(text.error().message));
   ui_->checkpoint_document->setPlainText(QString::fromStdString(*text));
 }
 
 void CheckpointDialog::changed() {
   ui_->checkpoint_problem->set_problem({});
-  compute_->setEnabled(!inspection_.is_asking() && !ui_->checkpoint_folder->text().isEmpty() &&
+  compute_->setEnabled(!inspection_.is_pending() && !ui_->checkpoint_folder->text().isEmpty() &&
                        !ui_->checkpoint_query->text().trimmed().isEmpty());
 }
 
 void CheckpointDialog::busy_changed() {
-  const bool busy = inspection_.is_asking();
+  const bool busy = inspection_.is_pending();
   ui_->checkpoint_progress->setVisible(busy);
   for (QWidget* input : std::initializer_list<QWidget*>{
            ui_->checkpoint_folder, ui_->checkpoint_query, ui_->checkpoint_document,

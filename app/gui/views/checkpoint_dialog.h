@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/models/pattern_list_model.h"
-#include "app/gui/session/kept_answers.h"
+#include "app/gui/models/pattern_editor.h"
+#include "app/gui/session/worker_questions.h"
 
 class QPushButton;
 
@@ -33,7 +33,7 @@ class CheckpointDialog : public QDialog {
   void open_comparison(const QString& file);
 
  Q_SIGNALS:
-  /// Emitted as the dialog closes. `beside`: the PatternPicker's choice to compare with.
+  /// Emitted as the dialog closes. `alongside`: the choice of the PatternPicker to compare with.
   void written(const QString& file, const QVariantMap& alongside);
 
  private:

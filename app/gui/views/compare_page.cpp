@@ -14,9 +14,8 @@
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/comparison_view.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/message_bar.h"
+#include "app/gui/views/page.h"
 #include "app/gui/views/progress_strip.h"
-#include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/theme.h"
@@ -63,7 +62,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
 
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
     show_body(run_body_);
-    say_place(uuid);
+    show_place(uuid);
     run_view_->choose_run(uuid, run_list_->section() == RunListPanel::runs_section);
     Q_EMIT offers_changed();
   });
@@ -140,21 +139,21 @@ void ComparePage::show_table(const QString& id) {
   Q_EMIT offers_changed();
 }
 
-void ComparePage::say_place(const QString& uuid) {
+void ComparePage::show_place(const QString& uuid) {
   const Listed* run = run_list_->published().listed(uuid);
   if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
     const RunInfo& info = run->entry.info;
     place_->show_offer(tr("You have no runs yet: this read-only example ships with AttnScope (%1, "
                           "on %2). The quick sweep "
                           "measures your machine in less than a minute.")
-                           .arg(words(title_of(info)), words(info.start.device)),
+                           .arg(qstring(title_of(info)), qstring(info.start.device)),
                        tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_requested(); });
   } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
                        [this, file = run->file] { store_.post(&StoreReader::import_file, file); });
   } else if (run_list_->section() == RunListPanel::trash_section) {
-    place_->show_offer(tr("This run is in the trash."), tr("Put back"), {}, [this, uuid] {
+    place_->show_offer(tr("This run is in the trash."), tr("Restore"), {}, [this, uuid] {
       store_.post(&StoreReader::take_from_trash, QStringList{uuid});
     });
   } else {
@@ -223,7 +222,7 @@ void ComparePage::export_figure() {
   run_view_->export_figure();
 }
 
-QString ComparePage::run_words() const {
+QString ComparePage::run_text() const {
   return tr("New run…");
 }
 
@@ -270,8 +269,8 @@ void ComparePage::runs_changed() {
   started_ = true;
   if (!run_list_->chosen().isEmpty()) return;
   const QString kept = run_view_->chosen().value(QStringLiteral("run")).toString();
-  const bool goes_on = !runs_->live() && runs_->entry(kept);
-  choose_run(goes_on ? kept : runs_->index(0).data(RunListModel::uuid_role).toString());
+  const bool has_kept = !runs_->live() && runs_->entry(kept);
+  choose_run(has_kept ? kept : runs_->index(0).data(RunListModel::uuid_role).toString());
 }
 
 void ComparePage::show_starting() {
@@ -295,7 +294,7 @@ void ComparePage::show_waiting(const QString& sentence) {
   messages_->show_info(sentence);
 }
 
-void ComparePage::show_waited() {
+void ComparePage::show_lock_released() {
   // Keeps a later message, which the user may not have read yet.
   if (messages_->text() == std::exchange(waiting_, QString())) messages_->clear();
 }

@@ -34,7 +34,7 @@ class ComparePage : public Page {
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;
   void export_figure() override;
-  [[nodiscard]] QString run_words() const override;
+  [[nodiscard]] QString run_text() const override;
   void run() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
 
@@ -52,7 +52,7 @@ class ComparePage : public Page {
   void show_store_opened();
   /// Another process holds the database; everything else continues to work.
   void show_waiting(const QString& sentence);
-  void show_waited();
+  void show_lock_released();
 
   [[nodiscard]] MessageBar* messages() const { return messages_; }
   [[nodiscard]] ProgressStrip* progress() const { return progress_; }
@@ -76,7 +76,7 @@ class ComparePage : public Page {
   /// Shows one of the views of the page's middle and hides the others.
   void show_body(QWidget* shown);
   void show_table(const QString& id);
-  void say_place(const QString& uuid);
+  void show_place(const QString& uuid);
   void show_first_start();
   /// Shows the progress of the selected run, below its title.
   void show_progress();

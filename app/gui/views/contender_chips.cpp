@@ -12,7 +12,6 @@
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 
@@ -52,23 +51,23 @@ ContenderChips::ContenderChips(QWidget* parent)
   reasons_->setForegroundRole(QPalette::PlaceholderText);
   for (QLabel* label : std::initializer_list<QLabel*>{reasons_, problem_, kept_, unknown_})
     layout_->addWidget(label);
-  connect(more_, &QToolButton::toggled, this, &ContenderChips::report_impossible);
+  connect(more_, &QToolButton::toggled, this, &ContenderChips::show_impossible);
   fill();
 }
 
 std::vector<ContenderChips::Named> ContenderChips::patterns() const {
   std::vector<Named> names;
   for (const AttentionPattern& pattern : built_in_patterns()) {
-    names.push_back({words(pattern.name), words(pattern.description)});
+    names.push_back({qstring(pattern.name), qstring(pattern.description)});
     if (!of_models_) continue;
     for (const FamilyChoice& row : rows_with_pattern(pattern.name))
-      names.push_back({words(row.name), words(row.summary)});
+      names.push_back({qstring(row.name), qstring(row.summary)});
   }
   if (!of_models_) return names;
   for (const Named& whole : std::vector<Named>(names)) {
     for (const FamilyChoice& option : family_of_row(whole.name.toStdString()).row_options()) {
-      names.push_back({QStringLiteral("%1+%2").arg(whole.name, words(option.name)),
-                       QStringLiteral("%1 %2").arg(whole.tip, words(option.summary))});
+      names.push_back({QStringLiteral("%1+%2").arg(whole.name, qstring(option.name)),
+                       QStringLiteral("%1 %2").arg(whole.tip, qstring(option.summary))});
     }
   }
   return names;
@@ -113,7 +112,7 @@ void ContenderChips::set_problem(const QString& sentence) {
   problem_->set_problem(sentence);
 }
 
-QString ContenderChips::reason_against(const PatternAndImplementation& pair) const {
+QString ContenderChips::reason_of(const PatternAndImplementation& pair) const {
   auto found = impossible_.find(pair);
   // A model's shortcut does not change the requirements of its layers.
   if (found == impossible_.end())
@@ -146,7 +145,7 @@ void ContenderChips::fill() {
   }
   layout_->insertWidget(0, lines_);
   fill_menu(known);
-  report_impossible();
+  show_impossible();
   if (auto* again = focus.isEmpty() ? nullptr : lines_->findChild<QWidget*>(focus))
     again->setFocus(Qt::OtherFocusReason);
 }
@@ -160,7 +159,7 @@ QWidget* ContenderChips::make_line(const QString& pattern) {
   for (const ListedImplementation& listed : implementations_) {
     const PatternAndImplementation pair{pattern, listed.id};
     const bool checked = std::ranges::find(checked_, pair) != checked_.end();
-    const QString reason = reason_against(pair);
+    const QString reason = reason_of(pair);
     if (!checked && !reason.isEmpty()) continue;
     const QString tip =
         reason.isEmpty() ? listed.summary : tr("Cannot be measured: %1").arg(reason);
@@ -174,7 +173,7 @@ QWidget* ContenderChips::make_line(const QString& pattern) {
     QFont font = chip->font();
     font.setStrikeOut(!reason.isEmpty());
     chip->setFont(font);
-    connect(chip, &ChoiceButton::toggled, this, [this, pair](bool on) { turn(pair, on); });
+    connect(chip, &ChoiceButton::toggled, this, [this, pair](bool on) { toggle_pair(pair, on); });
     flow->addWidget(chip);
   }
   return line;
@@ -199,7 +198,7 @@ void ContenderChips::fill_menu(const std::vector<Named>& patterns) {
     action->setToolTip(tip);
   }
   for (const auto& [kept, part] : parts) {
-    part->setTitle(tr("Keeps %1 of a document").arg(words(name_of(kept))));
+    part->setTitle(tr("Stores %1 of a document").arg(qstring(name_of(kept))));
     add_->menu()->addMenu(part);
   }
   add_->setEnabled(!add_->menu()->isEmpty());
@@ -214,23 +213,23 @@ QString ContenderChips::problem() const {
   return {};
 }
 
-void ContenderChips::turn(const PatternAndImplementation& pair, bool on) {
+void ContenderChips::toggle_pair(const PatternAndImplementation& pair, bool on) {
   std::erase(checked_, pair);
   if (on) checked_.push_back(pair);
-  report_impossible();
+  show_impossible();
   // A contender that cannot be checked again is removed, but not during its own click.
-  if (!on && !reason_against(pair).isEmpty()) QTimer::singleShot(0, this, &ContenderChips::fill);
+  if (!on && !reason_of(pair).isEmpty()) QTimer::singleShot(0, this, &ContenderChips::fill);
   Q_EMIT edited();
 }
 
-void ContenderChips::report_impossible() {
+void ContenderChips::show_impossible() {
   QStringList kept;
   std::map<QString, QStringList> hidden;  // by reason
   int count = 0;
   for (const QString& pattern : shown_) {
     for (const ListedImplementation& listed : implementations_) {
       const PatternAndImplementation pair{pattern, listed.id};
-      const QString reason = reason_against(pair);
+      const QString reason = reason_of(pair);
       if (reason.isEmpty()) continue;
       if (std::ranges::find(checked_, pair) != checked_.end()) {
         kept.append(QStringLiteral("%1: %2").arg(id_of(pair), reason));
@@ -241,8 +240,9 @@ void ContenderChips::report_impossible() {
     }
   }
   kept_->set_problem(
-      kept.isEmpty() ? QString()
-                     : tr("Will be kept as unsupported: %1").arg(kept.join(QStringLiteral("; "))));
+      kept.isEmpty()
+          ? QString()
+          : tr("Will be stored as unsupported: %1").arg(kept.join(QStringLiteral("; "))));
   more_->setText(tr("%1 more that cannot run here").arg(count));
   more_->setVisible(count > 0);
   more_->setArrowType(more_->isChecked() ? Qt::DownArrow : Qt::RightArrow);

@@ -56,9 +56,9 @@ class ContenderChips : public QWidget {
   void fill();
   QWidget* make_line(const QString& pattern);
   void fill_menu(const std::vector<Named>& patterns);
-  void turn(const PatternAndImplementation& pair, bool on);
-  [[nodiscard]] QString reason_against(const PatternAndImplementation& pair) const;
-  void report_impossible();
+  void toggle_pair(const PatternAndImplementation& pair, bool on);
+  [[nodiscard]] QString reason_of(const PatternAndImplementation& pair) const;
+  void show_impossible();
 
   QList<ListedImplementation> listed_, implementations_;  // of the program; including checked ones
   bool of_models_ = false;

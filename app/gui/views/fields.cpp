@@ -2,19 +2,28 @@
 #include "app/gui/views/fields.h"
 
 #include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QEvent>
+#include <QFrame>
 #include <QHeaderView>
 #include <QLabel>
 #include <QResizeEvent>
+#include <QScreen>
 #include <QScrollBar>
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QSplitter>
+#include <QStyleOptionButton>
 #include <QStylePainter>
 #include <QTableView>
 #include <QToolTip>
 #include <QVBoxLayout>
+#include <QWidget>
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "app/gui/views/theme.h"
@@ -315,6 +324,231 @@ QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle, SideAre
   split->setSizes(widths);
   keep_sizes(*split);
   return split;
+}
+
+namespace {
+
+/// Replaces field separators by spaces, and minus signs by hyphens, which other programs parse as
+/// signs.
+QString field(QString text) {
+  return text.replace(QLatin1Char('\t'), QLatin1Char(' '))
+      .replace(QLatin1Char('\n'), QLatin1Char(' '))
+      .replace(QChar(u'−'), QLatin1Char('-'));
+}
+
+/// Empty without a selection.
+QString selection_text(const QTableView& table) {
+  if (table.selectionModel() == nullptr) return {};
+  std::map<int, std::map<int, QString>> rows;  // by row, then by visual column
+  std::set<int> columns;
+  const QModelIndexList selected = table.selectionModel()->selectedIndexes();
+  for (const QModelIndex& index : selected) {
+    if (table.isColumnHidden(index.column())) continue;
+    const int place = table.horizontalHeader()->visualIndex(index.column());
+    columns.insert(place);
+    rows[index.row()][place] = field(index.data().toString());
+  }
+  if (rows.empty()) return {};
+  QStringList head;
+  for (const int place : columns) {
+    const int column = table.horizontalHeader()->logicalIndex(place);
+    head.append(field(table.model()->headerData(column, Qt::Horizontal).toString()));
+  }
+  QStringList lines{head.join(QLatin1Char('\t'))};
+  for (const auto& [row, fields] : rows) {
+    QStringList line;
+    for (const int place : columns) {
+      const auto found = fields.find(place);
+      line.append(found == fields.end() ? QString() : found->second);
+    }
+    lines.append(line.join(QLatin1Char('\t')));
+  }
+  return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
+}
+
+}  // namespace
+
+int height_of_rows(const QTableView& table, int most) {
+  const int rows = table.model() == nullptr ? 0 : table.model()->rowCount();
+  return table.horizontalHeader()->sizeHint().height() +
+         std::min(rows, most) * table.verticalHeader()->defaultSectionSize() +
+         table.horizontalScrollBar()->sizeHint().height() + 2 * table.frameWidth();
+}
+
+ReadingTable::ReadingTable(QWidget* parent) : QTableView(parent) {
+  constexpr int rows_measured_for_widths = 100;
+  setEditTriggers(QAbstractItemView::NoEditTriggers);
+  setShowGrid(false);
+  setAlternatingRowColors(true);
+  setWordWrap(false);
+  setTabKeyNavigation(false);
+  setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  verticalHeader()->hide();
+  verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+  horizontalHeader()->setHighlightSections(false);
+  horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
+  add_action(this, tr("Copy selected cells"), QKeySequence::Copy, std::function<void()>([this] {
+               if (const QString text = selection_text(*this); !text.isEmpty())
+                 QApplication::clipboard()->setText(text);
+             }));
+  setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+FlowLayout::FlowLayout(QWidget* parent) : QLayout(parent) {
+  setContentsMargins(0, 0, 0, 0);
+  if (parent == nullptr) return;
+  for (QWidget* part : parent->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    addWidget(part);
+}
+
+FlowLayout::~FlowLayout() {
+  qDeleteAll(items_);
+}
+
+void FlowLayout::addItem(QLayoutItem* item) {
+  items_.append(item);
+}
+
+int FlowLayout::count() const {
+  return static_cast<int>(items_.size());
+}
+
+QLayoutItem* FlowLayout::itemAt(int index) const {
+  return items_.value(index);
+}
+
+QLayoutItem* FlowLayout::takeAt(int index) {
+  return index >= 0 && index < items_.size() ? items_.takeAt(index) : nullptr;
+}
+
+int FlowLayout::heightForWidth(int width) const {
+  return arrange(QRect(0, 0, width, 0), false);
+}
+
+QSize FlowLayout::sizeHint() const {
+  int width = 0, height = 0;
+  for (const QLayoutItem* item : items_) {
+    if (item->isEmpty()) continue;
+    const QSize hint = item->sizeHint();
+    width += hint.width() + (width > 0 ? space::gap : 0);
+    height = std::max(height, hint.height());
+  }
+  return {width, height};
+}
+
+QSize FlowLayout::minimumSize() const {
+  QSize size;
+  for (const QLayoutItem* item : items_) {
+    if (!item->isEmpty()) size = size.expandedTo(item->minimumSize());
+  }
+  // Splitters and scroll areas use only this size, not heightForWidth().
+  if (geometry().width() > 0) size.setHeight(heightForWidth(geometry().width()));
+  return size;
+}
+
+void FlowLayout::setGeometry(const QRect& rect) {
+  const bool other_width = rect.width() != geometry().width();
+  QLayout::setGeometry(rect);
+  arrange(rect, true);
+  if (other_width && parentWidget() != nullptr) parentWidget()->updateGeometry();
+}
+
+int FlowLayout::arrange(const QRect& rect, bool place) const {
+  const auto end_line = [&](QList<QLayoutItem*>& line, int top, int height) {
+    int x = rect.left();
+    for (QLayoutItem* item : line) {
+      const int width = std::min(item->sizeHint().width(), rect.width());
+      if (place) item->setGeometry(QRect(x, top, width, height));
+      x += width + space::gap;
+    }
+    line.clear();
+  };
+  QList<QLayoutItem*> line;
+  int y = rect.top(), width = 0, height = 0;
+  for (QLayoutItem* item : items_) {
+    if (item->isEmpty()) continue;
+    const QSize hint = item->sizeHint();
+    if (!line.isEmpty() && width + space::gap + hint.width() > rect.width()) {
+      end_line(line, y, height);
+      y += height + space::gap / 2;
+      width = height = 0;
+    }
+    width += hint.width() + (line.isEmpty() ? 0 : space::gap);
+    height = std::max(height, hint.height());
+    line.append(item);
+  }
+  end_line(line, y, height);
+  return y + height - rect.top();
+}
+
+PopupButton::PopupButton(QWidget* parent, QWidget* fields)
+    : QPushButton(parent), frame_(new QFrame(this, Qt::Popup)) {
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  frame_->setFrameStyle(QFrame::StyledPanel);
+  auto* layout = new QVBoxLayout(frame_);
+  layout->setSizeConstraint(QLayout::SetFixedSize);  // follows the size of the fields
+  frame_->installEventFilter(this);
+  connect(this, &QPushButton::clicked, this, [this] { open(); });
+  if (fields != nullptr) set_fields(fields);
+}
+
+void PopupButton::set_fields(QWidget* fields) {
+  fields_ = fields;
+  frame_->layout()->addWidget(fields_);
+}
+
+void PopupButton::set_summary(const QString& text) {
+  setText(QString(text).replace(QLatin1Char('&'), QLatin1String("&&")));
+  setToolTip(QStringLiteral("%1: %2").arg(accessibleName(), text));
+  setAccessibleDescription(text);
+}
+
+void PopupButton::open(QWidget* field) {
+  frame_->adjustSize();
+  const QRect room = screen()->availableGeometry();
+  QPoint place = mapToGlobal(QPoint(0, height()));
+  place.setX(
+      std::clamp(place.x(), room.left(), std::max(room.left(), room.right() - frame_->width())));
+  // Above the button if the screen has no room below it.
+  if (place.y() + frame_->height() > room.bottom())
+    place.setY(std::max(room.top(), mapToGlobal(QPoint()).y() - frame_->height()));
+  frame_->move(place);
+  frame_->show();
+  for (QWidget* next = fields_; field == nullptr && (next = next->nextInFocusChain()) != fields_;) {
+    if ((next->focusPolicy() & Qt::TabFocus) != 0 && next->isVisibleTo(frame_)) field = next;
+  }
+  if (field != nullptr) field->setFocus(Qt::PopupFocusReason);
+}
+
+// A press outside the fields only closes them: on this button it would reopen them.
+bool PopupButton::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::MouseButtonPress) frame_->setAttribute(Qt::WA_NoMouseReplay);
+  return QPushButton::eventFilter(watched, event);
+}
+
+int PopupButton::width_around_text(const QStyleOptionButton& option) const {
+  return style()->pixelMetric(QStyle::PM_MenuButtonIndicator, &option, this) +
+         2 * style()->pixelMetric(QStyle::PM_ButtonMargin, &option, this);
+}
+
+QSize PopupButton::sizeHint() const {
+  QStyleOptionButton option;
+  initStyleOption(&option);
+  const int rounding = fontMetrics().averageCharWidth();
+  return {fontMetrics().horizontalAdvance(text()) + width_around_text(option) + rounding,
+          QPushButton::sizeHint().height()};
+}
+
+QSize PopupButton::minimumSizeHint() const {
+  const QSize whole = sizeHint();
+  return {std::min(whole.width(), 12 * fontMetrics().averageCharWidth()), whole.height()};
+}
+
+void PopupButton::initStyleOption(QStyleOptionButton* option) const {
+  QPushButton::initStyleOption(option);
+  option->features |= QStyleOptionButton::HasMenu;
+  const int room = std::max(0, width() - width_around_text(*option));
+  option->text = fontMetrics().elidedText(text(), Qt::ElideRight, room);
 }
 
 }  // namespace attnscope::gui

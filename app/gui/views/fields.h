@@ -1,14 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Form widgets with a common setup: object name, accessible name, tool tip.
+// Small widgets and layouts with a common setup: form fields, labels, tables, wrapping rows and
+// buttons with fields that open below them.
 
 #include <QComboBox>
 #include <QKeySequence>
 #include <QLabel>
+#include <QLayout>
+#include <QList>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
 #include <QString>
+#include <QTableView>
 #include <QToolButton>
 #include <cstdint>
 #include <functional>
@@ -16,8 +21,8 @@
 #include "engine/pattern/window.h"
 
 class QAction;
+class QFrame;
 class QSplitter;
-class QTableView;
 
 namespace attnscope::gui {
 
@@ -143,8 +148,8 @@ class ProblemLabel : public QLabel {
   void tint();
 };
 
-/// A part of a page, as wide as its contents need, up to a limit that leaves room for the others in
-/// a small window or with large text; beyond it, the contents scroll.
+/// A part of a page, as wide as its contents need, up to a limit that leaves space for the others
+/// in a small window or with large text; beyond it, the contents scroll.
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:
@@ -162,5 +167,74 @@ class SideArea : public QScrollArea {
 /// the user's widths are stored under `name`.
 [[nodiscard]] QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle,
                                     SideArea* right, const QList<int>& widths);
+
+/// Ctrl+C copies its selection: lines of tab-separated fields, in the order shown, under the names
+/// of their columns. Cells of the rectangle that are not selected stay empty.
+class ReadingTable : public QTableView {
+ public:
+  explicit ReadingTable(QWidget* parent = nullptr);
+};
+
+/// The height of a table with all its rows, or `most` of them, with its header and a scroll bar.
+[[nodiscard]] int height_of_rows(const QTableView& table, int most);
+
+/// Widgets side by side, in as many lines as their width needs, so that controls stay whole in a
+/// narrow window and with large text.
+class FlowLayout : public QLayout {
+  Q_OBJECT
+ public:
+  /// Lays out the existing child widgets of `parent`.
+  explicit FlowLayout(QWidget* parent = nullptr);
+  ~FlowLayout() override;
+
+  void addItem(QLayoutItem* item) override;
+  [[nodiscard]] int count() const override;
+  [[nodiscard]] QLayoutItem* itemAt(int index) const override;
+  QLayoutItem* takeAt(int index) override;
+  [[nodiscard]] Qt::Orientations expandingDirections() const override { return {}; }
+  [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+  [[nodiscard]] int heightForWidth(int width) const override;
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] QSize minimumSize() const override;
+  void setGeometry(const QRect& rect) override;
+
+ private:
+  /// Returns the height; moves the widgets only if `place` is set.
+  int arrange(const QRect& rect, bool place) const;
+
+  QList<QLayoutItem*> items_;
+};
+
+/// A button that shows the current choice and opens the fields for it below, so that a page shows
+/// one control instead of all of them. A choice takes effect at once; Escape or a click elsewhere
+/// closes.
+///
+///   auto* choices = new PopupButton(this, fields);
+///   choices->set_summary(tr("Time and memory along length"));
+class PopupButton : public QPushButton {
+  Q_OBJECT
+ public:
+  /// `fields`: the widget to open; its accessible name describes its purpose.
+  explicit PopupButton(QWidget* parent, QWidget* fields = nullptr);
+  void set_fields(QWidget* fields);
+
+  /// Sets the text; its end is elided where space is narrow.
+  void set_summary(const QString& text);
+  /// Gives the focus to `field`, or to the first field.
+  void open(QWidget* field = nullptr);
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  void initStyleOption(QStyleOptionButton* option) const override;
+
+ private:
+  /// Width of the frame and the arrow.
+  [[nodiscard]] int width_around_text(const QStyleOptionButton& option) const;
+
+  QFrame* frame_;
+  QWidget* fields_ = nullptr;
+};
 
 }  // namespace attnscope::gui

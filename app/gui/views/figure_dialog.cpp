@@ -48,10 +48,10 @@ struct Painted {
 Painted paint_page(const charts::Printable& what, const charts::FigureOptions& options,
                    bool vectors, QSize room) {
   if (const Status checked = charts::check_options(options); !checked) {
-    return {{}, {}, words(checked.error().message)};
+    return {{}, {}, qstring(checked.error().message)};
   }
   const Result<charts::LaidOut> page = what.lay_out(options, vectors);
-  if (!page) return {{}, {}, words(page.error().message)};
+  if (!page) return {{}, {}, qstring(page.error().message)};
   const double scale =
       std::min(room.width() / page->size.width(), room.height() / page->size.height());
   QImage image((page->size * scale).toSize().expandedTo(QSize(1, 1)), QImage::Format_RGB32);
@@ -76,26 +76,27 @@ QSize PagePreview::sizeHint() const {
 
 void PagePreview::show_page(std::shared_ptr<const charts::Printable> what,
                             const charts::FigureOptions& options, bool vectors) {
-  wish_ = Wish{std::move(what), options, vectors};
+  request_ = Request{std::move(what), options, vectors};
   stale_ = true;
   begin();
 }
 
 void PagePreview::begin() {
-  if (busy_ || !stale_ || !wish_ || size().isEmpty()) return;
+  if (busy_ || !stale_ || !request_ || size().isEmpty()) return;
   busy_ = true;
   stale_ = false;
   const QSize room = (QSizeF(size()) * devicePixelRatioF()).toSize();
   // Only the application's thread dereferences the pointer.
-  charts::draw_soon(*wish_->what, [wish = *wish_, room, here = QPointer<PagePreview>(this)] {
-    Painted painted = paint_page(*wish.what, wish.options, wish.vectors, room);
-    QMetaObject::invokeMethod(
-        QCoreApplication::instance(),
-        [here, painted = std::move(painted)] {
-          if (here) here->take(painted.image, painted.page_mm, painted.problem);
-        },
-        Qt::QueuedConnection);
-  });
+  charts::draw_soon(
+      *request_->what, [request = *request_, room, here = QPointer<PagePreview>(this)] {
+        Painted painted = paint_page(*request.what, request.options, request.vectors, room);
+        QMetaObject::invokeMethod(
+            QCoreApplication::instance(),
+            [here, painted = std::move(painted)] {
+              if (here) here->take(painted.image, painted.page_mm, painted.problem);
+            },
+            Qt::QueuedConnection);
+      });
 }
 
 void PagePreview::take(const QImage& image, QSizeF page_mm, const QString& problem) {
@@ -118,7 +119,7 @@ void PagePreview::paintEvent(QPaintEvent* /*event*/) {
 }
 
 void PagePreview::resizeEvent(QResizeEvent* /*event*/) {
-  stale_ = wish_.has_value();
+  stale_ = request_.has_value();
   begin();
 }
 
@@ -166,7 +167,7 @@ const PagePreview* FigureDialog::preview() const {
 }
 
 void FigureDialog::build(const QString& stem) {
-  for (const charts::Venue& venue : charts::venues) ui_->venue->addItem(words(venue.title));
+  for (const charts::Venue& venue : charts::venues) ui_->venue->addItem(qstring(venue.title));
   ui_->venue->addItem(tr("Other width"));
   ui_->file->setText(QDir(folder_for_new_files()).filePath(stem + QStringLiteral(".pdf")));
   ui_->own_height->setVisible(what_->has_height);
@@ -339,10 +340,10 @@ void FigureDialog::take_written(const Result<charts::Files>& files) {
   write_->setEnabled(true);
   if (!files) {
     failed_ = true;
-    return show_problem(words(files.error().message));
+    return show_problem(qstring(files.error().message));
   }
   QStringList names;
-  for (const std::filesystem::path& path : *files) names.append(words(path.string()));
+  for (const std::filesystem::path& path : *files) names.append(qstring(path.string()));
   accept();
   Q_EMIT written(tr("Wrote %1").arg(names.join(QStringLiteral(", "))));
 }

@@ -4,7 +4,7 @@
 // One dialog for every exported figure - charts, panels, masks: the page's size, its text,
 // additional files, and a preview. `plot` and `mask` with the same options write the same bytes.
 //
-//   export_chart(*chart_, "time", [this](const QString& said) { Q_EMIT succeeded(said); });
+//   export_chart(*chart_, "time", [this](const QString& text) { Q_EMIT succeeded(text); });
 
 #include <QDialog>
 #include <QImage>
@@ -49,7 +49,7 @@ class PagePreview : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  struct Wish {
+  struct Request {
     std::shared_ptr<const charts::Printable> what;
     charts::FigureOptions options;
     bool vectors = true;
@@ -57,8 +57,8 @@ class PagePreview : public QWidget {
   void begin();
   void take(const QImage& image, QSizeF page_mm, const QString& problem);
 
-  std::optional<Wish> wish_;  // the newest
-  bool stale_ = false;        // newer than the one being painted
+  std::optional<Request> request_;  // the newest
+  bool stale_ = false;              // newer than the one being painted
   bool busy_ = false;
   QImage image_;
 };

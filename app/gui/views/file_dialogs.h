@@ -1,15 +1,38 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Non-blocking file dialogs: the window continues to follow its run while they are open.
+// The files that the user opens, drops on the window or names on the command line: the kind of
+// each, the recently opened files, which are kept across restarts, and non-blocking file dialogs:
+// the window continues to follow its run while they are open.
+//
+//   Result<FileKind> kind = kind_of("mine.json");   // sweep
 
+#include <QString>
 #include <QStringList>
 #include <QWidget>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+
+#include "base/result.h"
 
 class QLineEdit;
 
 namespace attnscope::gui {
+
+enum class FileKind : std::uint8_t { database, exported_runs, sweep, pattern, dump, training };
+
+/// Determined from the extension and, if that is ambiguous, the first bytes or fields; for a
+/// folder, from its contents. An error lists what can be opened.
+[[nodiscard]] Result<FileKind> kind_of(const std::filesystem::path& file);
+
+/// Absolute paths, at most ten; missing files are omitted until they exist again, e.g. on a drive
+/// that is not mounted.
+[[nodiscard]] QStringList recent_files();
+[[nodiscard]] QStringList recent_files(FileKind kind);
+/// The kind is stored with the path: a menu of one kind does not read the files.
+void remember_file(const QString& file, FileKind kind);
+void forget_files();
 
 /// The folder of the last written file, or the documents folder.
 [[nodiscard]] QString folder_for_new_files();
@@ -34,7 +57,7 @@ class FileField : public QWidget {
   [[nodiscard]] QString text() const;  // trimmed
   void set_text(const QString& path);
   [[nodiscard]] QString placeholder() const;
-  void set_placeholder(const QString& words);
+  void set_placeholder(const QString& text);
   [[nodiscard]] QLineEdit* line() const { return line_; }
 
  Q_SIGNALS:

@@ -68,10 +68,10 @@ std::vector<Shortcut> all_shortcuts(const QMenuBar& menus, const QList<const Pag
   const QString chart = in_help("In a chart"), everywhere = in_help("Everywhere");
   all.insert(all.end(),
              {{chart, in_help("Choose a series"), in_help("Up, Down")},
-              {chart, in_help("Walk along its values"), in_help("Left, Right")},
+              {chart, in_help("Move along its values"), in_help("Left, Right")},
               {chart, in_help("Hide or show it"), in_help("Space")},
               {chart, in_help("Open the value's cell"), in_help("Return")},
-              {chart, in_help("Let go of the value"), in_help("Escape")},
+              {chart, in_help("Deselect the value"), in_help("Escape")},
               {in_help("In a table"), in_help("Copy the selected cells"), in_help("Ctrl+C")},
               {everywhere, in_help("Next and previous control"), in_help("Tab, Shift+Tab")},
               {everywhere, in_help("Open the menus"), in_help("F10")}});
@@ -80,7 +80,7 @@ std::vector<Shortcut> all_shortcuts(const QMenuBar& menus, const QList<const Pag
 
 QString parts() {
   return in_help("Qt %1, SQLite %2, nlohmann-json %3.%4.%5, fmt %6.%7")
-      .arg(QLatin1String(qVersion()), words(sqlite_version()))
+      .arg(QLatin1String(qVersion()), qstring(sqlite_version()))
       .arg(NLOHMANN_JSON_VERSION_MAJOR)
       .arg(NLOHMANN_JSON_VERSION_MINOR)
       .arg(NLOHMANN_JSON_VERSION_PATCH)
@@ -136,7 +136,7 @@ void show_about(const std::filesystem::path& database, QWidget* parent) {
   form.build->setText(in_help("Commit %1, built with %2. %3.")
                           .arg(QLatin1String(ATTNSCOPE_GIT_COMMIT).left(12),
                                QLatin1String(ATTNSCOPE_COMPILER), parts()));
-  form.database->setText(in_help("Database: %1").arg(words(database.string())));
+  form.database->setText(in_help("Database: %1").arg(qstring(database.string())));
   form.bibtex->setPlainText(citations());
   QObject::connect(form.buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
   QPushButton* copy = form.buttons->addButton(in_help("Copy BibTeX"), QDialogButtonBox::ActionRole);

@@ -19,7 +19,7 @@
 #include <memory>
 #include <utility>
 
-#include "app/gui/session/sweep_files.h"
+#include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/fields.h"
@@ -78,7 +78,7 @@ Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementatio
   return need;
 }
 
-QString memory_words(const Forecast& forecast, const Need& need) {
+QString memory_text(const Forecast& forecast, const Need& need) {
   if (need.bytes <= 0) return {};
   // Uses the largest batch that fits the sweep's memory, and one item even if that does not fit.
   const double budget =
@@ -86,7 +86,7 @@ QString memory_words(const Forecast& forecast, const Need& need) {
   const double bytes = std::max(need.bytes, std::min(budget, need.bytes * forecast.batch_max));
   return (need.is_least ? NewRunDialog::tr("at least %1 of memory (%2 at %3 tokens)")
                         : NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)"))
-      .arg(words(report::format_bytes(bytes)), need.whose)
+      .arg(qstring(report::format_bytes(bytes)), need.whose)
       .arg(need.tokens);
 }
 
@@ -107,7 +107,7 @@ QLineEdit* line_of(QWidget* control) {
 NewRunDialog::NewRunDialog(QWidget* parent)
     : QDialog(parent), file_(new SweepFile(this)), ui_(std::make_unique<Ui::NewRunDialog>()) {
   ui_->setupUi(this);
-  start_words_ = ui_->start_run->toolTip();
+  start_tip_ = ui_->start_run->toolTip();
   start_text_ = ui_->start_run->text();
   build_form();
   auto* go = new QShortcut(this);
@@ -116,7 +116,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   connect(file_, &SweepFile::edited, this, &NewRunDialog::file_edited);
   connect(file_, &SweepFile::unreadable, this, &NewRunDialog::file_unreadable);
   connect(&job_, &LatestJob::finished, this, [this] {
-    if (std::exchange(start_wish_, false)) start();
+    if (std::exchange(start_requested_, false)) start();
   });
   connect(&job_, &LatestJob::failed, this, &NewRunDialog::refuse);
   connect(ui_->preset, &QComboBox::currentIndexChanged, this, &NewRunDialog::load_chosen);
@@ -146,7 +146,7 @@ void NewRunDialog::build_form() {
   ui_->others->setContentsMargins(space::margin, 0, 0, 0);
   ui_->column->setContentsMargins(0, space::gap, space::gap, space::gap);
   ui_->axis_words->setForegroundRole(QPalette::PlaceholderText);
-  ui_->programs->set_placeholder(tr("none; your mine.py, or flex, onnxruntime, ..."));
+  ui_->programs->set_placeholder(tr("none; a file such as mine.py, or flex, onnxruntime, ..."));
   for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
     see_through->setAutoFillBackground(false);
   // Independent of messages: the form scrolls, and the window is no higher than the screen.
@@ -217,7 +217,7 @@ void NewRunDialog::list_presets(const QString& chosen) {
   for (int i = 0; i < static_cast<int>(presets_.size()); ++i) {
     if (i == shipped) ui_->preset->insertSeparator(i);
     const NamedSweep& preset = presets_[static_cast<std::size_t>(i)];
-    ui_->preset->addItem(words(preset.name), i);
+    ui_->preset->addItem(qstring(preset.name), i);
     ui_->preset->setItemData(ui_->preset->count() - 1, summary_of(draft_of(preset)),
                              Qt::ToolTipRole);
   }
@@ -241,7 +241,7 @@ void NewRunDialog::load_chosen() {
 void NewRunDialog::load(const NamedSweep& preset) {
   set_draft(draft_of(preset));
   from_file_ = false;
-  say({});
+  show_message({});
   ui_->other_problem->set_problem({});
   check_later([draft = draft()] { return check(draft); });
 }
@@ -250,10 +250,10 @@ void NewRunDialog::choose_custom() {
   const QSignalBlocker quiet(ui_->preset);
   ui_->preset->setCurrentIndex(ui_->preset->count() - 1);
   about_to_replace_.clear();
-  say({});
+  show_message({});
 }
 
-void NewRunDialog::say(const QString& sentence) {
+void NewRunDialog::show_message(const QString& sentence) {
   ui_->preset_saved->setText(sentence);
   ui_->preset_saved->setVisible(!sentence.isEmpty());
   ui_->preset_problem->set_problem({});
@@ -261,23 +261,23 @@ void NewRunDialog::say(const QString& sentence) {
 
 void NewRunDialog::save_preset() {
   const QString name = ui_->sweep_name->text().trimmed();
-  say({});
+  show_message({});
   if (is_own_preset(name) && std::exchange(about_to_replace_, name) != name) {
     return ui_->preset_problem->set_problem(
-        tr("You have a preset %1: save again to replace it, or give another name.").arg(name));
+        tr("You have a preset %1: save again to replace it, or enter another name.").arg(name));
   }
   about_to_replace_.clear();
   const Result<QString> saved = save_own_preset(name, checked_.sweep_text);
-  ui_->preset_problem->set_problem(saved ? QString() : words(saved.error().message));
+  ui_->preset_problem->set_problem(saved ? QString() : qstring(saved.error().message));
   if (!saved) return;
   list_presets(name);
-  say(tr("Kept as %1.").arg(*saved));
+  show_message(tr("Saved as %1.").arg(*saved));
 }
 
 void NewRunDialog::open_file() {
-  say(tr("What you save in %1 is read into this form. If no editor opens, this desktop has none "
-         "for "
-         "such files: open it in an editor of your choice.")
+  show_message(
+      tr("This form reads %1 whenever you save it. If no editor opens, open the file in an editor "
+         "of your choice.")
           .arg(file_->path()));
   // An invalid file that the user wrote is not overwritten.
   ui_->preset_problem->set_problem(
@@ -288,7 +288,7 @@ bool NewRunDialog::begin_with(const QString& sweep_text) {
   const std::string text = sweep_text.toStdString();
   const Result<Sweep> sweep = parse_sweep(text, "The sweep");
   if (!sweep) {
-    refuse(words(sweep.error().message));
+    refuse(qstring(sweep.error().message));
     return false;
   }
   choose_custom();
@@ -298,7 +298,7 @@ bool NewRunDialog::begin_with(const QString& sweep_text) {
 
 void NewRunDialog::refuse(const QString& sentence) {
   job_.drop();
-  start_wish_ = from_file_ = false;
+  start_requested_ = from_file_ = false;
   CheckedDraft none;
   none.problems[{}] = sentence;
   show_checked(none);
@@ -341,8 +341,8 @@ void NewRunDialog::set_devices(const QList<ListedDevice>& devices) {
 void NewRunDialog::set_forecast(const Forecast& forecast) {
   forecast_ = forecast;
   std::map<PatternAndImplementation, QString> reasons;
-  for (const auto& [pair, foreseen] : forecast.pairs) {
-    if (!foreseen.reason.isEmpty()) reasons.emplace(pair, foreseen.reason);
+  for (const auto& [pair, estimated] : forecast.pairs) {
+    if (!estimated.reason.isEmpty()) reasons.emplace(pair, estimated.reason);
   }
   ui_->contenders->set_impossible(std::move(reasons));
   show_estimate();
@@ -411,7 +411,7 @@ void NewRunDialog::form_edited() {
 void NewRunDialog::file_edited(const std::string& text) {
   from_file_ = true;
   choose_custom();
-  say(tr("Read from %1.").arg(file_->path()));
+  show_message(tr("Read from %1.").arg(file_->path()));
   check_later([text] { return check_text(text); });
 }
 
@@ -452,7 +452,9 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   if (from_file_) {
     file_is_wrong_ = !ok;
   } else if (ok && file_is_wrong_) {
-    say(tr("%1 keeps what you saved there last, which is no sweep; this form goes its own way.")
+    show_message(
+        tr("%1 still contains the text that you saved last, which is not a valid sweep; this form "
+           "no longer follows it.")
             .arg(file_->path()));
   } else if (ok) {
     file_->follow(checked_.sweep_text);
@@ -463,8 +465,8 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   if (ok) Q_EMIT forecast_wanted(checked_.sweep_text);
 }
 
-void NewRunDialog::set_estimating(bool foreseeing) {
-  if (std::exchange(estimating_, foreseeing) != foreseeing) show_estimate();
+void NewRunDialog::set_estimating(bool estimating) {
+  if (std::exchange(estimating_, estimating) != estimating) show_estimate();
 }
 
 void NewRunDialog::showEvent(QShowEvent* event) {
@@ -498,33 +500,32 @@ void NewRunDialog::show_estimate() {
   ui_->too_much->set_problem({});
   ui_->start_run->setText(start_text_);
   const QString problem = why_not();
-  ui_->start_run->setToolTip(problem.isEmpty() ? start_words_ : problem);
+  ui_->start_run->setToolTip(problem.isEmpty() ? start_tip_ : problem);
   if (!checked_.ok()) return ui_->estimate->setText(problem);
   const Need need = estimating_ ? Need() : need_of(forecast_, ui_->contenders->checked());
-  QStringList parts{
-      counted(checked_.heats, tr("heat"), tr("heats")),
-      counted(checked_.cells, tr("cell"), tr("cells")),
-      need.seconds > checked_.longest_seconds
-          ? tr("more than %1 of measuring, since even one pass takes that long")
-                .arg(duration_words(need.seconds))
-          : tr("up to %1 of measuring (or one call of each, where that takes longer), "
-               "with set-up and checks on top")
-                .arg(duration_words(checked_.longest_seconds))};
-  const QString memory = estimating_ ? tr("estimating memory…") : memory_words(forecast_, need);
+  QStringList parts{counted(checked_.heats, tr("heat"), tr("heats")),
+                    counted(checked_.cells, tr("cell"), tr("cells")),
+                    need.seconds > checked_.longest_seconds
+                        ? tr("more than %1 of measuring, since even one pass takes that long")
+                              .arg(duration_text(need.seconds))
+                        : tr("up to %1 of measuring (or one call per contender, if that takes "
+                             "longer), plus set-up and checks")
+                              .arg(duration_text(checked_.longest_seconds))};
+  const QString memory = estimating_ ? tr("estimating memory…") : memory_text(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
   if (!estimating_ && !forecast_.problem.isEmpty()) {
     // A message that is already shown above is not repeated.
     parts.append(forecast_.problem == list_problem_
-                     ? tr("availability is not known")
-                     : tr("availability is not known: %1").arg(forecast_.problem));
+                     ? tr("availability is unknown")
+                     : tr("availability is unknown: %1").arg(forecast_.problem));
   }
   ui_->estimate->setText(parts.join(QStringLiteral(" · ")));
   if (forecast_.free_bytes && need.bytes > *forecast_.free_bytes) {
-    ui_->too_much->set_problem(
-        tr("%1 needs %2 at %3 tokens, and %4 is free: what does not fit is not measured (oom).")
-            .arg(need.whose, words(report::format_bytes(need.bytes)))
-            .arg(need.tokens)
-            .arg(words(report::format_bytes(*forecast_.free_bytes))));
+    ui_->too_much->set_problem(tr("%1 needs %2 at %3 tokens, but only %4 is free: cells that do "
+                                  "not fit are not measured (oom).")
+                                   .arg(need.whose, qstring(report::format_bytes(need.bytes)))
+                                   .arg(need.tokens)
+                                   .arg(qstring(report::format_bytes(*forecast_.free_bytes))));
     ui_->start_run->setText(tr("Start run anyway"));
   }
 }
@@ -533,7 +534,7 @@ void NewRunDialog::start() {
   file_->read();
   name_programs();
   if (!is_checked()) {
-    start_wish_ = true;
+    start_requested_ = true;
     return;
   }
   if (!checked_.ok()) return;

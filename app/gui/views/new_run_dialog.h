@@ -13,7 +13,6 @@
 
 #include "app/gui/session/latest_job.h"
 #include "app/gui/session/sweep_draft.h"
-#include "app/gui/session/sweep_files.h"
 #include "app/gui/session/worker_questions.h"
 
 class QFormLayout;
@@ -50,7 +49,7 @@ class NewRunDialog : public QDialog {
   void set_devices(const QList<ListedDevice>& devices);
   void set_forecast(const Forecast& forecast);
   /// Whether a new forecast is being computed: the current one is for another sweep.
-  void set_estimating(bool foreseeing);
+  void set_estimating(bool estimating);
   /// Whether the check of the last edit is complete.
   [[nodiscard]] bool is_checked() const { return !job_.is_busy(); }
   [[nodiscard]] const CheckedDraft& checked() const { return checked_; }
@@ -83,7 +82,7 @@ class NewRunDialog : public QDialog {
   /// Marks the contents as no preset.
   void choose_custom();
   /// Shows a message about the preset or the file.
-  void say(const QString& sentence);
+  void show_message(const QString& sentence);
   void save_preset();
   void open_file();
   void set_draft(const SweepDraft& draft);
@@ -94,7 +93,7 @@ class NewRunDialog : public QDialog {
   void form_edited();
   void file_edited(const std::string& text);
   void file_unreadable(const QString& sentence);
-  /// Checks on another thread, shows the result, and starts if that was requested meanwhile.
+  /// Checks on another thread, shows the result, and starts the run if start() was called.
   void check_later(std::function<CheckedDraft()> work);
   void show_checked(CheckedDraft checked);
   [[nodiscard]] QString why_not() const;
@@ -108,11 +107,11 @@ class NewRunDialog : public QDialog {
   Forecast forecast_;
   bool estimating_ = false;
   CheckedDraft checked_;
-  bool from_file_ = false;      // the file was edited last
-  bool file_is_wrong_ = false;  // it does not contain a valid sweep
-  bool start_wish_ = false;     // start once it is checked
+  bool from_file_ = false;        // the file was edited last
+  bool file_is_wrong_ = false;    // it does not contain a valid sweep
+  bool start_requested_ = false;  // start once it is checked
   QStringList programs_;
-  QString start_words_;   // tool tip of Start while it is enabled
+  QString start_tip_;     // tool tip of Start while it is enabled
   QString start_text_;    // of the button, unless the request does not fit
   QString list_problem_;  // why the implementations are not known
   QString unknown_;       // contenders that the program lacks, at the last check

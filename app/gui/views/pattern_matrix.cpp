@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/theme.h"
@@ -79,20 +79,21 @@ class RuleDelegate : public QStyledItemDelegate {
     if (matrix_->rule_at(index).kind == GroupRule::Kind::chunks) {
       auto* sizes = new QLineEdit(parent);
       sizes->setAccessibleName(PatternMatrix::tr("Chunks of this rule"));
-      sizes->setToolTip(PatternMatrix::tr("Tokens of a chunk + tokens more to each side: 40+5"));
+      sizes->setToolTip(
+          PatternMatrix::tr("Tokens per chunk + additional tokens on each side: 40+5"));
       return sizes;
     }
     auto* box = new QSpinBox(parent);
     box->setRange(slider_window, widest_window);
-    box->setSpecialValueText(PatternMatrix::tr("as below"));
+    box->setSpecialValueText(PatternMatrix::tr("slider"));
     box->setAccessibleName(PatternMatrix::tr("Window of this rule"));
-    box->setToolTip(PatternMatrix::tr("A window of its own; below 0 the one that the slider sets"));
+    box->setToolTip(PatternMatrix::tr("The rule's own window; below 0: the window of the slider"));
     return box;
   }
 
   void setEditorData(QWidget* editor, const QModelIndex& index) const override {
     if (auto* sizes = qobject_cast<QLineEdit*>(editor)) {
-      sizes->setText(words(matrix_->rule_at(index).chunk.text()));
+      sizes->setText(qstring(matrix_->rule_at(index).chunk.text()));
       return;
     }
     const std::int64_t width = matrix_->rule_at(index).fixed_window.value_or(slider_window);
@@ -122,7 +123,7 @@ PatternMatrix::PatternMatrix(QWidget* parent)
     : QTableWidget(token_group_count, token_group_count, parent) {
   setItemDelegate(new RuleDelegate(this));
   set_up_table(this);
-  setAccessibleName(tr("Who sees whom: rows attend, columns are attended to"));
+  setAccessibleName(tr("Attention rules: rows attend, columns are attended to"));
   setEditTriggers(QAbstractItemView::EditKeyPressed);
   setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -162,7 +163,7 @@ const GroupRule& PatternMatrix::rule_at(const QModelIndex& cell) const {
 void PatternMatrix::set_rule(const QModelIndex& cell, const GroupRule& rule) {
   if (!cell.isValid() || !(cell.flags() & Qt::ItemIsEnabled)) return;
   const Status done = editor_->set_rule(group_at(cell.row()), group_at(cell.column()), rule);
-  Q_EMIT refused(done ? QString() : words(done.error().message));
+  Q_EMIT refused(done ? QString() : qstring(done.error().message));
 }
 
 void PatternMatrix::set_chunks(const QModelIndex& cell, const QString& sizes) {
@@ -170,8 +171,8 @@ void PatternMatrix::set_chunks(const QModelIndex& cell, const QString& sizes) {
     set_rule(cell, {.kind = GroupRule::Kind::chunks, .chunk = *chunk});
     return;
   }
-  Q_EMIT refused(tr("Chunks are written 40+5: tokens of a chunk, from 1 to %1, and tokens more to "
-                    "each side, from 0.")
+  Q_EMIT refused(tr("Write chunks as 40+5: tokens per chunk, from 1 to %1, and additional tokens "
+                    "on each side, from 0.")
                      .arg(widest_window));
 }
 
@@ -208,9 +209,9 @@ void PatternMatrix::refresh() {
         text = QStringLiteral("w = %1").arg(*rule.fixed_window);
       }
       const bool is_chunks = rule.kind == GroupRule::Kind::chunks;
-      if (by_groups && is_chunks) text = words(rule.chunk.text());
+      if (by_groups && is_chunks) text = qstring(rule.chunk.text());
       const QString who =
-          tr("%1 sees %2")
+          tr("%1 attends to %2")
               .arg(charts::group_title(group_at(row)), charts::group_title(group_at(column)));
       Qt::ItemFlags flags = Qt::ItemIsSelectable;
       if (by_groups) flags |= Qt::ItemIsEnabled;
@@ -222,10 +223,9 @@ void PatternMatrix::refresh() {
                                  : is_chunks ? tr("chunks, %1").arg(text)
                                              : text;
       shown.setData(Qt::AccessibleTextRole, QStringLiteral("%1: %2").arg(who, rule_words));
-      shown.setToolTip(
-          tr("%1. Click or Space: the next rule; 1 none, 2 whole, 3 window w, 4 chunks, "
-             "F2 a window of its own or the chunks' sizes.")
-              .arg(who));
+      shown.setToolTip(tr("%1. Click or Space sets the next rule; 1 none, 2 whole, 3 window w, 4 "
+                          "chunks; F2 edits the rule's own window or the sizes of its chunks.")
+                           .arg(who));
     }
   }
 }
@@ -300,8 +300,8 @@ void PatternMatrix::contextMenuEvent(QContextMenuEvent* event) {
                                     [this, cell] { set_kind(cell, GroupRule::Kind::chunks); });
   const bool is_chunks = rule_at(cell).kind == GroupRule::Kind::chunks;
   QAction* own =
-      menu->addAction(is_chunks ? tr("&Sizes of the chunks…\tF2") : tr("Window of its &own…\tF2"),
-                      this, [this, cell] { edit(cell); });
+      menu->addAction(is_chunks ? tr("&Sizes of the chunks…\tF2") : tr("&Own window…\tF2"), this,
+                      [this, cell] { edit(cell); });
   for (QAction* action : {window, chunks, own}) action->setEnabled(has_positions(cell));
   menu->popup(by_mouse ? event->globalPos() : viewport()->mapToGlobal(visualRect(cell).center()));
 }

@@ -21,11 +21,9 @@
 #include <limits>
 
 #include "app/drawing/mask_problem.h"
-#include "app/gui/models/number_list.h"
-#include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
+#include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/theme.h"
 #include "views/ui_pattern_panel.h"
@@ -64,7 +62,7 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
   bind_lengths();
   bind_sentences();
   bind_blocks();
-  bind_words();
+  bind_texts();
   for (QSpinBox* box : {ui_->heads, ui_->head_dim})
     connect(box, &QSpinBox::valueChanged, this, &PatternPanel::heads_changed);
   connect(&editor_, &PatternEditor::changed, this, &PatternPanel::refresh);
@@ -145,7 +143,7 @@ void PatternPanel::fill_recent(QMenu* menu) {
   for (const QString& file : recent_files(FileKind::pattern)) {
     menu->addAction(file, this, [this, file] { Q_EMIT file_requested(file); });
   }
-  if (menu->isEmpty()) menu->addAction(tr("No pattern opened yet"))->setEnabled(false);
+  if (menu->isEmpty()) menu->addAction(tr("No recent patterns"))->setEnabled(false);
 }
 
 void PatternPanel::bind(QSpinBox* box, int most, const std::function<void(int)>& enter,
@@ -173,7 +171,7 @@ void PatternPanel::bind(QLineEdit* edit, const std::function<QString()>& value,
     if (!edit->isModified()) return;
     editor_.end_gesture();
     const Status done = enter(edit->text().trimmed());
-    if (!done) return problem->set_problem(words(done.error().message));
+    if (!done) return problem->set_problem(qstring(done.error().message));
     edit->setModified(false);
     refresh();
   });
@@ -192,22 +190,22 @@ void PatternPanel::bind_window() {
 }
 
 void PatternPanel::bind_lengths() {
-  const auto alike = [this](int) { set_alike_documents(); };
+  const auto equal_lengths = [this](int) { set_equal_documents(); };
   bind(
       ui_->query_tokens, most_tokens, [this](int tokens) { editor_.set_query(tokens); },
       [this] { return editor_.item().query; });
-  bind(ui_->document_tokens, most_tokens, alike, [this]() -> std::optional<std::int64_t> {
+  bind(ui_->document_tokens, most_tokens, equal_lengths, [this]() -> std::optional<std::int64_t> {
     if (!documents_are_alike()) return std::nullopt;
     return editor_.item().documents[0];
   });
-  bind(ui_->document_count, most_documents, alike,
+  bind(ui_->document_count, most_documents, equal_lengths,
        [this] { return std::ssize(editor_.item().documents); });
   const auto shown = [this] {
     return documents_are_alike() ? QString() : lengths_text(editor_.item().documents);
   };
   const auto enter = [this](const QString& text) -> Status {
     if (text.isEmpty()) {
-      set_alike_documents();
+      set_equal_documents();
       return {};
     }
     const auto lengths = parse_lengths(text);
@@ -270,16 +268,16 @@ void PatternPanel::bind_blocks() {
   });
 }
 
-void PatternPanel::bind_words() {
+void PatternPanel::bind_texts() {
   bind(
-      ui_->pattern_name, [this] { return words(editor_.pattern().name); },
+      ui_->pattern_name, [this] { return qstring(editor_.pattern().name); },
       [this](const QString& text) { return editor_.set_name(text.toStdString()); },
       ui_->name_problem);
   bind(
-      ui_->pattern_title, [this] { return words(editor_.pattern().title); },
+      ui_->pattern_title, [this] { return qstring(editor_.pattern().title); },
       [this](const QString& text) { return editor_.set_title(text.toStdString()); });
   bind(
-      ui_->pattern_description, [this] { return words(editor_.pattern().description); },
+      ui_->pattern_description, [this] { return qstring(editor_.pattern().description); },
       [this](const QString& text) { return editor_.set_description(text.toStdString()); });
 }
 
@@ -327,7 +325,7 @@ bool PatternPanel::documents_are_alike() const {
   return !lengths.empty() && std::ranges::count(lengths, lengths[0]) == std::ssize(lengths);
 }
 
-void PatternPanel::set_alike_documents() {
+void PatternPanel::set_equal_documents() {
   editor_.set_documents(std::vector<std::int64_t>(
       static_cast<std::size_t>(ui_->document_count->value()), ui_->document_tokens->value()));
 }
@@ -337,16 +335,16 @@ QString PatternPanel::wrong_documents() const {
   std::int64_t tokens = item.cls + item.query;
   for (const std::int64_t length : item.documents) tokens += length;
   if (tokens > charts::MaskProblem::largest) {
-    return tr("A mask shows at most 1,000,000 tokens, and these are %L1.").arg(tokens);
+    return tr("A mask shows at most 1,000,000 tokens, and this item has %L1.").arg(tokens);
   }
   const Result<SequenceLayout> layout = SequenceLayout::make({item});
-  return layout || !wrong_starts().isEmpty() ? QString() : words(layout.error().message);
+  return layout || !wrong_starts().isEmpty() ? QString() : qstring(layout.error().message);
 }
 
 QString PatternPanel::wrong_starts() const {
   if (!editor_.item().sentences_given || !editor_.pattern().has_sentences()) return {};
   const Result<SequenceLayout> layout = SequenceLayout::make({editor_.item()});
-  return layout ? QString() : words(layout.error().message);
+  return layout ? QString() : qstring(layout.error().message);
 }
 
 std::vector<std::int64_t> PatternPanel::starts_by_stride() const {

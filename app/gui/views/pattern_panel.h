@@ -57,7 +57,7 @@ class PatternPanel : public QWidget {
   void bind_lengths();
   void bind_sentences();
   void bind_blocks();
-  void bind_words();
+  void bind_texts();
   /// `value`: the editor's value; nothing: the field keeps its value.
   void bind(QSpinBox* box, int most, const std::function<void(int)>& enter,
             std::function<std::optional<std::int64_t>()> value);
@@ -68,7 +68,7 @@ class PatternPanel : public QWidget {
             const std::function<QString()>& wrong = {});
   void refresh();
   void refresh_window();
-  void set_alike_documents();
+  void set_equal_documents();
   [[nodiscard]] bool documents_are_alike() const;
   [[nodiscard]] QString wrong_documents() const;
   [[nodiscard]] QString wrong_starts() const;

@@ -12,14 +12,13 @@
 #include <utility>
 
 #include "app/drawing/mask_drawing.h"
-#include "app/gui/models/table_text.h"
-#include "app/gui/session/opened_files.h"
+#include "app/gui/models/rows_model.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/message_bar.h"
-#include "app/gui/views/pattern_costs.h"
+#include "app/gui/views/page.h"
+#include "app/gui/views/pattern_masks.h"
 #include "app/gui/views/pattern_panel.h"
 #include "app/gui/views/theme.h"
 
@@ -27,7 +26,7 @@ namespace attnscope::gui {
 
 PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* parent)
     : Page(parent),
-      goes_on_(editor != nullptr),
+      continues_(editor != nullptr),
       owner_(editor ? std::move(editor) : std::make_shared<PatternEditor>()),
       editor_(*owner_),
       panel_(new PatternPanel(editor_)),
@@ -53,7 +52,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
   connect(masks_, &PatternMasks::changed, this, &PatternsPage::refresh);
   connect(costs_, &PatternCosts::run_requested, this, &PatternsPage::run);
   connect(costs_, &PatternCosts::table_changed, this, &PatternsPage::offers_changed);
-  if (!goes_on_) choose(QStringLiteral("sparse"));
+  if (!continues_) choose(QStringLiteral("sparse"));
   refresh();
 }
 
@@ -97,20 +96,20 @@ void PatternsPage::copy_table(report::TableFormat format) {
   messages_->show_info(tr("Copied the costs as a table."));
 }
 
-QString PatternsPage::run_words() const {
+QString PatternsPage::run_text() const {
   return tr("New run with this pattern…");
 }
 
 void PatternsPage::run() {
   const Result<QString> sweep = costs_->sweep();
-  if (!sweep) return messages_->show_error(words(sweep.error().message));
+  if (!sweep) return messages_->show_error(qstring(sweep.error().message));
   messages_->clear();
   Q_EMIT run_requested(*sweep);
 }
 
 void PatternsPage::choose(const QString& pattern_name) {
   for (int row = 0; row < editor_.patterns().rowCount(); ++row) {
-    if (words(editor_.patterns().pattern(row).name) == pattern_name) return editor_.choose(row);
+    if (qstring(editor_.patterns().pattern(row).name) == pattern_name) return editor_.choose(row);
   }
 }
 
@@ -125,8 +124,8 @@ Status PatternsPage::open_file(const QString& file) {
 
 Status PatternsPage::read(const QString& file) {
   const Status opened = editor_.open_file(file);
-  panel_->show_problem(opened ? QString() : words(opened.error().message));
-  if (opened) remember_file(file);
+  panel_->show_problem(opened ? QString() : qstring(opened.error().message));
+  if (opened) remember_file(file, FileKind::pattern);
   return opened;
 }
 
@@ -146,9 +145,9 @@ QVariantMap PatternsPage::chosen() const {
   QVariantList documents;
   for (const std::int64_t tokens : editor_.item().documents) documents.append(qint64{tokens});
   return {{QStringLiteral("file"), editor_.entry().file},
-          {QStringLiteral("pattern"), words(editor_.pattern().name)},
+          {QStringLiteral("pattern"), qstring(editor_.pattern().name)},
           {QStringLiteral("partner"), masks_->compared_with()},
-          {QStringLiteral("window"), words(editor_.chosen_window().text())},
+          {QStringLiteral("window"), qstring(editor_.chosen_window().text())},
           {QStringLiteral("query"), qint64{editor_.item().query}},
           {QStringLiteral("documents"), documents}};
 }
@@ -156,7 +155,7 @@ QVariantMap PatternsPage::chosen() const {
 // Missing or invalid settings are ignored.
 void PatternsPage::restore(const QVariantMap& chosen) {
   if (chosen.isEmpty()) return;
-  if (!goes_on_) restore_problem(chosen);
+  if (!continues_) restore_problem(chosen);
   if (const QString title = chosen.value(QStringLiteral("partner")).toString(); !title.isEmpty()) {
     masks_->compare_with(title);
   }
@@ -201,15 +200,15 @@ void PatternsPage::save_as() {
 
 void PatternsPage::ask_to_save_as(std::function<void()> then) {
   // A shipped pattern becomes a user pattern if its name changes.
-  ask_for_new_file(this, tr("Save the pattern"), words(editor_.pattern().name),
+  ask_for_new_file(this, tr("Save the pattern"), qstring(editor_.pattern().name),
                    {QStringLiteral("json")},
                    [this, then = std::move(then)](const QString& file) { save_to(file, then); });
 }
 
 void PatternsPage::save_to(const QString& file, const std::function<void()>& then) {
   const Status saved = editor_.save(file);
-  if (!saved) return messages_->show_error(words(saved.error().message));
-  remember_file(file);
+  if (!saved) return messages_->show_error(qstring(saved.error().message));
+  remember_file(file, FileKind::pattern);
   messages_->show_info(tr("Wrote %1").arg(file));
   if (then) then();
 }
@@ -218,14 +217,14 @@ bool PatternsPage::has_unsaved() const {
   return !editor_.patterns().modified_rows().isEmpty();
 }
 
-void PatternsPage::settle_unsaved(const std::function<void()>& then) {
+void PatternsPage::ask_about_unsaved(const std::function<void()>& then) {
   const PatternListModel& patterns = editor_.patterns();
   int requested = -1;
   for (const int row : patterns.modified_rows()) {
-    if (requested < 0 && !given_up_.contains(patterns.entry(row).id)) requested = row;
+    if (requested < 0 && !discarded_.contains(patterns.entry(row).id)) requested = row;
   }
   if (requested < 0) {
-    given_up_.clear();
+    discarded_.clear();
     return then();
   }
   editor_.choose(requested);
@@ -236,21 +235,21 @@ void PatternsPage::settle_unsaved(const std::function<void()>& then) {
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->setObjectName(QStringLiteral("unsaved"));
   QPushButton* save = box->addButton(tr("&Save…"), QMessageBox::AcceptRole);
-  QPushButton* give_up = box->addButton(tr("&Do not save"), QMessageBox::DestructiveRole);
+  QPushButton* discard = box->addButton(tr("&Do not save"), QMessageBox::DestructiveRole);
   QPushButton* cancel = box->addButton(QMessageBox::Cancel);
   box->setDefaultButton(save);
   box->setEscapeButton(cancel);
   const int id = patterns.entry(requested).id;
   connect(save, &QPushButton::clicked, this, [this, then] {
-    const auto go_on = [this, then] { settle_unsaved(then); };
-    if (editor_.entry().file.isEmpty()) return ask_to_save_as(go_on);
-    save_to(editor_.entry().file, go_on);
+    const auto next = [this, then] { ask_about_unsaved(then); };
+    if (editor_.entry().file.isEmpty()) return ask_to_save_as(next);
+    save_to(editor_.entry().file, next);
   });
-  connect(give_up, &QPushButton::clicked, this, [this, then, id] {
-    given_up_.append(id);
-    settle_unsaved(then);
+  connect(discard, &QPushButton::clicked, this, [this, then, id] {
+    discarded_.append(id);
+    ask_about_unsaved(then);
   });
-  connect(cancel, &QPushButton::clicked, this, [this] { given_up_.clear(); });
+  connect(cancel, &QPushButton::clicked, this, [this] { discarded_.clear(); });
   box->open();
 }
 
@@ -262,12 +261,12 @@ bool PatternsPage::has_figure() const {
 void PatternsPage::export_figure() {
   if (!has_figure()) return;
   const charts::MaskSource& a = masks_->a().source;
-  QString stem = words(a.pattern.name);
-  if (a.window) stem += QStringLiteral("-w") + words(a.window->text());
+  QString stem = qstring(a.pattern.name);
+  if (a.window) stem += QStringLiteral("-w") + qstring(a.window->text());
   charts::MaskSubject subject{.source = a, .item = editor_.item(), .style = mask()->style()};
   if (masks_->is_split()) {
     subject.against = masks_->b()->source;
-    stem += QStringLiteral("-against-") + words(subject.against->pattern.name);
+    stem += QStringLiteral("-against-") + qstring(subject.against->pattern.name);
   }
   const QString title = masks_->is_split() ? tr("Export the difference") : tr("Export the mask");
   charts::Printable what = charts::printable(std::move(subject));

@@ -31,7 +31,7 @@ class PatternsPage : public Page {
   void copy_table(report::TableFormat format) override;
   [[nodiscard]] bool has_figure() const override;
   void export_figure() override;
-  [[nodiscard]] QString run_words() const override;
+  [[nodiscard]] QString run_text() const override;
   void run() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
 
@@ -48,7 +48,7 @@ class PatternsPage : public Page {
 
   [[nodiscard]] bool has_unsaved() const;
   /// Asks about every pattern with unsaved changes, then calls `then`, unless the user cancels.
-  void settle_unsaved(const std::function<void()>& then);
+  void ask_about_unsaved(const std::function<void()>& then);
 
   /// For the limit; none: no run has measured it yet.
   void set_machine(const std::optional<MachineCeilings>& machine);
@@ -75,10 +75,10 @@ class PatternsPage : public Page {
   void save_to(const QString& file, const std::function<void()>& then);
   void ask_to_save_as(std::function<void()> then);
 
-  bool goes_on_;  // continues the edits of an earlier page
+  bool continues_;  // continues the edits of an earlier page
   std::shared_ptr<PatternEditor> owner_;
   PatternEditor& editor_;
-  QList<int> given_up_;  // ids of patterns whose changes the user discarded while closing
+  QList<int> discarded_;  // ids of patterns whose changes the user discarded while closing
   PatternPanel* panel_;
   PatternMasks* masks_;
   PatternCosts* costs_;

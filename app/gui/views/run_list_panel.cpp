@@ -24,7 +24,6 @@
 #include "app/gui/session/store_reader.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/theme.h"
 #include "views/ui_run_list_panel.h"
@@ -165,7 +164,7 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
     : store_(store), model_(model), ui_(std::make_unique<Ui::RunListPanel>()) {
   ui_->setupUi(this);
   ui_->run_list_hint->setForegroundRole(QPalette::PlaceholderText);
-  ui_->notes->keep_in(store);
+  ui_->notes->set_store(store);
   model_->set_editable(true);
   published_.set_published({});
   lists_[runs_section] = ui_->run_list;
@@ -179,7 +178,7 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
   build_actions();
   connect(ui_->first_run, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
   ui_->compare_the_two->setToolTip(
-      tr("The newer one against the older (%1)")
+      tr("Compare the newer run with the older (%1)")
           .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
   connect(ui_->compare_the_two, &QPushButton::clicked, compare_, &QAction::trigger);
 
@@ -269,8 +268,8 @@ void RunListPanel::set_up_list(Section section, QAbstractItemModel* model) {
 void RunListPanel::build_sections() {
   const QString names[] = {tr("Runs"), tr("Published"), tr("Trash")};
   const QString tips[] = {tr("Your own runs (Alt+1)"),
-                          tr("Numbers of the papers, and runs that ship (Alt+2)"),
-                          tr("Runs that were put away (Alt+3)")};
+                          tr("Results of papers, and runs that ship with AttnScope (Alt+2)"),
+                          tr("Runs moved to the trash (Alt+3)")};
   for (int at = 0; at < section_count; ++at) {
     ui_->run_sections->addTab(names[at]);
     ui_->run_sections->setTabToolTip(at, tips[at]);
@@ -356,12 +355,12 @@ void RunListPanel::update_hint() {
   const bool searching =
       !ui_->run_search->text().isEmpty() || !filters_[section()].tags().isEmpty();
   QString hint;
-  if (shown == 0 && searching) hint = tr("Nothing here matches the search.");
+  if (shown == 0 && searching) hint = tr("No entry matches the search.");
   if (shown == 0 && !searching && section() == trash_section)
-    hint = tr("The trash is empty. Del puts the chosen runs here.");
+    hint = tr("The trash is empty. Del moves the selected runs here.");
   const bool first_start =
       shown == 0 && !searching && section() == runs_section && model_->is_known();
-  if (first_start) hint = tr("No runs yet. What you measure on this machine is listed here.");
+  if (first_start) hint = tr("No runs yet. The runs that you measure appear here.");
   ui_->first_run->setVisible(first_start);
   ui_->run_list_hint->setText(hint);
   ui_->run_list_hint->setVisible(!hint.isEmpty());
@@ -420,9 +419,9 @@ void RunListPanel::build_actions() {
   again_ = add_action(this, tr("Measure again"), {}, emitting(&RunListPanel::again_requested));
   rename_ = add_action(this, tr("Rename"), tr("F2"), &RunListPanel::rename);
   describe_ = add_action(this, tr("Tags and note"), {}, &RunListPanel::describe);
-  to_trash_ = add_action(this, tr("Put in the trash"), tr("Del"), &RunListPanel::put_in_trash);
-  back_ = add_action(this, tr("Put back"), {}, &RunListPanel::put_back);
-  remove_ = add_action(this, tr("Delete for good…"), {}, &RunListPanel::ask_to_remove);
+  to_trash_ = add_action(this, tr("Move to the trash"), tr("Del"), &RunListPanel::put_in_trash);
+  back_ = add_action(this, tr("Restore"), {}, &RunListPanel::put_back);
+  remove_ = add_action(this, tr("Delete permanently…"), {}, &RunListPanel::ask_to_remove);
   empty_ = add_action(this, tr("Empty the trash…"), {}, &RunListPanel::ask_to_empty);
   copy_ = add_action(this, tr("Copy into my runs"), {}, &RunListPanel::copy_published);
   compare_ = add_action(this, tr("Compare the two"), tr("Ctrl+D"), &RunListPanel::compare_chosen);
@@ -441,7 +440,7 @@ QMenu* RunListPanel::make_menu() {
   return menu;
 }
 
-/// The keys do what the menus offer, and nothing else.
+/// The keys are enabled as the menu entries are.
 void RunListPanel::update_actions() {
   const std::vector<const RunEntry*> selected = selected_runs();
   const std::size_t some = selected.size();
@@ -468,8 +467,8 @@ void RunListPanel::fill(QMenu* menu) {
     }
   };
   offer({copy_, continue_, again_});
-  const RunEntry* one = selected.size() == 1 ? selected.front() : published_.entry(chosen());
-  if (one && section() != trash_section) add_compare_menu(menu, one->info);
+  const RunEntry* single = selected.size() == 1 ? selected.front() : published_.entry(chosen());
+  if (single && section() != trash_section) add_compare_menu(menu, single->info);
   menu->addSeparator();
   offer({rename_, compare_, describe_});
   if (!selected.empty()) {
@@ -514,7 +513,7 @@ void RunListPanel::put_in_trash() {
   if (section() == trash_section) return ask_to_remove();
   QStringList idle;
   for (const RunEntry* entry : selected_runs()) {
-    if (entry->info.status != RunStatus::running) idle.append(words(entry->info.id.uuid));
+    if (entry->info.status != RunStatus::running) idle.append(qstring(entry->info.id.uuid));
   }
   // If all are live runs, the store reports why they stay.
   const QStringList uuids = idle.isEmpty() ? chosen_runs() : idle;
@@ -525,8 +524,8 @@ void RunListPanel::put_back() {
   store_.post(&StoreReader::take_from_trash, chosen_runs());
 }
 
-void RunListPanel::ask(const QString& title, const QString& question, const QString& yes,
-                       std::function<void()> act) {
+void RunListPanel::confirm(const QString& title, const QString& question, const QString& yes,
+                           std::function<void()> act) {
   auto* box = new QMessageBox(QMessageBox::Question, title, question, QMessageBox::Cancel, this);
   box->setObjectName(QStringLiteral("remove_question"));
   QPushButton* button = box->addButton(yes, QMessageBox::DestructiveRole);
@@ -538,17 +537,19 @@ void RunListPanel::ask(const QString& title, const QString& question, const QStr
 
 void RunListPanel::ask_to_remove() {
   const QStringList uuids = chosen_runs();
-  ask(tr("Delete for good"),
-      tr("Delete %1 for good, with all that was measured? This cannot be undone; export first what "
-         "is to be kept.")
+  confirm(
+      tr("Delete permanently"),
+      tr("Delete %1 permanently, with all measurements? This cannot be undone; first export the "
+         "runs that you want to keep.")
           .arg(counted_runs(uuids.size())),
-      tr("Delete for good"), [this, uuids] { store_.post(&StoreReader::remove_runs, uuids); });
+      tr("Delete permanently"), [this, uuids] { store_.post(&StoreReader::remove_runs, uuids); });
 }
 
 void RunListPanel::ask_to_empty() {
   const int runs = trash_.rowCount();
-  ask(tr("Empty the trash"),
-      tr("Delete the %1 in the trash for good, with all that was measured? This cannot be undone.")
+  confirm(
+      tr("Empty the trash"),
+      tr("Delete the %1 in the trash permanently, with all measurements? This cannot be undone.")
           .arg(counted_runs(runs)),
       tr("Empty the trash"), [this] { store_.post(&StoreReader::empty_trash); });
 }
@@ -559,9 +560,9 @@ void RunListPanel::copy_published() {
 
 void RunListPanel::compare_chosen() {
   const std::vector<const RunEntry*> runs = selected_runs();
-  // The list has the newer run on top, which is the one to be judged.
-  store_.post(&StoreReader::compare_runs, words(runs[1]->info.id.uuid),
-              words(runs[0]->info.id.uuid));
+  // The list has the newer run on top: it becomes run B.
+  store_.post(&StoreReader::compare_runs, qstring(runs[1]->info.id.uuid),
+              qstring(runs[0]->info.id.uuid));
 }
 
 void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
@@ -578,9 +579,10 @@ void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
       }
       const QString title = shortened(index.data().toString(), longest);
       others->addAction(
-          model == model_ ? title
-                          : tr("%1, published, on %2").arg(title, words(entry->info.start.device)),
-          this, [this, a = words(entry->info.id.uuid), b = words(chosen.id.uuid)] {
+          model == model_
+              ? title
+              : tr("%1, published, on %2").arg(title, qstring(entry->info.start.device)),
+          this, [this, a = qstring(entry->info.id.uuid), b = qstring(chosen.id.uuid)] {
             store_.post(&StoreReader::compare_runs, a, b);
           });
     }

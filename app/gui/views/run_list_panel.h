@@ -94,8 +94,8 @@ class RunListPanel : public QWidget {
   void put_back();
   void ask_to_remove();
   void ask_to_empty();
-  void ask(const QString& title, const QString& question, const QString& yes,
-           std::function<void()> act);
+  void confirm(const QString& title, const QString& question, const QString& yes,
+               std::function<void()> act);
   void copy_published();
   void export_chosen();
   void compare_chosen();

@@ -35,7 +35,7 @@ class NoteField : public QPlainTextEdit {
 
 QStringList tags_of(const RunEntry& entry) {
   QStringList tags;
-  for (const std::string& word : tag_words(entry.info.tag)) tags.append(words(word));
+  for (const std::string& word : tag_words(entry.info.tag)) tags.append(qstring(word));
   return tags;
 }
 
@@ -58,7 +58,7 @@ RunNotes::RunNotes(QWidget* parent)
       note_(new NoteField),
       length_(new ProblemLabel(this, "note_length")) {
   tags_->setObjectName(QStringLiteral("run_tags"));
-  tags_->setAccessibleName(tr("Tags, parted by spaces"));
+  tags_->setAccessibleName(tr("Tags, separated by spaces"));
   tags_->setMaxLength(longest_tags);
   note_->setObjectName(QStringLiteral("run_note"));
   note_->setAccessibleName(tr("Note"));
@@ -71,29 +71,29 @@ RunNotes::RunNotes(QWidget* parent)
   layout->addWidget(length_);
   tags_->installEventFilter(this);
   note_->installEventFilter(this);
-  connect(tags_, &QLineEdit::returnPressed, this, &RunNotes::keep);
+  connect(tags_, &QLineEdit::returnPressed, this, &RunNotes::store_edits);
   connect(note_, &QPlainTextEdit::textChanged, this, [this] {
     const bool too_long = note_->toPlainText().size() > longest_note;
     length_->set_problem(
         too_long
-            ? tr("A note has at most %L1 letters: what is beyond is left out.").arg(longest_note)
+            ? tr("A note has at most %L1 characters: the rest is not stored.").arg(longest_note)
             : QString());
   });
   hide();
 }
 
-void RunNotes::keep_in(const StoreThread& store) {
+void RunNotes::set_store(const StoreThread& store) {
   store_ = &store;
-  connect(store_->reader(), &StoreReader::written_down, this, [this] {
-    if (--being_stored_ == 0) Q_EMIT settled();
+  connect(store_->reader(), &StoreReader::text_written, this, [this] {
+    if (--being_stored_ == 0) Q_EMIT all_stored();
   });
 }
 
 void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   QStringList uuids;
-  for (const RunEntry* entry : runs) uuids.append(words(entry->info.id.uuid));
+  for (const RunEntry* entry : runs) uuids.append(qstring(entry->info.id.uuid));
   if (uuids != uuids_) {
-    keep();
+    store_edits();
     // Another program has removed the run: later typing must not affect the next one.
     for (QWidget* field : std::initializer_list<QWidget*>{tags_, note_})
       if (field->hasFocus()) field->clearFocus();
@@ -102,7 +102,7 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   // Edits in progress refer to the tags and the note from when editing began.
   if (!tags_->isModified()) stored_tags_ = common_tags(runs);
   if (!note_->document()->isModified())
-    stored_note_ = runs.size() == 1 ? words(runs.front()->info.note) : QString();
+    stored_note_ = runs.size() == 1 ? qstring(runs.front()->info.note) : QString();
   tags_->setPlaceholderText(runs.size() > 1 ? tr("Tags of %1 runs").arg(runs.size()) : tr("Tags"));
   note_->setVisible(runs.size() == 1);
   setVisible(!runs.empty());
@@ -130,7 +130,7 @@ void RunNotes::rename(const QString& uuid, const QString& name) {
   store_->post(&StoreReader::rename_run, uuid, name);
 }
 
-bool RunNotes::keep() {
+bool RunNotes::store_edits() {
   if (tags_->isModified()) {
     static const QRegularExpression between(QStringLiteral("[\\s,]+"));
     QStringList typed = harmless(tags_->text()).split(between, Qt::SkipEmptyParts);
@@ -152,7 +152,7 @@ bool RunNotes::keep() {
 }
 
 bool RunNotes::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::FocusOut) keep();
+  if (event->type() == QEvent::FocusOut) store_edits();
   if (event->type() == QEvent::KeyPress &&
       static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
     tags_->setModified(false);

@@ -22,19 +22,19 @@ class RunNotes : public QWidget {
  public:
   explicit RunNotes(QWidget* parent);
   /// Must be called first.
-  void keep_in(const StoreThread& store);
+  void set_store(const StoreThread& store);
 
   /// Edits in progress are first stored for the runs that they belong to.
   void show_runs(const std::vector<const RunEntry*>& runs);
   /// Stores the name of a run, as edited in the list.
   void rename(const QString& uuid, const QString& name);
   /// Stores edits in progress. False: something waits to be stored, and settled() will follow.
-  bool keep();
+  bool store_edits();
   [[nodiscard]] QLineEdit* tags() const { return tags_; }
 
  Q_SIGNALS:
   /// All edits have been stored or refused.
-  void settled();
+  void all_stored();
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;

@@ -5,6 +5,8 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QEvent>
+#include <QFormLayout>
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
@@ -23,18 +25,174 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/flow_layout.h"
-#include "app/gui/views/popup_button.h"
-#include "app/gui/views/run_halves.h"
 #include "app/gui/views/run_table.h"
-#include "app/gui/views/slice_fields.h"
 #include "app/gui/views/theme.h"
 #include "base/written_file.h"
-#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
+#include "engine/report/row.h"
 #include "views/ui_run_view.h"
 
 namespace attnscope::gui {
+SliceFields::SliceFields(QWidget* parent)
+    : QWidget(parent), form_(new QFormLayout), moved_(new QLabel) {
+  moved_->setObjectName(QStringLiteral("slice_moved"));
+  moved_->setTextFormat(Qt::PlainText);
+  moved_->setWordWrap(true);
+  moved_->setAccessibleName(tr("Changes caused by the choice"));
+  moved_->hide();
+  auto* layout = new QVBoxLayout(this);
+  layout->addLayout(form_);
+  layout->addWidget(moved_);
+}
+
+void SliceFields::add_leading(const QString& label, QComboBox* control) {
+  form_->addRow(label, control);
+}
+
+void SliceFields::set_shown(QComboBox* control, bool shown) {
+  form_->setRowVisible(control, shown);
+}
+
+QStringList SliceFields::in_words() const {
+  QStringList all;
+  for (const report::SliceAxis& axis : slice_.axes) {
+    all.append(qstring(axis.name).toLower() + QLatin1Char(' ') +
+               qstring(axis.values[axis.chosen].words));
+  }
+  return all;
+}
+
+void SliceFields::show_slice(const report::Slice& slice) {
+  const bool same_axes =
+      std::equal(slice.axes.begin(), slice.axes.end(), slice_.axes.begin(), slice_.axes.end(),
+                 [](const auto& a, const auto& b) { return a.key == b.key; });
+  const bool same_values = slice.axes == slice_.axes;
+  slice_ = slice;
+  // An unchanged selector keeps the focus and its open list.
+  if (!same_axes) rebuild();
+  if (!same_values) fill();
+  moved_->setText(qstring(slice_.moved));
+  moved_->setVisible(!slice_.moved.empty());
+}
+
+void SliceFields::rebuild() {
+  for (QComboBox* selector : selectors_) form_->removeRow(selector);
+  selectors_.clear();
+  for (const report::SliceAxis& axis : slice_.axes) {
+    QComboBox* selector = picker(QStringLiteral("slice_") + qstring(axis.key), qstring(axis.name),
+                                 tr("The charts show one value of this axis"));
+    if (axis.key == "window") explain(selector, explained(QStringLiteral("w")));
+    connect(selector, &QComboBox::activated, this,
+            [this, selector, key = qstring(axis.key)](int at) {
+              Q_EMIT chosen(key, selector->itemData(at).toString());
+            });
+    selectors_.append(selector);
+    form_->addRow(qstring(axis.name), selector);
+  }
+}
+
+void SliceFields::fill() {
+  for (std::size_t i = 0; i < slice_.axes.size(); ++i) {
+    const report::SliceAxis& axis = slice_.axes[i];
+    QComboBox* selector = selectors_.at(static_cast<int>(i));
+    selector->clear();
+    for (const report::SliceValue& value : axis.values) {
+      const QString text = qstring(value.words);
+      selector->addItem(value.together ? text : QStringLiteral("(%1)").arg(text),
+                        qstring(value.value));
+      if (value.together) continue;
+      const int last = selector->count() - 1;
+      selector->setItemData(last, faint_text(palette()), Qt::ForegroundRole);
+      selector->setItemData(last, tr("%1, not measured with the other choices").arg(text),
+                            Qt::AccessibleTextRole);
+      selector->setItemData(last,
+                            tr("Not measured with the other choices: selecting it changes them to "
+                               "the nearest measured ones"),
+                            Qt::ToolTipRole);
+    }
+    selector->setCurrentIndex(static_cast<int>(axis.chosen));
+  }
+}
+
+void SliceFields::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) fill();
+}
+
+RunHalves::RunHalves(QWidget* charts, QTabWidget* tabs)
+    : QSplitter(Qt::Vertical), charts_(charts), tabs_(tabs) {
+  setObjectName(QStringLiteral("run_split"));
+  addWidget(charts_);
+  addWidget(tabs_);
+  setStretchFactor(0, 68);
+  setStretchFactor(1, 32);
+  setSizes({680, 320});
+  setChildrenCollapsible(false);
+  setHandleWidth(8);
+  keep_sizes(*this);
+  of_charts_ = charts_->sizePolicy();
+  connect(tabs_, &QTabWidget::tabBarClicked, this, [this] { charts_are_wanted_ = false; });
+}
+
+void RunHalves::bring_charts() {
+  charts_are_wanted_ = true;
+  if (is_folded()) tabs_->setCurrentWidget(charts_);
+}
+
+bool RunHalves::is_folded() const {
+  return indexOf(charts_) < 0;
+}
+
+QSize RunHalves::minimumSizeHint() const {
+  return {QSplitter::minimumSizeHint().width(), tabs_->minimumSizeHint().height()};
+}
+
+int RunHalves::least_of_tabs() const {
+  const int of_page =
+      lower_ == nullptr ? 0 : std::max(lower_->minimumSizeHint().height(), lower_->minimumHeight());
+  return tabs_->tabBar()->sizeHint().height() + of_page;
+}
+
+void RunHalves::fold_or_unfold() {
+  QWidget* front = tabs_->currentWidget();
+  if (front != charts_) lower_ = front;
+  // Hidden tabs request no height.
+  for (int at = 0; at < tabs_->count(); ++at) {
+    tabs_->widget(at)->setSizePolicy(QSizePolicy::Preferred, tabs_->widget(at) == front
+                                                                 ? QSizePolicy::Preferred
+                                                                 : QSizePolicy::Ignored);
+  }
+  if (!isVisible()) return;
+  const bool was_folded = is_folded();
+  // In a hidden tab, the charts have an outdated width.
+  if (was_folded && !charts_->isVisible()) charts_->resize(width(), charts_->height());
+  const bool folds =
+      height() < charts_->minimumSizeHint().height() + handleWidth() + least_of_tabs();
+  if (folds == was_folded) return;
+  const QSignalBlocker quiet(tabs_);  // not a user's choice
+  if (folds) {
+    unfolded_ = sizes();
+    tabs_->addTab(charts_, tr("Charts"));
+    charts_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    if (charts_are_wanted_) tabs_->setCurrentWidget(charts_);
+  } else {
+    tabs_->setCurrentWidget(lower_);
+    tabs_->removeTab(tabs_->indexOf(charts_));
+    charts_->setSizePolicy(of_charts_);
+    insertWidget(0, charts_);
+    charts_->show();
+    setSizes(unfolded_);
+  }
+}
+
+bool RunHalves::event(QEvent* event) {
+  const bool done = QSplitter::event(event);
+  const bool has_room_changed = event->type() == QEvent::Resize || event->type() == QEvent::Show ||
+                                event->type() == QEvent::LayoutRequest;
+  if (has_room_changed) fold_or_unfold();
+  return done;
+}
+
 namespace {
 
 constexpr const char* tab_setting = "compare/tab";
@@ -45,9 +203,9 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
                        bool may_be_none) {
   QComboBox* box = picker(name, accessible_name, RunView::tr("What this chart shows"));
   for (const report::View& each : report::views()) {
-    if (!each.of_one_length) box->addItem(words(each.title), static_cast<int>(each.y));
+    if (!each.of_one_length) box->addItem(qstring(each.title), static_cast<int>(each.y));
   }
-  if (may_be_none) box->addItem(RunView::tr("nothing"), no_view);
+  if (may_be_none) box->addItem(RunView::tr("none"), no_view);
   box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
   keep_choice(*box);
   return box;
@@ -82,7 +240,7 @@ RunView::RunView(QWidget* parent)
       second_view_(view_picker(QStringLiteral("second_view"), tr("What the right chart shows"),
                                report::YAxis::memory, true)),
       x_axis_(picker(QStringLiteral("x_axis"), tr("Horizontal axis"),
-                     tr("What the charts are drawn along"))),
+                     tr("The horizontal axis of the charts"))),
       facets_(picker(QStringLiteral("facets"), tr("Panels"),
                      tr("One panel for each value of an axis, on the same scales"))),
       slice_fields_(new SliceFields),
@@ -92,7 +250,7 @@ RunView::RunView(QWidget* parent)
       tabs_(new QTabWidget) {
   x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as in report::XAxis
   keep_choice(*x_axis_);
-  x_wish_ = static_cast<report::XAxis>(x_axis_->currentIndex());
+  x_requested_ = static_cast<report::XAxis>(x_axis_->currentIndex());
   build_head();
   ui_->column->addWidget(build_body(), 1);
   build_actions();
@@ -113,9 +271,9 @@ void RunView::build_head() {
   for (QLabel* aside : {ui_->run_detail, ui_->against_baseline, ui_->disturbed_cells})
     aside->setForegroundRole(QPalette::PlaceholderText);
   ui_->chart_choices->set_fields(slice_fields_);
-  slice_fields_->add_leading(tr("Show"), first_view_);
-  slice_fields_->add_leading(tr("Beside"), second_view_);
-  slice_fields_->add_leading(tr("Along"), x_axis_);
+  slice_fields_->add_leading(tr("Left chart"), first_view_);
+  slice_fields_->add_leading(tr("Right chart"), second_view_);
+  slice_fields_->add_leading(tr("x axis"), x_axis_);
   slice_fields_->add_leading(tr("Panels"), facets_);
 }
 
@@ -180,21 +338,21 @@ void RunView::wire() {
     connect(view, &QComboBox::activated, halves_, &RunHalves::bring_charts);
   }
   connect(x_axis_, &QComboBox::activated, this, [this](int index) {
-    x_wish_ = static_cast<report::XAxis>(index);
-    ask();
+    x_requested_ = static_cast<report::XAxis>(index);
+    request_run();
   });
   connect(facets_, &QComboBox::activated, this, [this](int index) {
     facet_ = facets_->itemData(index).toString().toStdString();
     halves_->bring_charts();
-    ask();
+    request_run();
   });
   connect(slice_fields_, &SliceFields::chosen, this,
           [this](const QString& key, const QString& value) {
             slice_.first = key.toStdString();
             slice_.values[slice_.first] = value.toStdString();
-            ask();
+            request_run();
           });
-  connect(table_, &RunTable::choice_changed, this, &RunView::ask);
+  connect(table_, &RunTable::choice_changed, this, &RunView::request_run);
   connect(table_, &RunTable::row_chosen, this,
           [this](qulonglong row) { choose_cell(static_cast<std::size_t>(row)); });
   connect(table_, &RunTable::row_opened, this, [this] { show_tab(QStringLiteral("cell")); });
@@ -204,10 +362,10 @@ void RunView::wire() {
 
 QVariantMap RunView::chosen() const {
   QVariantMap slice;
-  for (const auto& [axis, value] : slice_.values) slice.insert(words(axis), words(value));
+  for (const auto& [axis, value] : slice_.values) slice.insert(qstring(axis), qstring(value));
   return {{QStringLiteral("run"), uuid_},
           {QStringLiteral("slice"), slice},
-          {QStringLiteral("panels"), words(facet_)}};
+          {QStringLiteral("panels"), qstring(facet_)}};
 }
 
 void RunView::restore(const QVariantMap& chosen) {
@@ -227,7 +385,7 @@ void RunView::choose_run(const QString& uuid, bool is_own) {
     chosen_cell_.reset();
   }
   uuid_ = uuid;
-  ask();
+  request_run();
 }
 
 QStringList RunView::contenders() const {
@@ -235,25 +393,25 @@ QStringList RunView::contenders() const {
 }
 
 QString RunView::baseline() const {
-  return run_ && run_->table.baseline ? words(*run_->table.baseline) : QString();
+  return run_ && run_->table.baseline ? qstring(*run_->table.baseline) : QString();
 }
 
 void RunView::set_baseline(const QString& contender) {
   no_baseline_ = contender.isEmpty();
   if (!no_baseline_) baseline_preference_ = contender;
-  ask();
+  request_run();
 }
 
 void RunView::set_preferred_baseline(const QString& contender) {
   baseline_preference_ = contender;
 }
 
-void RunView::ask() {
+void RunView::request_run() {
   if (uuid_.isEmpty()) return;
   Q_EMIT run_wanted({.uuid = uuid_,
                      .baseline = no_baseline_ ? QString() : baseline_preference_,
                      .any_baseline = !no_baseline_,
-                     .x = x_wish_,
+                     .x = x_requested_,
                      .slice = slice_,
                      .facet = facet_,
                      .pivot = table_->choice()});
@@ -313,7 +471,7 @@ void RunView::show_progress(const std::optional<Progress>& progress) {
 
 void RunView::show_detail(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
-  QStringList detail{status_words({info, progress_}), words(info.start.device)};
+  QStringList detail{status_text({info, progress_}), qstring(info.start.device)};
   if (!run.fixed.isEmpty()) detail.append(run.fixed);
   if (run.damaged_cells > 0) {
     detail.append(tr("%1 without values: Export run keeps the others")
@@ -321,19 +479,19 @@ void RunView::show_detail(const RunSnapshot& run) {
   }
   ui_->run_detail->setText(detail.join(QStringLiteral(" · ")));
   ui_->run_detail->setToolTip(ui_->run_detail->text() + QLatin1Char('\n') +
-                              words(report::provenance_line(info)));
+                              qstring(report::provenance_line(info)));
 }
 
 void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   ui_->run_title->setText(
-      QStringLiteral("%1  %2").arg(info.number).arg(shortened(words(title_of(info)), 60)));
+      QStringLiteral("%1  %2").arg(info.number).arg(shortened(qstring(title_of(info)), 60)));
   constexpr int widest = 400;  // for a small window
   ui_->run_title->setWordWrap(
       ui_->run_title->fontMetrics().horizontalAdvance(ui_->run_title->text()) > widest);
   show_detail(run);
   // The hint names the cause.
-  const QString disturbed = words(report::disturbed_share(report::all_rows(run.table.rows)))
+  const QString disturbed = qstring(report::disturbed_share(report::all_rows(run.table.rows)))
                                 .remove(QStringLiteral(" by other programs"));
   ui_->disturbed_cells->setText(tr("%1 (! in the table).").arg(disturbed));
   ui_->disturbed_cells->setToolTip(ui_->disturbed_cells->text());
@@ -348,16 +506,16 @@ void RunView::show_head(const RunSnapshot& run) {
   x_axis_->setCurrentIndex(static_cast<int>(run.request.x));
   facet_ = run.request.facet;
   QStringList keys{QString()};
-  for (const std::string& key : run.facet_keys) keys.append(words(key));
+  for (const std::string& key : run.facet_keys) keys.append(qstring(key));
   QStringList offered;
   for (int i = 0; i < facets_->count(); ++i) offered.append(facets_->itemData(i).toString());
   if (offered != keys) {
     facets_->clear();
-    facets_->addItem(tr("one"), QString());
+    facets_->addItem(tr("single"), QString());
     for (const std::string& key : run.facet_keys)
-      facets_->addItem(tr("by %1").arg(words(report::axis_name(key)).toLower()), words(key));
+      facets_->addItem(tr("by %1").arg(qstring(report::axis_name(key)).toLower()), qstring(key));
   }
-  facets_->setCurrentIndex(std::max(0, facets_->findData(words(facet_))));
+  facets_->setCurrentIndex(std::max(0, facets_->findData(qstring(facet_))));
   slice_fields_->set_shown(facets_, !run.facet_keys.empty());
   slice_fields_->show_slice(run.slice);
   show_choices(run);
@@ -372,8 +530,8 @@ void RunView::show_choices(const RunSnapshot& run) {
   if (has_second_view()) drawn += tr(" and %1").arg(second_view_->currentText().toLower());
   drawn += tr(" along %1").arg(x_axis_->currentText().toLower());
   if (!run.request.facet.empty())
-    drawn += tr(", panels by %1").arg(words(report::axis_name(run.request.facet)).toLower());
-  ui_->chart_choices->say(
+    drawn += tr(", panels by %1").arg(qstring(report::axis_name(run.request.facet)).toLower());
+  ui_->chart_choices->set_summary(
       (QStringList(drawn) + slice_fields_->in_words()).join(QStringLiteral(", ")));
 }
 
@@ -381,8 +539,8 @@ void RunView::show_figures(const RunSnapshot& run) {
   const QString waiting =
       run.table.run.status == RunStatus::running
           ? tr("The first heat is being measured. Its results appear when it finishes.")
-          : tr("This run has no finished heat. Continue run goes on with it, or measure "
-               "anew.");
+          : tr("This run has no finished heat. Continue run measures the rest; Measure again "
+               "starts a new run.");
   chart_->set_placeholder(waiting);
   // The selected view may be for re-rankers only, chosen for another run.
   const auto view_or = [&run](const QComboBox& picker, report::YAxis otherwise) {
@@ -422,20 +580,20 @@ void RunView::show_figures(const RunSnapshot& run) {
 
 void RunView::copy_table(report::TableFormat format) {
   if (!run_ || run_->table.rows.empty()) return;
-  QApplication::clipboard()->setText(words(table_->text(format)));
-  Q_EMIT succeeded(tr("Copied the table that is shown."));
+  QApplication::clipboard()->setText(qstring(table_->text(format)));
+  Q_EMIT succeeded(tr("Copied the displayed table."));
 }
 
 void RunView::export_table(report::TableFormat format) {
   if (!run_) return;
   ask_for_new_file(this, tr("Export table"), file_stem(run_->table.run, QStringLiteral("table")),
-                   {words(report::name_of(format).extension)},
+                   {qstring(report::name_of(format).extension)},
                    [this, text = table_->text(format)](const QString& file) {
                      const Status written = write_file(file.toStdString(), text);
                      if (written) {
                        Q_EMIT succeeded(tr("Wrote %1").arg(file));
                      } else {
-                       Q_EMIT failed(words(written.error().message));
+                       Q_EMIT failed(qstring(written.error().message));
                      }
                    });
 }
@@ -443,8 +601,8 @@ void RunView::export_table(report::TableFormat format) {
 void RunView::export_figure() {
   if (!run_) return;
   export_chart(*chart_,
-               file_stem(run_->table.run, words(report::view_of(chosen_view(*first_view_)).key)),
-               [this](const QString& stated) { Q_EMIT succeeded(stated); });
+               file_stem(run_->table.run, qstring(report::view_of(chosen_view(*first_view_)).key)),
+               [this](const QString& sentence) { Q_EMIT succeeded(sentence); });
 }
 
 bool RunView::has_figure() const {

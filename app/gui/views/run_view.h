@@ -1,33 +1,103 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: its verdict, its fixed values, its charts and, below them in tabs, the table, the
-// selected cell and its samples, and further tabs of the owner.
+// One run: its charts above its tabs, which share the height, and the selectors of what the charts
+// show.
 
+#include <QSizePolicy>
+#include <QSplitter>
 #include <QWidget>
 #include <memory>
 #include <optional>
 
 #include "app/gui/session/snapshot.h"
+#include "engine/report/slice.h"
 
 class QComboBox;
+class QFormLayout;
+class QLabel;
 class QTabWidget;
 
 namespace attnscope::charts {
 class RunChart;
-}  // namespace attnscope::charts
+}
 
 namespace attnscope::gui {
 
+/// A selector for every axis that the charts hold fixed, below the selectors of the drawn
+/// quantities. Values that were not measured with the other choices are in parentheses; selecting
+/// one changes the others to the nearest measured combination, and a sentence reports it.
+class SliceFields : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SliceFields(QWidget* parent = nullptr);
+
+  /// Adds a control above the selectors.
+  void add_leading(const QString& label, QComboBox* control);
+  void set_shown(QComboBox* control, bool shown);
+  void show_slice(const report::Slice& slice);
+  /// The fixed values: "window all, dtype float16".
+  [[nodiscard]] QStringList in_words() const;
+
+ Q_SIGNALS:
+  void chosen(const QString& key, const QString& value);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void rebuild();
+  void fill();
+
+  report::Slice slice_;
+  QList<QComboBox*> selectors_;  // one per slice_.axes
+  QFormLayout* form_;
+  QLabel* moved_;
+};
+
+/// A run's charts above its tabs; both share the available height. If it is too small for both, the
+/// charts become the last tab, so that only a table has scroll bars and no scroll area contains
+/// another.
+class RunHalves : public QSplitter {
+ public:
+  RunHalves(QWidget* charts, QTabWidget* tabs);
+
+  /// Must be called when the current tab changes: the tab bar keeps its position, and the charts
+  /// are folded if the tab needs their room.
+  void fold_or_unfold();
+  /// Called when the user changes the content of the charts: if they are a tab, or become one, that
+  /// tab is made current.
+  void bring_charts();
+  /// Whether the charts are a tab.
+  [[nodiscard]] bool is_folded() const;
+  [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
+  /// Only the current tab's.
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ protected:
+  bool event(QEvent* event) override;
+
+ private:
+  /// Smallest height of the tabs; if the charts are the current tab, that of the last other tab.
+  [[nodiscard]] int least_of_tabs() const;
+
+  QWidget* charts_;
+  QTabWidget* tabs_;
+  QWidget* lower_ = nullptr;  // the current tab, or the last current one
+  QSizePolicy of_charts_;
+  QList<int> unfolded_;             // sizes
+  bool charts_are_wanted_ = false;  // until another tab is selected
+};
+
 class CellPanel;
 class PopupButton;
-class RunHalves;
 class RunTable;
-class SliceFields;
 namespace Ui {
 class RunView;
 }
 
+/// One run: its verdict, its fixed values, its charts and, below them in tabs, the table, the
+/// selected cell and its samples, and further tabs of the owner.
 class RunView : public QWidget {
   Q_OBJECT
  public:
@@ -94,7 +164,7 @@ class RunView : public QWidget {
   QWidget* build_body();
   void build_actions();
   void wire();
-  void ask();
+  void request_run();
   void show_head(const RunSnapshot& run);
   void show_choices(const RunSnapshot& run);
   [[nodiscard]] bool has_second_view() const;
@@ -122,7 +192,7 @@ class RunView : public QWidget {
   bool is_own_ = true;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the user chose none
-  report::XAxis x_wish_ = report::XAxis::length;
+  report::XAxis x_requested_ = report::XAxis::length;
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run

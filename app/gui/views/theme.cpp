@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/chart_theme.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::gui {
 namespace {
@@ -117,11 +117,10 @@ class FramedStyle : public QProxyStyle {
                    const QWidget* widget) const override {
     if (const auto* list = qstyleoption_cast<const QStyleOptionComboBox*>(option);
         element == CE_ComboBoxLabel && list != nullptr) {
-      QStyleOptionComboBox whole_words = *list;  // Fusion cuts words
+      QStyleOptionComboBox elided = *list;  // Fusion cuts words
       const int room = subControlRect(CC_ComboBox, list, SC_ComboBoxEditField, widget).width() - 2;
-      whole_words.currentText =
-          list->fontMetrics.elidedText(list->currentText, Qt::ElideRight, room);
-      return QProxyStyle::drawControl(element, &whole_words, painter, widget);
+      elided.currentText = list->fontMetrics.elidedText(list->currentText, Qt::ElideRight, room);
+      return QProxyStyle::drawControl(element, &elided, painter, widget);
     }
     if (element != CE_HeaderLabel || !is_above_cells(option) ||
         option->rect.width() < 8 * header_room)  // above small pictures

@@ -1,20 +1,31 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Training: starts trainings and overlays their curves as they grow: loss and nDCG@10 over
-// steps, and the latest values.
+// Page Training, its curves, which are read again as they grow, and its dialog for a new training.
 
+#include <QDialog>
+#include <QObject>
+#include <QString>
+#include <QTimer>
 #include <QVariantMap>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "app/gui/models/pattern_editor.h"
 #include "app/gui/models/rows_model.h"
-#include "app/gui/session/training_curves.h"
+#include "app/gui/session/latest_job.h"
 #include "app/gui/views/page.h"
+#include "base/result.h"
+#include "engine/report/training_curve.h"
 
+class QPushButton;
 class QTableView;
 
 namespace attnscope::charts {
@@ -23,12 +34,91 @@ class RunChart;
 
 namespace attnscope::gui {
 
-class MessageBar;
+/// Open trainings: their curves are read again as they grow, on a separate thread. The files are
+/// polled every second, since some file systems do not report changes.
+///
+///   TrainingCurves curves;
+///   connect(&curves, &TrainingCurves::changed, ...);   // curves.all()
+///   curves.open("out");
+///   curves.set_watching(true);
+class TrainingCurves : public QObject {
+  Q_OBJECT
+ public:
+  explicit TrainingCurves(QObject* parent = nullptr);
+
+  /// Opens a training's folder or the curve in it, after those that are open. A training that is
+  /// already open keeps its place.
+  void open(const QString& place);
+  /// `at`: the index in all().
+  void close(std::size_t at);
+  /// While false, only newly opened files are read.
+  void set_watching(bool watching);
+  [[nodiscard]] const std::vector<TrainingCurve>& all() const { return curves_; }
+
+ Q_SIGNALS:
+  void changed();
+  void opened(const QString& file);
+  /// The training could not be opened; or it was open, and its earlier data is kept.
+  void failed(const QString& sentence, const QString& file);
+
+ private:
+  /// State of a file at the time of reading.
+  struct Look {
+    std::uintmax_t bytes = 0;
+    std::filesystem::file_time_type time;
+    friend bool operator==(const Look&, const Look&) = default;
+  };
+  struct Followed {
+    std::filesystem::path file;
+    std::optional<Look> seen = std::nullopt;  // nothing: the file was missing
+    bool is_open = true;                      // false: to be opened
+  };
+  struct Answer {
+    Followed of;
+    Result<TrainingCurve> curve;
+  };
+  [[nodiscard]] static std::optional<Look> look_at(const std::filesystem::path& file);
+  void poll();
+  void take(std::vector<Answer> answers);
+
+  std::vector<TrainingCurve> curves_;
+  std::vector<Followed> followed_;              // one per curve
+  std::vector<std::filesystem::path> to_open_;  // and of those not read yet
+  QTimer second_;
+  LatestJob job_;
+};
+
 class RunLauncher;
 namespace Ui {
+class TrainingDialog;
 class TrainingPage;
-}
+}  // namespace Ui
 
+/// The options of `attnscope train`. The training starts as a separate process, as runs do, which
+/// checks all input; the dialog stays open until the first step's curve exists, or shows the error
+/// of the process. Input is remembered.
+class TrainingDialog : public QDialog {
+  Q_OBJECT
+ public:
+  explicit TrainingDialog(RunLauncher* launcher, QWidget* parent = nullptr);
+  ~TrainingDialog() override;
+
+ private:
+  void restore();
+  void keep() const;
+  void check();
+  void start();
+  void set_waiting(bool waiting);
+  [[nodiscard]] QStringList arguments() const;
+
+  RunLauncher* launcher_;
+  PatternListModel patterns_;
+  std::unique_ptr<Ui::TrainingDialog> ui_;
+  QPushButton* start_ = nullptr;
+};
+
+/// Page Training: starts trainings and overlays their curves as they grow: loss and nDCG@10 over
+/// steps, and the latest values.
 class TrainingPage : public Page {
   Q_OBJECT
  public:
@@ -47,7 +137,7 @@ class TrainingPage : public Page {
   [[nodiscard]] bool has_figure() const override;
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
-  [[nodiscard]] QString run_words() const override { return tr("New run…"); }
+  [[nodiscard]] QString run_text() const override { return tr("New run…"); }
   void run() override { Q_EMIT run_requested({}); }
 
   /// The open trainings, for restore() after a restart.
@@ -66,7 +156,7 @@ class TrainingPage : public Page {
   /// Row numbers in descending order; without a selection, the last row.
   [[nodiscard]] std::set<std::size_t, std::greater<>> chosen_rows() const;
   /// Folders of the selected trainings that were started here and are running.
-  [[nodiscard]] QStringList chosen_that_go_on() const;
+  [[nodiscard]] QStringList running_selection() const;
   void stop_training();
   void update_actions();
   void show_curves();

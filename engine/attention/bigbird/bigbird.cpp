@@ -21,11 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/attention/bigbird/block_parts.h"
 #include "engine/attention/bigbird/block_structure.h"
 #include "engine/attention/implementation.h"
 #include "engine/attention/prepared_blocks.h"
-#include "engine/attention/torch_products.h"
 #include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
@@ -153,9 +151,7 @@ class PreparedBigBird final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override { return bigbird_work(problem_, structure_); }
-  std::int64_t predicted_peak_bytes() const override {
-    return bigbird_peak_bytes(problem_, structure_);
-  }
+  std::int64_t allocated_bytes() const override { return bigbird_peak_bytes(problem_, structure_); }
 
   Status forward(const ForwardCall& call) override {
     use_torch_threads(problem_.threads);
@@ -376,8 +372,8 @@ Result<BlockStructure> blocks_for(const Problem& problem) {
   Result<BlockStructure> structure = block_structure(problem.plan, problem.layout);
   if (structure) return structure;
   return fail(
-      "bigbird knows only blocks that see whole blocks and full attention, and not pattern '{}' on "
-      "this layout: {}",
+      "bigbird supports blocks that attend to whole blocks, and full attention; pattern '{}' on "
+      "this layout has neither: {}",
       problem.pattern.name, structure.error().message);
 }
 
@@ -388,9 +384,9 @@ std::vector<Implementation> bigbird_implementations() {
       "bigbird",
       "BigBird's block-sparse attention in LibTorch's operations: padding to whole blocks, "
       "gathering each row block's keys and values, dense products of blocks with one "
-      "softmax a row, all timed; the lists of random blocks are made once a layout, not "
-      "timed. Items of as many blocks are computed together, others group by group, and "
-      "items that are full attention by matmul, softmax, matmul; backward by autograd, "
+      "softmax per row, all timed; the lists of random blocks are made once per layout, not "
+      "timed. Items with the same number of blocks are computed together, others group by "
+      "group, and items with full attention by matmul, softmax, matmul; backward by autograd, "
       "keys' gradients summed in float32")};
 }
 

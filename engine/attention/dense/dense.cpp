@@ -10,7 +10,7 @@
 
 #include "engine/attention/implementation.h"
 #include "engine/attention/prepared_blocks.h"
-#include "engine/attention/torch_products.h"
+#include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
 namespace {
@@ -138,7 +138,7 @@ class PreparedDense final : public PreparedBlocks {
   }
 };
 
-Result<std::unique_ptr<PreparedAttention>> prepare_by_libtorch(const Problem& problem) {
+Result<std::unique_ptr<PreparedAttention>> prepare_with_libtorch(const Problem& problem) {
   return std::make_unique<PreparedDense>(problem);
 }
 
@@ -148,19 +148,19 @@ CudaVariant dense_on_cuda();  // dense_on_cuda.cpp
 
 std::vector<Implementation> dense_implementations() {
   return {{.id = "dense",
-           .summary = "matmul, softmax, matmul over whole items, one call for a uniform batch and "
-                      "one an item otherwise; a pattern is a mask applied in place, made once a "
-                      "layout, not timed. On the CPU LibTorch's, backward by autograd, gradients "
-                      "copied into place; on CUDA cuBLASLt's products with one pass of softmax "
-                      "between them",
-           .prepare = prepare_by_libtorch,
+           .summary = "matmul, softmax, matmul over whole items, one call for a uniform batch, "
+                      "otherwise one per item; a pattern is a mask applied in place, made once per "
+                      "layout, not timed. On the CPU LibTorch's operations, backward by autograd, "
+                      "gradients copied into place; on CUDA cuBLASLt's products with one softmax "
+                      "pass between them",
+           .prepare = prepare_with_libtorch,
            .on_cuda = ATTNSCOPE_ON_CUDA(dense_on_cuda())},
           {.id = "dense-torch",
            .summary = "LibTorch's matmul, softmax, matmul on either device, one call for a uniform "
-                      "batch and one an item otherwise; the mask is made once a layout, not timed; "
-                      "backward by autograd, gradients copied into place. On the CPU it is what "
-                      "dense is",
-           .prepare = prepare_by_libtorch}};
+                      "batch, otherwise one per item; the mask is made once per layout, not timed; "
+                      "backward by autograd, gradients copied into place. The same as dense on the "
+                      "CPU",
+           .prepare = prepare_with_libtorch}};
 }
 
 }  // namespace attnscope

@@ -97,31 +97,31 @@ class PreparedDenseOnCuda final : public PreparedAttention {
 
   std::int64_t workspace_bytes() const override { return workspace_bytes_; }
 
-  std::int64_t predicted_peak_bytes() const override {
-    std::int64_t bytes = workspace_bytes_;
+  std::int64_t allocated_bytes() const override {
+    std::int64_t masks = 0;
     std::int64_t gathered = 0;
     std::int64_t gradients = 0;
-    for (const DenseBlock& one : blocks_) {
-      bytes += masks_ * one.block.rows() * one.attention.mask_stride();
-      if (!gathers(one.block)) continue;
+    for (const DenseBlock& dense : blocks_) {
+      masks += masks_ * dense.block.rows() * dense.attention.mask_stride();
+      if (!gathers(dense.block)) continue;
       const std::int64_t keys =
-          one.block.columns() * heads_ * problem_.head_dim * size_of(problem_.dtype);
+          dense.block.columns() * heads_ * problem_.head_dim * size_of(problem_.dtype);
       // Keys and values; with gradients those of all blocks, and two gradients of one block.
       gathered = with_gradients() ? gathered + 2 * keys : std::max(gathered, 2 * keys);
       if (with_gradients()) gradients = std::max(gradients, 2 * keys);
     }
-    return bytes + gathered + gradients;
+    return masks + gathered + gradients;
   }
 
   ExecutedWork executed() const override {
     ExecutedWork work;
     const auto element = static_cast<double>(size_of(problem_.dtype));
     const bool softmax = problem_.operation == Operation::attention;
-    for (const DenseBlock& one : blocks_) {
-      const auto matrices = static_cast<double>(one.block.batch * heads_);
-      const auto rows = static_cast<double>(one.block.rows());
-      const auto columns = static_cast<double>(one.block.columns());
-      work.flop += one.attention.flop();
+    for (const DenseBlock& dense : blocks_) {
+      const auto matrices = static_cast<double>(dense.block.batch * heads_);
+      const auto rows = static_cast<double>(dense.block.rows());
+      const auto columns = static_cast<double>(dense.block.columns());
+      work.flop += dense.attention.flop();
       // Written by one product and read by the other; a softmax or a mask reads and writes.
       const bool weighed = softmax || masks_ > 0;
       double passes = weighed ? 4 : 2;
@@ -143,19 +143,20 @@ class PreparedDenseOnCuda final : public PreparedAttention {
   Status forward(const ForwardCall& call) override {
     const c10::InferenceMode no_gradients;
     make_masks();
-    for (DenseBlock& one : blocks_) {
-      gather(one, call);
+    for (DenseBlock& dense : blocks_) {
+      gather(dense, call);
       const cuda::DenseForward operands{
           .q = call.q.data,
-          .k = gathers(one.block) ? bytes_of(one.keys) : call.k.data,
-          .v = gathers(one.block) ? bytes_of(one.values) : call.v.data,
+          .k = gathers(dense.block) ? bytes_of(dense.keys) : call.k.data,
+          .v = gathers(dense.block) ? bytes_of(dense.values) : call.v.data,
           .o = call.o.data,
           .lse = call.lse.empty() || !writes_lse() ? nullptr : call.lse.data(),
-          .memory = memory(one, call.workspace)};
-      if (Status done = one.attention.forward(operands, cuda::current_stream()); !done) return done;
+          .memory = memory(dense, call.workspace)};
+      if (Status done = dense.attention.forward(operands, cuda::current_stream()); !done)
+        return done;
       if (with_gradients()) continue;
-      one.keys.reset();
-      one.values.reset();
+      dense.keys.reset();
+      dense.values.reset();
     }
     return {};
   }
@@ -164,26 +165,26 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     const c10::InferenceMode no_gradients;
     const GradientTensors& t = call.tensors;
     SharedSums sums;
-    for (DenseBlock& one : blocks_) {
-      const bool apart = gathers(one.block);
-      const bool is_shared = !shared().empty() && one.block.own_keys == shared();
-      const at::Tensor grad_k = apart ? at::empty_like(one.keys) : at::Tensor();
-      const at::Tensor grad_v = apart ? at::empty_like(one.values) : at::Tensor();
+    for (DenseBlock& dense : blocks_) {
+      const bool apart = gathers(dense.block);
+      const bool is_shared = !shared().empty() && dense.block.own_keys == shared();
+      const at::Tensor grad_k = apart ? at::empty_like(dense.keys) : at::Tensor();
+      const at::Tensor grad_v = apart ? at::empty_like(dense.values) : at::Tensor();
       const cuda::DenseBackward operands{.q = t.q.data,
-                                         .k = apart ? bytes_of(one.keys) : t.k.data,
-                                         .v = apart ? bytes_of(one.values) : t.v.data,
+                                         .k = apart ? bytes_of(dense.keys) : t.k.data,
+                                         .v = apart ? bytes_of(dense.values) : t.v.data,
                                          .grad_o = t.grad_o.data,
                                          .grad_q = t.grad_q.data,
                                          .grad_k = apart ? bytes_of(grad_k) : t.grad_k.data,
                                          .grad_v = apart ? bytes_of(grad_v) : t.grad_v.data,
-                                         .memory = memory(one, call.workspace)};
-      if (Status done = one.attention.backward(operands, cuda::current_stream()); !done) {
+                                         .memory = memory(dense, call.workspace)};
+      if (Status done = dense.attention.backward(operands, cuda::current_stream()); !done) {
         return done;
       }
-      if (apart) scatter(one.block, grad_k, grad_v, t, sums);
+      if (apart) scatter(dense.block, grad_k, grad_v, t, sums);
       if (is_shared) sums.add(view(t.grad_k, shared()), view(t.grad_v, shared()));
-      one.keys.reset();
-      one.values.reset();
+      dense.keys.reset();
+      dense.values.reset();
     }
     if (sums.k.defined()) {
       view(t.grad_k, shared()).copy_(sums.k);
@@ -235,21 +236,21 @@ class PreparedDenseOnCuda final : public PreparedAttention {
 
   void make_masks() {
     if (masks_ == 0) return;
-    for (DenseBlock& one : blocks_) {
-      if (one.mask.data() != nullptr) continue;
+    for (DenseBlock& dense : blocks_) {
+      if (dense.mask.data() != nullptr) continue;
       const std::vector<std::byte> mask =
-          mask_of(problem_, tasks_, one.block, masks_, one.attention.mask_stride());
+          mask_of(problem_, tasks_, dense.block, masks_, dense.attention.mask_stride());
       cuda::Block on_device(static_cast<std::int64_t>(mask.size()));
       cuda::copy_to_device(on_device.data(), mask);
-      one.mask = std::move(on_device);
+      dense.mask = std::move(on_device);
     }
   }
 
-  void gather(DenseBlock& one, const ForwardCall& call) const {
-    if (!gathers(one.block)) return;
+  void gather(DenseBlock& dense, const ForwardCall& call) const {
+    if (!gathers(dense.block)) return;
     const at::Device device = torch_device(DeviceKind::cuda);
-    one.keys = columns_of(call.k, one.block, heads_, device);
-    one.values = columns_of(call.v, one.block, heads_, device);
+    dense.keys = columns_of(call.k, dense.block, heads_, device);
+    dense.values = columns_of(call.v, dense.block, heads_, device);
   }
 
   /// Adds the gradients of gathered keys and values to those of their sources.
@@ -272,10 +273,10 @@ class PreparedDenseOnCuda final : public PreparedAttention {
   [[nodiscard]] bool with_gradients() const {
     return problem_.direction == Direction::forward_backward;
   }
-  [[nodiscard]] cuda::DenseMemory memory(const DenseBlock& one,
+  [[nodiscard]] cuda::DenseMemory memory(const DenseBlock& dense,
                                          std::span<std::byte> workspace) const {
-    return {.workspace = workspace.data() + one.workspace,
-            .mask = reinterpret_cast<const std::uint8_t*>(one.mask.data())};
+    return {.workspace = workspace.data() + dense.workspace,
+            .mask = reinterpret_cast<const std::uint8_t*>(dense.mask.data())};
   }
 
   Problem problem_;

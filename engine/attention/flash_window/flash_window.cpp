@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "engine/attention/flash_window/assembled_attention.h"
-#include "engine/attention/flash_window/parts.h"
 #include "engine/attention/implementation.h"
 
 namespace attnscope {
@@ -48,16 +47,16 @@ class FlashPartKernel final : public PartKernel {
 
 }  // namespace
 
-Status flash_window_takes(const Problem& problem, const SdpaDevice& device) {
+Status flash_window_supports(const Problem& problem, const SdpaDevice& device) {
   if (problem.device == DeviceKind::cpu) {
     return fail(
-        "flash-window is made of LibTorch's flash kernel for CUDA; its kernel for the CPU "
-        "has no window");
+        "flash-window uses LibTorch's flash kernel for CUDA; LibTorch's kernel for the CPU has no "
+        "window");
   }
-  if (Status ok = flash_takes_on_cuda("flash-window", problem, device); !ok) return ok;
+  if (Status ok = flash_supports_on_cuda("flash-window", problem, device); !ok) return ok;
   // mha_fwd and mha_varlen_fwd in aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp.
   if (problem.head_dim % 8 != 0) {
-    return fail("flash-window takes head dimensions that are multiples of 8, not {}",
+    return fail("flash-window supports head dimensions that are multiples of 8, not {}",
                 problem.head_dim);
   }
   const auto groups = parts_of(problem);
@@ -65,7 +64,7 @@ Status flash_window_takes(const Problem& problem, const SdpaDevice& device) {
   constexpr std::size_t most_sequences = 65535;  // limit of a grid's second dimension
   for (const RowGroup& group : *groups) {
     if (group.queries.size() > most_sequences) {
-      return fail("flash-window takes at most {} sequences in one call, not {}", most_sequences,
+      return fail("flash-window supports at most {} sequences in one call, not {}", most_sequences,
                   group.queries.size());
     }
   }
@@ -73,23 +72,24 @@ Status flash_window_takes(const Problem& problem, const SdpaDevice& device) {
 }
 
 std::vector<Implementation> flash_window_implementations() {
-  return {{.id = "flash-window",
-           .summary =
-               "LibTorch's flash kernel for CUDA with its own window over the document, one "
-               "call more for each global part, merged by log-sum-exp; one call for a batch, "
-               "even items in place, others gathered without padding in every call, which "
-               "is timed; backward part by part",
-           .is_fused = true,
-           .supports =
-               [](const Problem& problem) {
-                 return flash_window_takes(problem, current_sdpa_device());
-               },
-           .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
-             auto groups = parts_of(problem);
-             if (!groups) return tl::unexpected(groups.error());
-             static const FlashPartKernel kernel;
-             return prepare_assembled(problem, std::move(*groups), kernel);
-           }}};
+  return {
+      {.id = "flash-window",
+       .summary =
+           "LibTorch's flash kernel for CUDA with its window over the document and one further "
+           "call per global part, merged by log-sum-exp; one call per batch; items of one length "
+           "are read in place, others gathered without padding in every call, which is timed; "
+           "backward part by part",
+       .is_fused = true,
+       .supports =
+           [](const Problem& problem) {
+             return flash_window_supports(problem, current_sdpa_device());
+           },
+       .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+         auto groups = parts_of(problem);
+         if (!groups) return tl::unexpected(groups.error());
+         static const FlashPartKernel kernel;
+         return prepare_assembled(problem, std::move(*groups), kernel);
+       }}};
 }
 
 }  // namespace attnscope

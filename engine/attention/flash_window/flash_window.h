@@ -10,6 +10,6 @@
 namespace attnscope {
 
 /// Ok, or a sentence why not. `device` is ignored on the CPU.
-[[nodiscard]] Status flash_window_takes(const Problem& problem, const SdpaDevice& device);
+[[nodiscard]] Status flash_window_supports(const Problem& problem, const SdpaDevice& device);
 
 }  // namespace attnscope

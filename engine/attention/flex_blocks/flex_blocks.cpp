@@ -21,15 +21,15 @@
 #include <vector>
 
 #include "engine/attention/prepared_blocks.h"
-#include "engine/attention/torch_products.h"
+#include "engine/attention/torch_tensors.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t tile = 128;  // tokens, FlexAttention's default
+constexpr std::int64_t tile_size = 128;  // tokens, FlexAttention's default
 
 std::int64_t tiles_of(std::int64_t tokens) {
-  return (tokens + tile - 1) / tile;
+  return (tokens + tile_size - 1) / tile_size;
 }
 
 /// Rows of tiles with the same number of key tiles: one product for all of them.
@@ -41,7 +41,7 @@ struct TileGroup {
   at::Tensor row_index{}, key_index{};
   at::Tensor mask{};  // [rows, tile, width * tile]
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
-  [[nodiscard]] std::int64_t scores() const { return count() * tile * width * tile; }
+  [[nodiscard]] std::int64_t scores() const { return count() * tile_size * width * tile_size; }
 };
 
 /// If masks differ between heads, a row of tiles belongs to one head, and the tiles of the heads
@@ -78,7 +78,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     for (const TiledBlock& tiled : tiled_) {
       for (const TileGroup& group : tiled.groups) {
         const auto scores = static_cast<double>(tiled.matrices * group.scores());
-        const double rows = static_cast<double>(tiled.matrices * group.count() * tile) * dim;
+        const double rows = static_cast<double>(tiled.matrices * group.count() * tile_size) * dim;
         const double keys = rows * static_cast<double>(group.width);
         // Two products forward; backward the gradients of both operands of each.
         work.flop += 2 * (both ? 6.0 : 2.0) * scores * dim;
@@ -108,12 +108,12 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     const TiledBlock& tiled = tiled_of(block);
     const std::int64_t element = size_of(problem_.dtype);
     const std::int64_t dim = problem_.head_dim;
-    const std::int64_t rows = tiled.matrices * tiled.masks * tiled.row_tiles * tile * dim;
-    const std::int64_t keys = tiled.matrices * tiled.masks * tiled.key_tiles * tile * dim;
+    const std::int64_t rows = tiled.matrices * tiled.masks * tiled.row_tiles * tile_size * dim;
+    const std::int64_t keys = tiled.matrices * tiled.masks * tiled.key_tiles * tile_size * dim;
     BlockBytes bytes{.kept = element * (2 * rows + 4 * keys)};
     for (const TileGroup& group : tiled.groups) {
       const std::int64_t scores = tiled.matrices * group.scores();
-      const std::int64_t of_rows = tiled.matrices * group.count() * tile * dim;
+      const std::int64_t of_rows = tiled.matrices * group.count() * tile_size * dim;
       const std::int64_t of_keys = of_rows * group.width;
       const std::int64_t gathered = element * (2 * of_rows + 2 * of_keys);
       if (!with_gradients()) {
@@ -187,12 +187,12 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     });
     std::vector<std::int64_t> needed;
     bool masked = false;
-    const std::int64_t rows = std::min(tile, tiled.block.rows() - row_tile * tile);
+    const std::int64_t rows = std::min(tile_size, tiled.block.rows() - row_tile * tile_size);
     for (std::int64_t t = 0; t < tiled.key_tiles; ++t) {
       const std::int64_t allowed = pairs[static_cast<std::size_t>(t)];
       if (allowed == 0) continue;
       needed.push_back(head * tiled.key_tiles + t);
-      masked = masked || allowed < rows * tile;
+      masked = masked || allowed < rows * tile_size;
     }
     if (needed.empty()) return;
     const auto width = static_cast<std::int64_t>(needed.size());
@@ -207,18 +207,19 @@ class PreparedFlexBlocks final : public PreparedBlocks {
   template <typename Visit>
   void for_each_row(const TiledBlock& tiled, std::int64_t head, std::int64_t row_tile,
                     const Visit& visit) const {
-    const std::int64_t end = std::min((row_tile + 1) * tile, tiled.block.rows());
-    for (std::int64_t row = row_tile * tile; row < end; ++row) {
-      visit(row - row_tile * tile, visible_columns(problem_.plan, tasks_, tiled.block, row,
-                                                   static_cast<std::int32_t>(head)));
+    const std::int64_t end = std::min((row_tile + 1) * tile_size, tiled.block.rows());
+    for (std::int64_t row = row_tile * tile_size; row < end; ++row) {
+      visit(row - row_tile * tile_size, visible_columns(problem_.plan, tasks_, tiled.block, row,
+                                                        static_cast<std::int32_t>(head)));
     }
   }
   /// Calls visit(tile of keys, its visible part).
   template <typename Visit>
   static void for_each_part(const std::vector<TokenRange>& seen, const Visit& visit) {
     for (const TokenRange& run : seen) {
-      for (std::int64_t t = run.begin / tile; t * tile < run.end; ++t) {
-        visit(t, TokenRange{std::max(run.begin, t * tile), std::min(run.end, (t + 1) * tile)});
+      for (std::int64_t t = run.begin / tile_size; t * tile_size < run.end; ++t) {
+        visit(t, TokenRange{std::max(run.begin, t * tile_size),
+                            std::min(run.end, (t + 1) * tile_size)});
       }
     }
   }
@@ -228,8 +229,8 @@ class PreparedFlexBlocks final : public PreparedBlocks {
   at::Tensor mask_of(const TiledBlock& tiled, const TileGroup& group) const {
     const float visible = is_attention() ? 0.0F : 1.0F;
     const float hidden = is_attention() ? -std::numeric_limits<float>::infinity() : 0.0F;
-    const std::int64_t columns = group.width * tile;
-    const at::Tensor mask = at::full({group.count(), tile, columns}, visible, at::kFloat);
+    const std::int64_t columns = group.width * tile_size;
+    const at::Tensor mask = at::full({group.count(), tile_size, columns}, visible, at::kFloat);
     auto* data = mask.data_ptr<float>();
     for (std::int64_t r = 0; r < group.count(); ++r) {
       const std::int64_t unit = group.rows[static_cast<std::size_t>(r)];
@@ -238,14 +239,14 @@ class PreparedFlexBlocks final : public PreparedBlocks {
       for_each_row(tiled, head, unit % tiled.row_tiles,
                    [&](std::int64_t row, const std::vector<TokenRange>& seen) {
                      if (seen.empty()) return;
-                     float* line = data + (r * tile + row) * columns;
+                     float* line = data + (r * tile_size + row) * columns;
                      std::fill_n(line, columns, hidden);
                      for_each_part(seen, [&](std::int64_t t, TokenRange part) {
                        const std::int64_t number = head * tiled.key_tiles + t;
                        const std::int64_t slot =
                            std::lower_bound(first, first + group.width, number) - first;
-                       std::fill_n(line + slot * tile + part.begin - t * tile, part.size(),
-                                   visible);
+                       std::fill_n(line + slot * tile_size + part.begin - t * tile_size,
+                                   part.size(), visible);
                      });
                    });
     }
@@ -281,9 +282,9 @@ class PreparedFlexBlocks final : public PreparedBlocks {
 
   /// [batch, heads, tokens, dim] as [matrices, tiles, tile * dim], padded with zeros.
   static at::Tensor in_tiles(const TiledBlock& tiled, const at::Tensor& rows, std::int64_t tiles) {
-    const std::int64_t missing = tiles * tile - rows.size(2);
+    const std::int64_t missing = tiles * tile_size - rows.size(2);
     const at::Tensor padded = missing == 0 ? rows : at::constant_pad_nd(rows, {0, 0, 0, missing});
-    return padded.reshape({tiled.matrices, tiled.masks * tiles, tile * rows.size(3)});
+    return padded.reshape({tiled.matrices, tiled.masks * tiles, tile_size * rows.size(3)});
   }
 
   /// Gradients of keys are summed in float32, because many rows of tiles may share keys.
@@ -306,7 +307,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
                                           : scaled_product(q, transposed, problem_.scale);
     if (group.masked) {
       at::Tensor by_matrix =
-          weights.view({tiled.matrices, group.count(), tile, group.width * tile});
+          weights.view({tiled.matrices, group.count(), tile_size, group.width * tile_size});
       if (with_gradients()) {
         by_matrix = is_attention() ? by_matrix.add(group.mask) : by_matrix.mul(group.mask);
         weights = by_matrix.view(weights.sizes());
@@ -337,7 +338,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
                     at::bmm(weights, gathered(values, group.key_index, products))
                         .view({tiled.matrices, group.count(), -1}));
     }
-    o = o.view({block.batch, heads_, tiled.row_tiles * tile, problem_.head_dim})
+    o = o.view({block.batch, heads_, tiled.row_tiles * tile_size, problem_.head_dim})
             .narrow(2, 0, block.rows());
     return tiled.any_empty ? o.masked_fill(tiled.empty_rows, 0) : o;
   }
@@ -349,16 +350,17 @@ class PreparedFlexBlocks final : public PreparedBlocks {
 }  // namespace
 
 std::vector<Implementation> flex_blocks_implementations() {
-  return {{.id = "flex-blocks",
-           .summary =
-               "a block mask as FlexAttention has it, in LibTorch's operations: tiles of 128 x 128 "
-               "without an allowed pair are left out, the keys of the others gathered beside their "
-               "rows, dense products with one softmax a row, all timed; which tiles, and the masks "
-               "of those that are allowed in part, are made once a layout, not timed; backward by "
-               "autograd, keys' gradients summed in float32",
-           .prepare = [](const Problem& problem) {
-             return std::make_unique<PreparedFlexBlocks>(problem);
-           }}};
+  return {
+      {.id = "flex-blocks",
+       .summary =
+           "a block mask like FlexAttention's, in LibTorch's operations: tiles of 128 x 128 "
+           "without an allowed pair are skipped, the keys of the others gathered for their rows, "
+           "dense products with one softmax per row, all timed; the list of tiles, and the masks "
+           "of partly allowed tiles, are made once per layout, not timed; backward by autograd, "
+           "keys' gradients summed in float32",
+       .prepare = [](const Problem& problem) {
+         return std::make_unique<PreparedFlexBlocks>(problem);
+       }}};
 }
 
 }  // namespace attnscope

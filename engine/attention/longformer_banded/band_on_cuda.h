@@ -15,11 +15,9 @@
 #include <utility>
 
 #include "base/result.h"
-#include "engine/attention/longformer_banded/device_lists.h"
 #include "engine/attention/longformer_banded/kernels.h"
-#include "engine/attention/longformer_banded/weighting.h"
+#include "engine/attention/longformer_banded/plan_lists.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::longformer_banded {

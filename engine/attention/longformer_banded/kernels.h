@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "engine/attention/longformer_banded/device_lists.h"
+#include "engine/attention/longformer_banded/plan_lists.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/tensor.h"
 

@@ -40,7 +40,7 @@ ExecutedWork banded_work(const Problem& problem) {
 
 Status has_head_dim(const Problem& problem) {
   if (problem.head_dim >= 1 && problem.head_dim <= largest_head_dim) return {};
-  return fail("longformer-banded takes head dimensions 1 to {}, not {}", largest_head_dim,
+  return fail("longformer-banded supports head dimensions 1 to {}, not {}", largest_head_dim,
               problem.head_dim);
 }
 
@@ -58,7 +58,6 @@ class PreparedOnCpu final : public PreparedAttention {
   std::int64_t workspace_bytes() const override {
     return windowed_score_elements(problem_.plan) * static_cast<std::int64_t>(sizeof(float));
   }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes(); }
   ExecutedWork executed() const override { return banded_work(problem_); }
 
   Status forward(const ForwardCall& call) override {
@@ -89,8 +88,8 @@ std::vector<Implementation> longformer_banded_implementations() {
       {.id = "longformer-banded",
        .summary =
            "Longformer's banded kernel: one thread computes one cell of the band, no chunks, "
-           "weights in float32, then softmax, then one sum a number; for windowed-matmul the "
-           "two products alone; backward leaves the gradients where the weights were",
+           "weights in float32, then softmax, then one sum per number; for windowed-matmul only "
+           "the two products; backward replaces the weights with their gradients",
        .supports =
            [](const Problem& problem) {
              if (Status ok = has_head_dim(problem); !ok) return ok;

@@ -4,7 +4,7 @@
 // The work that the banded loops and kernels execute, the same on both devices.
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/longformer_banded/weighting.h"
+#include "engine/attention/longformer_banded/plan_lists.h"
 
 namespace attnscope::longformer_banded {
 

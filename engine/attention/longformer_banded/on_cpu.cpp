@@ -41,13 +41,7 @@ float to_float(Bfloat16 x) {
   return float_from_bfloat16(x.bits);
 }
 float to_float(Float16 x) {
-  const std::uint32_t sign = (x.bits & 0x8000U) << 16U;
-  const std::uint32_t magnitude = (x.bits & 0x7FFFU) << 13U;
-  // The product moves the exponent's bias from 15 to 127 and normalises subnormals.
-  const float moved = std::bit_cast<float>(magnitude) * 0x1p112F;
-  const std::uint32_t special = magnitude | 0x7F800000U;  // infinity or NaN
-  return std::bit_cast<float>(
-      sign | (magnitude >= 0x0F800000U ? special : std::bit_cast<std::uint32_t>(moved)));
+  return float_from_float16(x.bits);
 }
 
 template <typename T>
@@ -383,7 +377,7 @@ void rows_of_type(const RowStep& step, const RowPiece& piece) {
   rows_of_type<T, 0>(step, piece);
 }
 
-void take_rows(const RowStep& step, const RowPiece& piece) {
+void process_rows(const RowStep& step, const RowPiece& piece) {
   switch (step.y.dtype) {
     case DType::float32:
       return rows_of_type<float>(step, piece);
@@ -440,7 +434,7 @@ void keys_of_type(const KeyStep& step, const KeyPiece& piece) {
   }
 }
 
-void take_keys(const KeyStep& step, const KeyPiece& piece) {
+void process_keys(const KeyStep& step, const KeyPiece& piece) {
   switch (step.x.dtype) {
     case DType::float32:
       return keys_of_type<float>(step, piece);
@@ -454,17 +448,17 @@ void take_keys(const KeyStep& step, const KeyPiece& piece) {
 // A thread's next piece: large enough to be worth the overhead, small enough to balance threads.
 constexpr std::int64_t piece_tokens = 16;
 
-__attribute__((flatten)) void take_rows_anywhere(const RowStep& step, const RowPiece& piece) {
-  take_rows(step, piece);
+__attribute__((flatten)) void process_rows_baseline(const RowStep& step, const RowPiece& piece) {
+  process_rows(step, piece);
 }
-ATTNSCOPE_FOR_AVX2 void take_rows_with_avx2(const RowStep& step, const RowPiece& piece) {
-  take_rows(step, piece);
+ATTNSCOPE_FOR_AVX2 void process_rows_avx2(const RowStep& step, const RowPiece& piece) {
+  process_rows(step, piece);
 }
-__attribute__((flatten)) void take_keys_anywhere(const KeyStep& step, const KeyPiece& piece) {
-  take_keys(step, piece);
+__attribute__((flatten)) void process_keys_baseline(const KeyStep& step, const KeyPiece& piece) {
+  process_keys(step, piece);
 }
-ATTNSCOPE_FOR_AVX2 void take_keys_with_avx2(const KeyStep& step, const KeyPiece& piece) {
-  take_keys(step, piece);
+ATTNSCOPE_FOR_AVX2 void process_keys_avx2(const KeyStep& step, const KeyPiece& piece) {
+  process_keys(step, piece);
 }
 
 struct Loops {
@@ -475,8 +469,9 @@ struct Loops {
 Result<Loops> selected_loops() {
   const Result<cpu::InstructionSet> set = cpu::selected_set();
   if (!set) return tl::unexpected(set.error());
-  if (*set == cpu::InstructionSet::baseline) return Loops{take_rows_anywhere, take_keys_anywhere};
-  return Loops{take_rows_with_avx2, take_keys_with_avx2};
+  if (*set == cpu::InstructionSet::baseline)
+    return Loops{process_rows_baseline, process_keys_baseline};
+  return Loops{process_rows_avx2, process_keys_avx2};
 }
 
 std::int64_t pieces_of(std::int64_t tokens) {

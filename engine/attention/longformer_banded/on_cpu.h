@@ -4,7 +4,7 @@
 // The band's loops on the CPU: a row's scores with one dot product per cell, its softmax, its sum
 // of values; for gradients of keys and values the same from the keys. Plain loops over the head
 // dimension, compiled twice, for every x86-64 and with AVX2 (kernels/cpu/instruction_set.h);
-// threads take short runs of rows or keys one after another. A call allocates nothing.
+// threads process short runs of rows or keys one after another. A call allocates nothing.
 //
 //   BandOnCpu band(plan, passes);
 //   band.forward({scale, Weighting::softmax, threads, scores}, {q, k, v}, o, lse);
@@ -15,11 +15,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/attention/longformer_banded/key_runs_of_plan.h"
-#include "engine/attention/longformer_banded/weighting.h"
+#include "engine/attention/longformer_banded/plan_lists.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
-#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::longformer_banded {

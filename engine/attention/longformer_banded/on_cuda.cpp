@@ -19,7 +19,7 @@ class PreparedOnCuda final : public PreparedAttention {
   std::int64_t workspace_bytes() const override {
     return band_.workspace_floats() * static_cast<std::int64_t>(sizeof(float));
   }
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes() + list_.size(); }
+  std::int64_t allocated_bytes() const override { return list_.size(); }
   ExecutedWork executed() const override { return banded_work(problem_); }
 
   Status forward(const ForwardCall& call) override {

@@ -33,7 +33,8 @@ struct Share {
   }
 };
 
-/// Adds up the parts of a sum in order; all threads of the block take part. Part 0 gets the total.
+/// Adds up the parts of a sum in order; all threads of the block participate. Part 0 gets the
+/// total.
 __device__ float joined(const Share& share, float sum, std::int32_t head_dim) {
   if (share.parts == 1) return sum;
   auto* parts = reinterpret_cast<float*>(cuda::dynamic_shared());

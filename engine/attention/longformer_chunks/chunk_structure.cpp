@@ -33,18 +33,18 @@ Result<std::int64_t> window_of(const Problem& problem) {
   std::optional<std::int64_t> window;
   for (const Segment& segment : problem.plan.segments) {
     if (segment.kind == SegmentKind::block) {
-      return fail("longformer-chunks knows windows, and pattern '{}' attends to blocks",
+      return fail("longformer-chunks supports windows, and pattern '{}' attends to blocks",
                   problem.pattern.name);
     }
     if (segment.kind != SegmentKind::band) continue;
     if (segment.keys.listed || segment.offset != 0) {
       return fail(
-          "longformer-chunks needs every window around its own row, and pattern '{}' has windows "
-          "elsewhere",
+          "longformer-chunks needs every window to be centred on its own row, and pattern '{}' has "
+          "other windows",
           problem.pattern.name);
     }
     if (window.value_or(segment.window) != segment.window) {
-      return fail("longformer-chunks takes one window, and pattern '{}' has {} and {}",
+      return fail("longformer-chunks supports one window, and pattern '{}' has {} and {}",
                   problem.pattern.name, *window, segment.window);
     }
     window = segment.window;
@@ -54,7 +54,7 @@ Result<std::int64_t> window_of(const Problem& problem) {
   }
   if (!window) {
     return fail(
-        "longformer-chunks needs a window, and pattern '{}' has none here: dense does whole "
+        "longformer-chunks needs a window, and pattern '{}' has none here; dense supports full "
         "attention",
         problem.pattern.name);
   }
@@ -62,7 +62,7 @@ Result<std::int64_t> window_of(const Problem& problem) {
     return fail("longformer-chunks cuts chunks of 2w tokens, so it needs w >= 1, not {}", *window);
   }
   if (*window > most_window) {
-    return fail("longformer-chunks pads to a multiple of 2w tokens, so it takes w <= {}, not {}",
+    return fail("longformer-chunks pads to a multiple of 2w tokens, so it needs w <= {}, not {}",
                 most_window, *window);
   }
   return *window;
@@ -101,7 +101,7 @@ class StructureReader {
         continue;
       }
       if (keys.band) {
-        return fail("longformer-chunks takes one window a row, and token {} has several",
+        return fail("longformer-chunks supports one window per row, and token {} has several",
                     rows.begin);
       }
       append_keys(plan_, segment, keys.band.emplace());
@@ -147,7 +147,7 @@ class StructureReader {
       if (run.globals != globals) {
         return fail(
             "longformer-chunks needs the same global keys for all windowed tokens of a document, "
-            "and tokens {} and {} see different ones",
+            "and tokens {} and {} have different ones",
             run.rows.front().begin, rows.begin);
       }
       append(run.rows, rows);
@@ -185,8 +185,9 @@ class StructureReader {
     for (std::size_t r = 1; r < item_.runs.size(); ++r) {
       if (item_.runs[r - 1].tokens.end <= item_.runs[r].tokens.begin) continue;
       return fail(
-          "longformer-chunks needs documents one after the other, and the windows of tokens {} and "
-          "{} are on keys that interleave",
+          "longformer-chunks needs documents one after another, and the keys of the windows of "
+          "tokens "
+          "{} and {} interleave",
           item_.runs[r - 1].rows.front().begin, item_.runs[r].rows.front().begin);
     }
     return {};
@@ -238,8 +239,10 @@ Result<ChunkStructure> chunk_structure(const Problem& problem) {
   if (!window) return tl::unexpected(window.error());
   const TaskIndex tasks(problem.plan);
   if (tasks.differs_by_head()) {
-    return fail("longformer-chunks attends alike in all heads, and pattern '{}' does not",
-                problem.pattern.name);
+    return fail(
+        "longformer-chunks needs the same pairs in all heads, and pattern '{}' differs between "
+        "heads",
+        problem.pattern.name);
   }
   ChunkStructure structure{.window = *window};
   StructureReader reader(problem, tasks, *window);
@@ -252,7 +255,7 @@ Result<ChunkStructure> chunk_structure(const Problem& problem) {
   }
   if (!any_run) {
     return fail(
-        "longformer-chunks finds no token with a window here: give the layout a document, or use "
+        "longformer-chunks finds no token with a window; add a document to the layout, or use "
         "dense");
   }
   return structure;

@@ -13,11 +13,9 @@
 #include <utility>
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/longformer_chunks/band_chunks.h"
+#include "engine/attention/longformer_chunks/chunk_products.h"
 #include "engine/attention/longformer_chunks/chunk_structure.h"
-#include "engine/attention/longformer_chunks/dense_rows.h"
 #include "engine/attention/longformer_chunks/padded_runs.h"
-#include "engine/attention/torch_products.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/attention/windowed/windowed.h"
 
@@ -50,7 +48,7 @@ class PreparedChunks final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
   ExecutedWork executed() const override { return executed_by_chunks(problem_, structure_); }
-  std::int64_t predicted_peak_bytes() const override {
+  std::int64_t allocated_bytes() const override {
     return peak_bytes_of_chunks(problem_, structure_);
   }
 
@@ -405,8 +403,9 @@ Result<ChunkStructure> chunks_for(const Problem& problem) {
   if (!structure) return structure;
   for (const ChunkedItem& item : structure->items) {
     if (item.dense.empty()) continue;
-    return fail("longformer-chunks multiplies windows alone, and token {} sees whole documents",
-                item.dense[0].rows[0].begin);
+    return fail(
+        "longformer-chunks multiplies only windows, and token {} attends to whole documents",
+        item.dense[0].rows[0].begin);
   }
   return structure;
 }
@@ -417,9 +416,9 @@ std::vector<Implementation> longformer_chunks_implementations() {
   return {on_structure<PreparedChunks, chunks_for>(
       "longformer-chunks",
       "Longformer's sliding chunks in LibTorch operations; each call pads to a multiple "
-      "of 2w, multiplies overlapping chunks, skews them to a band behind the gathered "
-      "global keys, masks, takes the softmax in float32, multiplies values, and computes "
-      "global rows apart; backward are the same products transposed. Lists of the layout "
+      "of 2w, multiplies overlapping chunks, skews them to a band after the gathered global "
+      "keys, masks, computes the softmax in float32, multiplies values, and computes global "
+      "rows separately; the backward has the same products, transposed. Lists of the layout "
       "are made once, not timed")};
 }
 

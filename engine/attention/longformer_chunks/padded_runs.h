@@ -5,7 +5,7 @@
 // products.
 
 #include "engine/attention/implementation.h"
-#include "engine/attention/longformer_chunks/band_chunks.h"
+#include "engine/attention/longformer_chunks/chunk_products.h"
 #include "engine/attention/longformer_chunks/chunk_structure.h"
 
 namespace attnscope {

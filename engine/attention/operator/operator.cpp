@@ -12,11 +12,14 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,17 +34,164 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
-#include "engine/attention/operator/float64_attention.h"
 #include "engine/attention/torch_function.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope {
 namespace {
+
+// -- float64 --------------------------------------------------------------------------------------
+
+// Attention in float64, row by row on one CPU thread: for gradcheck, which no kernel supports, and
+// as a reference for the kernels' float32. Slow.
+
+using Values = at::TensorAccessor<double, 3>;
+
+void check(const AttentionPlan& plan, std::string_view name, const at::Tensor& tensor,
+           const at::Tensor& q) {
+  if (!tensor.device().is_cpu()) {
+    throw std::invalid_argument(fmt::format(
+        "segment_attention computes float64, which is for gradcheck, only on the CPU, and "
+        "{} is on {}; pass float32, float16 or bfloat16 there",
+        name, tensor.device().str()));
+  }
+  if (tensor.scalar_type() != at::kDouble) {
+    throw std::invalid_argument(
+        fmt::format("segment_attention: {} is {}, and q is Double; all tensors must have one dtype",
+                    name, toString(tensor.scalar_type())));
+  }
+  if (tensor.dim() != 3 || tensor.size(0) != plan.tokens || tensor.size(1) != plan.heads ||
+      tensor.size(2) != q.size(2)) {
+    throw std::invalid_argument(
+        fmt::format("segment_attention: {} has shape [{}]; the layout and q need [{}, {}, {}]",
+                    name, fmt::join(tensor.sizes(), ", "), plan.tokens, plan.heads, q.size(-1)));
+  }
+}
+
+void check_all(const AttentionPlan& plan, const at::Tensor& q, const at::Tensor& k,
+               const at::Tensor& v) {
+  check(plan, "q", q, q);
+  check(plan, "k", k, q);
+  check(plan, "v", v, q);
+}
+
+Values values(const at::Tensor& tensor) {
+  return tensor.accessor<double, 3>();
+}
+
+double dot(const at::TensorAccessor<double, 1>& a, const at::TensorAccessor<double, 1>& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.size(0); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// target += factor * of
+void add(at::TensorAccessor<double, 1> target, double factor,
+         const at::TensorAccessor<double, 1>& of) {
+  for (std::int64_t i = 0; i < target.size(0); ++i) target[i] += factor * of[i];
+}
+
+/// Calls visit(query token, head, its key tokens) for every row.
+template <typename Visit>
+void for_each_row(const AttentionPlan& plan, const Visit& visit) {
+  std::vector<std::int64_t> keys;
+  for (const Task& task : plan.tasks) {
+    for (std::int64_t at = 0; at < task.queries.size(); ++at) {
+      const std::int64_t query = plan.token_at(task.queries, at);
+      keys.clear();
+      for (const TokenRange& run : key_intervals(plan, task, query)) {
+        for (std::int64_t key = run.begin; key < run.end; ++key) keys.push_back(key);
+      }
+      for (std::int32_t head = task.heads.begin; head < task.heads.end; ++head) {
+        visit(query, head, keys);
+      }
+    }
+  }
+}
+
+/// Like segment_attention_forward, but all in float64. Any strides. Throws std::invalid_argument
+/// with one sentence for invalid arguments or another device.
+Attended float64_attention(const AttentionPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                           const at::Tensor& v, double scale) {
+  check_all(plan, q, k, v);
+  Attended attended{.o = at::zeros(q.sizes(), q.options()),
+                    .lse = at::empty({plan.tokens, plan.heads}, q.options())};
+  const Values queries = values(q);
+  const Values keys = values(k);
+  const Values contents = values(v);
+  Values outputs = values(attended.o);
+  auto sums = attended.lse.accessor<double, 2>();
+  std::vector<double> weights;
+  for_each_row(plan,
+               [&](std::int64_t query, std::int32_t head, const std::vector<std::int64_t>& seen) {
+                 sums[query][head] = -std::numeric_limits<double>::infinity();
+                 if (seen.empty()) return;
+                 weights.clear();
+                 for (const std::int64_t key : seen) {
+                   weights.push_back(scale * dot(queries[query][head], keys[key][head]));
+                 }
+                 const double largest = *std::ranges::max_element(weights);
+                 double sum = 0;
+                 for (double& weight : weights) sum += weight = std::exp(weight - largest);
+                 for (std::size_t j = 0; j < seen.size(); ++j) {
+                   add(outputs[query][head], weights[j] / sum, contents[seen[j]][head]);
+                 }
+                 sums[query][head] = largest + std::log(sum);
+               });
+  return attended;
+}
+
+/// Like segment_attention_backward.
+InputGradients float64_gradients(const AttentionPlan& plan, const at::Tensor& grad_o,
+                                 const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                 const Attended& attended, double scale) {
+  check_all(plan, q, k, v);
+  check(plan, "grad_o", grad_o, q);
+  check(plan, "o", attended.o, q);
+  if (attended.lse.dim() != 2 || attended.lse.size(0) != plan.tokens ||
+      attended.lse.size(1) != plan.heads || attended.lse.scalar_type() != at::kDouble ||
+      !attended.lse.device().is_cpu()) {
+    throw std::invalid_argument(
+        fmt::format("segment_attention: lse is not the float64 tensor [{}, {}] that the forward "
+                    "call returned",
+                    plan.tokens, plan.heads));
+  }
+  InputGradients gradients{.q = at::zeros(q.sizes(), q.options()),
+                           .k = at::zeros(q.sizes(), q.options()),
+                           .v = at::zeros(q.sizes(), q.options())};
+  const Values queries = values(q);
+  const Values keys = values(k);
+  const Values contents = values(v);
+  const Values outputs = values(attended.o);
+  const Values arriving = values(grad_o);
+  const auto sums = attended.lse.accessor<double, 2>();
+  Values of_queries = values(gradients.q);
+  Values of_keys = values(gradients.k);
+  Values of_contents = values(gradients.v);
+  for_each_row(plan, [&](std::int64_t query, std::int32_t head,
+                         const std::vector<std::int64_t>& seen) {
+    const auto row = queries[query][head];
+    const auto grad = arriving[query][head];
+    const double along_output = dot(grad, outputs[query][head]);
+    for (const std::int64_t key : seen) {
+      const double weight = std::exp(scale * dot(row, keys[key][head]) - sums[query][head]);
+      const double grad_score = scale * weight * (dot(grad, contents[key][head]) - along_output);
+      add(of_queries[query][head], grad_score, keys[key][head]);
+      add(of_keys[key][head], grad_score, row);
+      add(of_contents[key][head], weight, grad);
+    }
+  });
+  return gradients;
+}
+
+// -- the operator ---------------------------------------------------------------------------------
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -99,13 +249,13 @@ class PlanCache {
  public:
   SharedPlan of(const PlanKey& key) {
     const std::lock_guard lock(mutex_);
-    for (auto one = kept_.begin(); one != kept_.end(); ++one) {
-      if (one->heads != key.heads || one->layout != key.layout || one->pattern != key.pattern ||
-          one->window != key.window) {
+    for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
+      if (kept->heads != key.heads || kept->layout != key.layout || kept->pattern != key.pattern ||
+          kept->window != key.window) {
         continue;
       }
-      kept_.splice(kept_.begin(), kept_, one);
-      return one->plan;
+      kept_.splice(kept_.begin(), kept_, kept);
+      return kept->plan;
     }
     kept_.push_front({.pattern = std::string(key.pattern),
                       .layout = std::string(key.layout),
@@ -129,8 +279,8 @@ class PlanCache {
 
 void check_rank(const at::Tensor& tensor, std::string_view name) {
   TORCH_CHECK_VALUE(tensor.dim() == 3, "segment_attention: ", name, " has ", tensor.dim(),
-                    " dimensions; it takes [tokens, heads, head_dim], all items one behind the "
-                    "other");
+                    " dimensions; the shape must be [tokens, heads, head_dim], with all items one "
+                    "after another");
 }
 
 SharedPlan plan_of(const at::Tensor& q, std::string_view pattern, std::string_view layout,
@@ -141,8 +291,8 @@ SharedPlan plan_of(const at::Tensor& q, std::string_view pattern, std::string_vi
       cache.of({.pattern = pattern, .layout = layout, .window = window, .heads = q.size(1)});
   if (q.size(0) != plan->tokens) {
     throw std::invalid_argument(
-        fmt::format("segment_attention: the layout's items have {} tokens in all, and q has {}; "
-                    "give the layout of this batch",
+        fmt::format("segment_attention: the layout's items have {} tokens in total, and q has {}; "
+                    "pass the layout of this batch",
                     plan->tokens, q.size(0)));
   }
   return plan;
@@ -210,7 +360,7 @@ Outputs forward_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     check_rank(*tensor, name);
     TORCH_CHECK_VALUE(tensor->device() == q.device(), "segment_attention: ", name, " is on ",
                       tensor->device().str(), ", and q is on ", q.device().str(),
-                      ": one device is needed");
+                      "; all tensors must be on one device");
   }
   return empty_outputs(q);
 }
@@ -293,7 +443,7 @@ Gradients backward_without_graph(const at::Tensor& grad_o, const at::Tensor& q, 
   const bool wanted =
       grad_o.requires_grad() || q.requires_grad() || k.requires_grad() || v.requires_grad();
   TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || !wanted,
-                    "segment_attention has no second derivative: leave create_graph out");
+                    "segment_attention has no second derivative; do not set create_graph");
   const at::AutoDispatchBelowADInplaceOrView below;
   return backward_operator().call(grad_o, q, k, v, o, lse, pattern, layout, window, scale);
 }

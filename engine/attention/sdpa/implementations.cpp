@@ -23,31 +23,33 @@ struct Kind {
 constexpr std::array kinds{
     Kind{id_of(SdpaKernel::chosen_by_libtorch), SdpaKernel::chosen_by_libtorch, Kind::Mask::never,
          "LibTorch scaled_dot_product_attention without a mask: full attention over each item, one "
-         "call for a uniform batch and one an item otherwise, result copied into place; documents "
-         "in chunks as TKL's authors do, one call over all windows (a chunk and its overlap) with "
-         "a mask of their padding, made once a layout, the packing of windows and unpacking of "
-         "centres timed; backward by autograd, gradients copied or summed too"},
+         "call for a uniform batch, otherwise one per item, result copied into place; documents in "
+         "chunks as TKL's authors do, one call over all windows (a chunk and its overlap) with a "
+         "mask of their padding, made once per layout; packing windows and unpacking centres is "
+         "timed; backward by autograd, gradients also copied or summed"},
     Kind{"sdpa-mask", SdpaKernel::chosen_by_libtorch, Kind::Mask::always,
-         "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
-         "as LibTorch would convert a boolean one, and not timed; result copied into place; "
-         "backward by autograd, gradients copied too"},
+         "LibTorch scaled_dot_product_attention with the pattern as its mask, made once per "
+         "layout as LibTorch would convert a boolean mask, not timed; result copied into place; "
+         "backward by autograd, gradients also copied"},
     Kind{id_of(SdpaKernel::flash), SdpaKernel::flash, Kind::Mask::unless_full,
          "LibTorch's flash attention, and no other kernel: full attention on CUDA, any pattern as "
-         "a mask on the CPU, made once a layout, not timed; one call for a uniform batch and one "
-         "an item otherwise, result copied into place; backward by autograd, gradients copied too"},
+         "a mask on the CPU, made once per layout, not timed; one call for a uniform batch, "
+         "otherwise one per item, result copied into place; backward by autograd, gradients also "
+         "copied"},
     Kind{id_of(SdpaKernel::efficient), SdpaKernel::efficient, Kind::Mask::unless_full,
          "LibTorch's memory-efficient attention, and no other kernel, on CUDA: any pattern as an "
-         "additive mask made once a layout, not timed; one call for a uniform batch and one an "
-         "item otherwise, result copied into place; backward by autograd, gradients copied too"},
+         "additive mask made once per layout, not timed; one call for a uniform batch, otherwise "
+         "one "
+         "per item, result copied into place; backward by autograd, gradients also copied"},
     Kind{id_of(SdpaKernel::cudnn), SdpaKernel::cudnn, Kind::Mask::unless_full,
          "LibTorch's cuDNN attention, and no other kernel, on CUDA: any pattern as an additive "
-         "mask made once a layout, not timed; one call for a uniform batch and one an item "
-         "otherwise, result copied into place; backward by autograd, gradients copied too"},
+         "mask made once per layout, not timed; one call for a uniform batch, otherwise one per "
+         "item, result copied into place; backward by autograd, gradients also copied"},
 };
 
-Status takes(const Kind& kind, const Problem& problem) {
+Status supports(const Kind& kind, const Problem& problem) {
   if (kind.kernel != SdpaKernel::chosen_by_libtorch) {
-    return sdpa_kernel_takes(kind.kernel, problem, current_sdpa_device());
+    return sdpa_kernel_supports(kind.kernel, problem, current_sdpa_device());
   }
   if (kind.mask == Kind::Mask::always) return {};
   if (problem.pattern.has_chunks()) {
@@ -55,10 +57,13 @@ Status takes(const Kind& kind, const Problem& problem) {
     return windows ? Status() : tl::unexpected(windows.error());
   }
   if (problem.layout.shares_query()) {
-    return fail("sdpa knows only full attention within an item, and a shared query stands outside");
+    return fail(
+        "sdpa supports only full attention within an item, and a shared query is outside its "
+        "items");
   }
   if (!is_full_attention(problem.layout, problem.plan)) {
-    return fail("sdpa knows only full attention; sdpa-mask takes pattern {}", problem.pattern.name);
+    return fail("sdpa supports only full attention; sdpa-mask supports pattern {}",
+                problem.pattern.name);
   }
   return {};
 }
@@ -66,14 +71,14 @@ Status takes(const Kind& kind, const Problem& problem) {
 }  // namespace
 
 std::vector<Implementation> sdpa_implementations() {
-  std::vector<Implementation> rows;
-  rows.reserve(kinds.size());
+  std::vector<Implementation> implementations;
+  implementations.reserve(kinds.size());
   for (const Kind& kind : kinds) {
-    rows.push_back(
+    implementations.push_back(
         {.id = kind.id,
          .summary = kind.summary,
          .is_fused = true,
-         .supports = [kind](const Problem& problem) { return takes(kind, problem); },
+         .supports = [kind](const Problem& problem) { return supports(kind, problem); },
          .prepare = [kind](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
            if (kind.mask == Kind::Mask::never && problem.pattern.has_chunks()) {
              return packed_windows(problem).map([&](PackedWindows windows) {
@@ -86,7 +91,7 @@ std::vector<Implementation> sdpa_implementations() {
            return prepare_sdpa(problem, kind.kernel, masked);
          }});
   }
-  return rows;
+  return implementations;
 }
 
 }  // namespace attnscope

@@ -77,7 +77,7 @@ class PreparedWindows final : public PreparedAttention {
     return work;
   }
 
-  std::int64_t predicted_peak_bytes() const override {
+  std::int64_t allocated_bytes() const override {
     const std::int64_t element = size_of(problem_.dtype);
     const std::int64_t values = count_ * heads_ * width_ * problem_.head_dim;
     const std::int64_t lse = count_ * heads_ * width_ * static_cast<std::int64_t>(sizeof(float));
@@ -253,8 +253,8 @@ class PreparedWindows final : public PreparedAttention {
   /// Chunks whose windows are wholly inside the document.
   TokenRange whole_windows(const WindowRun& run) const {
     const std::int64_t first = (overlap_ + chunk_ - 1) / chunk_;
-    const std::int64_t room = run.document.size() - overlap_;
-    return {first, std::max(first, std::min(run.chunks, room / chunk_))};
+    const std::int64_t inside_tokens = run.document.size() - overlap_;
+    return {first, std::max(first, std::min(run.chunks, inside_tokens / chunk_))};
   }
 
   /// Calls `put(chunk, inside)` for the windows that extend beyond the document.
@@ -440,8 +440,9 @@ std::int64_t PackedWindows::count() const {
 Result<PackedWindows> packed_windows(const Problem& problem) {
   if (problem.pattern.knows_no_groups() || !is_windows(problem.pattern)) {
     return fail(
-        "sdpa knows full attention and documents that see their own chunks alone; sdpa-mask takes "
-        "pattern {}",
+        "sdpa supports full attention, and documents that attend only to their own chunks; "
+        "sdpa-mask "
+        "supports pattern {}",
         problem.pattern.name);
   }
   const SequenceLayout& layout = problem.layout;

@@ -19,9 +19,188 @@
 #include "engine/attention/blocks.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/prepared_blocks.h"
-#include "engine/attention/sdpa/flash_tiles.h"
 
 namespace attnscope {
+
+// The conditions are LibTorch's own, from aten/src/ATen/native/transformers/cuda/sdp_utils.cpp of
+// version 2.15; comments name the function.
+
+namespace {
+
+constexpr std::int64_t largest_flash_dim = 256;  // check_head_dim_size_flash
+// check_cudnn_tensor_shapes; a larger dimension depends on cuDNN, its front end and the device, and
+// the backward supports only 256.
+constexpr std::int64_t largest_cudnn_dim = 128;
+constexpr std::int64_t oldest_cudnn = 90000;  // can_use_cudnn_attention
+// check_cudnn_tensor_shapes; for the other two kernels it is the limit of a grid's second
+// dimension.
+constexpr std::int64_t largest_batch = 65535;
+
+int capability(const SdpaDevice& device) {
+  return 10 * device.compute_major + device.compute_minor;
+}
+
+/// check_flash_attention_hardware_support, check_mem_efficient_hardware_support (whose lower end is
+/// below what this program needs) and check_cudnn_hardware_support.
+Status supports_device(std::string_view id, const SdpaDevice& device) {
+  if (capability(device) >= 80 && capability(device) <= 121) return {};
+  return fail("{} runs on devices of compute capability 8.0 to 12.1, and this one has {}.{}", id,
+              device.compute_major, device.compute_minor);
+}
+
+/// check_dtypes_low_precision.
+Status is_16_bit(std::string_view id, const Problem& problem) {
+  if (problem.dtype != DType::float32) return {};
+  return fail(
+      "{} supports float16 and bfloat16 on CUDA, not float32; sdpa-efficient supports float32", id);
+}
+
+/// check_for_attn_mask.
+Status needs_no_mask(const Problem& problem) {
+  if (is_full_attention(problem.layout, problem.plan)) return {};
+  return fail(
+      "sdpa-flash supports no mask on CUDA, and pattern {} needs one here; sdpa-efficient supports "
+      "it",
+      problem.pattern.name);
+}
+
+/// check_head_dim_size_mem_efficient with minimum_gemm_alignment of compute capability 8.0 and
+/// newer: 16 bytes.
+Status rows_are_aligned(const Problem& problem) {
+  const std::int64_t multiple = 16 / size_of(problem.dtype);
+  if (problem.head_dim % multiple == 0) return {};
+  return fail("sdpa-efficient supports head dimensions that are multiples of {} in {}, not {}",
+              multiple, name_of(problem.dtype), problem.head_dim);
+}
+
+/// check_cudnn_tensor_shapes.
+Status cudnn_supports_shape(const Problem& problem, const std::vector<Block>& blocks) {
+  if (problem.head_dim % 8 != 0 || problem.head_dim > largest_cudnn_dim) {
+    return fail("sdpa-cudnn supports head dimensions that are multiples of 8 up to {}, not {}",
+                largest_cudnn_dim, problem.head_dim);
+  }
+  for (const Block& block : blocks) {
+    if (block.columns() == 1) {
+      return fail("sdpa-cudnn supports no item of a single token, and this batch has one");
+    }
+  }
+  return {};
+}
+
+Status batch_fits(std::string_view id, const std::vector<Block>& blocks) {
+  for (const Block& block : blocks) {
+    if (block.batch > largest_batch) {
+      return fail("{} supports at most {} items in one call, not {}", id, largest_batch,
+                  block.batch);
+    }
+  }
+  return {};
+}
+
+Status has_cudnn(const SdpaDevice& device) {
+  if (device.cudnn_version == 0) return fail("sdpa-cudnn needs a LibTorch with cuDNN");
+  if (device.cudnn_version >= oldest_cudnn) return {};
+  return fail("sdpa-cudnn needs cuDNN 9.0 or newer, and LibTorch uses version {}",
+              device.cudnn_version);
+}
+
+}  // namespace
+
+Status flash_supports_on_cuda(std::string_view id, const Problem& problem,
+                              const SdpaDevice& device) {
+  if (Status ok = is_16_bit(id, problem); !ok) return ok;
+  if (Status ok = supports_device(id, device); !ok) return ok;
+  if (problem.head_dim > largest_flash_dim) {
+    return fail("{} supports head dimensions up to {}, not {}", id, largest_flash_dim,
+                problem.head_dim);
+  }
+  // check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: too little shared memory.
+  const int sm = capability(device);
+  const bool small = (sm >= 86 && sm <= 89) || sm == 120 || sm == 121;
+  if (problem.direction == Direction::forward_backward && small && problem.head_dim > 192 &&
+      problem.head_dim <= 224) {
+    return fail("{} has no gradients for head dimensions 193 to 224 on compute capability {}.{}",
+                id, device.compute_major, device.compute_minor);
+  }
+  return {};
+}
+
+Status sdpa_kernel_supports(SdpaKernel kernel, const Problem& problem, const SdpaDevice& device) {
+  const std::string_view id = id_of(kernel);
+  // On the CPU LibTorch has one fused kernel, which supports every dtype, head dimension and mask
+  // (use_flash_attention_cpp in aten/src/ATen/native/transformers/sdp_utils_cpp.cpp).
+  if (problem.device == DeviceKind::cpu) {
+    if (kernel == SdpaKernel::flash) return {};
+    return fail("{} is a CUDA kernel; LibTorch's fused kernel for the CPU is sdpa-flash", id);
+  }
+  const std::vector<Block> blocks = blocks_of(problem.layout);
+  if (Status ok = batch_fits(id, blocks); !ok) return ok;
+  switch (kernel) {
+    case SdpaKernel::flash:
+      if (Status ok = flash_supports_on_cuda(id, problem, device); !ok) return ok;
+      return needs_no_mask(problem);
+    case SdpaKernel::efficient:
+      if (Status ok = supports_device(id, device); !ok) return ok;
+      return rows_are_aligned(problem);
+    case SdpaKernel::cudnn:
+      if (Status ok = is_16_bit(id, problem); !ok) return ok;
+      if (Status ok = supports_device(id, device); !ok) return ok;
+      if (Status ok = has_cudnn(device); !ok) return ok;
+      return cudnn_supports_shape(problem, blocks);
+    case SdpaKernel::chosen_by_libtorch:
+      break;
+  }
+  return {};
+}
+
+namespace {
+
+FlashTile tile_of(const std::array<FlashTile, 6>& tiles, std::int64_t head_dim) {
+  const auto* tile = std::ranges::find_if(
+      tiles, [head_dim](const FlashTile& candidate) { return head_dim <= candidate.dim; });
+  return tile == tiles.end() ? tiles.back() : *tile;
+}
+
+std::int64_t up_to_whole(std::int64_t size, std::int64_t tile) {
+  return (size + tile - 1) / tile * tile;
+}
+
+}  // namespace
+
+FlashTile flash_forward_tile(std::int64_t head_dim) {
+  static constexpr std::array<FlashTile, 6> tiles{{{128, 128, 32},
+                                                   {128, 128, 64},
+                                                   {128, 64, 96},
+                                                   {128, 64, 128},
+                                                   {128, 64, 192},
+                                                   {128, 64, 256}}};
+  return tile_of(tiles, head_dim);
+}
+
+FlashTile flash_backward_tile(std::int64_t head_dim) {
+  static constexpr std::array<FlashTile, 6> tiles{{{128, 128, 32},
+                                                   {128, 128, 64},
+                                                   {64, 128, 96},
+                                                   {64, 128, 128},
+                                                   {64, 64, 192},
+                                                   {64, 64, 256}}};
+  return tile_of(tiles, head_dim);
+}
+
+double pairs_in_tiles(const FlashPairs& pairs, const FlashTile& tile) {
+  const std::int64_t all_keys = up_to_whole(pairs.keys, tile.keys);
+  std::int64_t sum = 0;
+  for (std::int64_t row = 0; row < pairs.rows; row += tile.rows) {
+    std::int64_t begin = 0;
+    std::int64_t end = all_keys;
+    if (pairs.window >= 0) {
+      begin = std::max<std::int64_t>(0, row - pairs.window) / tile.keys * tile.keys;
+      end = std::min(all_keys, up_to_whole(row + tile.rows + pairs.window, tile.keys));
+    }
+    sum += tile.rows * std::max<std::int64_t>(0, end - begin);
+  }
+  return static_cast<double>(sum);
+}
 
 namespace {
 

@@ -5,7 +5,8 @@
 // itself falls back to another kernel; for a kernel requested by name, the user gets the reason.
 //
 //   const SdpaDevice device{.compute_major = 9, .compute_minor = 0, .cudnn_version = 91300};
-//   Status ok = sdpa_kernel_takes(SdpaKernel::flash, problem, device);   // "sdpa-flash takes ..."
+//   Status ok = sdpa_kernel_supports(SdpaKernel::flash, problem, device);   // "sdpa-flash supports
+//   ..."
 
 #include <ATen/core/Tensor.h>
 
@@ -46,15 +47,15 @@ struct SdpaDevice {
 
 /// Ok, or why the named kernel cannot compute the problem, an attention. `device` is ignored on the
 /// CPU.
-[[nodiscard]] Status sdpa_kernel_takes(SdpaKernel kernel, const Problem& problem,
-                                       const SdpaDevice& device);
+[[nodiscard]] Status sdpa_kernel_supports(SdpaKernel kernel, const Problem& problem,
+                                          const SdpaDevice& device);
 
 /// The limits common to all kernels that, like flash, compute 16-bit types in tiles: dtype, head
 /// dimension up to 256, compute capability, gradients of wide heads.
-[[nodiscard]] Status flash_takes_on_cuda(std::string_view id, const Problem& problem,
-                                         const SdpaDevice& device);
+[[nodiscard]] Status flash_supports_on_cuda(std::string_view id, const Problem& problem,
+                                            const SdpaDevice& device);
 
-/// Bytes that LibTorch's CPU kernel holds in tiles, over all threads, for calls of at most that
+/// Bytes of the tiles of LibTorch's CPU kernel, over all threads, for calls of at most that
 /// many rows and columns; 0 on CUDA, whose tiles are in shared memory and registers.
 [[nodiscard]] std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows,
                                            std::int64_t columns);
@@ -78,5 +79,31 @@ struct SdpaResult {
 /// `with_lse`: some kernels write it only on request, and their backward needs it.
 [[nodiscard]] SdpaResult run_sdpa_kernel(SdpaKernel kernel, const SdpaOperands& operands,
                                          double scale, bool with_lse);
+
+// The tiles in which LibTorch's flash kernels for CUDA compute: their work is counted in whole
+// tiles, regardless of the contents.
+
+struct FlashTile {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::int64_t dim = 0;  // the head dimension of the kernel, to which smaller ones are padded
+};
+
+/// From aten/src/ATen/native/transformers/cuda/flash_attn/flash_fwd_launch_template.h without
+/// dropout, on compute capability 8.0 and 9.0.
+[[nodiscard]] FlashTile flash_forward_tile(std::int64_t head_dim);
+
+/// From flash_bwd_launch_template.h, on devices with at least 144 KiB of shared memory per block.
+[[nodiscard]] FlashTile flash_backward_tile(std::int64_t head_dim);
+
+/// A rectangle of pairs: all of it, or the part within a window of `window` tokens to each side of
+/// the diagonal.
+struct FlashPairs {
+  std::int64_t rows = 0, keys = 0;
+  std::int64_t window = -1;  // -1: none
+};
+
+/// (Query, key) pairs that are multiplied: all pairs of every tile with an allowed pair.
+[[nodiscard]] double pairs_in_tiles(const FlashPairs& pairs, const FlashTile& tile);
 
 }  // namespace attnscope

@@ -32,8 +32,6 @@ class PreparedSegment final : public PreparedAttention {
             .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype, passes)};
   }
 
-  std::int64_t predicted_peak_bytes() const override { return workspace_bytes_; }
-
   Status forward(const ForwardCall& call) override {
     return cpu::segment_forward(problem_.plan, call.q, call.k, call.v, problem_.scale, call.o,
                                 call.lse, problem_.threads, call.workspace);
@@ -60,7 +58,7 @@ std::vector<Implementation> segment_implementations() {
       {.id = "segment",
        .summary =
            "the plan in one fused pass: online softmax over all segments of a row, no scores "
-           "stored; backward in one pass more",
+           "stored; backward in one further pass",
        .is_fused = true,
        .supports =
            [](const Problem& problem) {

@@ -25,9 +25,7 @@ class PreparedSegmentOnCuda final : public PreparedAttention {
             .bytes = least_bytes(problem_.plan, problem_.head_dim, problem_.dtype, passes)};
   }
 
-  std::int64_t predicted_peak_bytes() const override {
-    return list_.size() + work_.workspace_bytes();
-  }
+  std::int64_t allocated_bytes() const override { return list_.size(); }
 
   Status forward(const ForwardCall& call) override {
     float* lse = call.lse.empty() ? nullptr : call.lse.data();

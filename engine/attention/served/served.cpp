@@ -15,7 +15,6 @@
 #include "base/sentences.h"
 #include "engine/attention/implementation.h"
 #include "engine/attention/list.h"
-#include "engine/attention/served/offer.h"
 #include "engine/attention/served/served_process.h"
 #include "engine/attention/served/shared_memory.h"
 #include "engine/pattern/mask.h"
@@ -28,14 +27,14 @@ using nlohmann::json;
 constexpr int round_trips = 201;
 
 /// Ok, or the reason why the offer does not compute the problem.
-Status takes_attention(const ServedOffer& offer, const Problem& problem) {
+Status supports_attention(const ServedOffer& offer, const Problem& problem) {
   if (offer.kind == ServedOffer::Kind::model) {
-    return fail("{} is a whole re-ranker, which sweeps of operation model have as MODEL/{}",
+    return fail("{} is a whole re-ranker; name it as MODEL/{} in a sweep of operation model",
                 offer.id, offer.id);
   }
   if (problem.operation == Operation::windowed_matmul)
-    return fail("{} is an attention: it has no separate products for windowed-matmul", offer.id);
-  if (Status able = offer.takes(problem.pattern.name, problem.dtype, problem.device); !able)
+    return fail("{} computes attention: it has no separate products for windowed-matmul", offer.id);
+  if (Status able = offer.supports(problem.pattern.name, problem.dtype, problem.device); !able)
     return able;
   if (problem.direction == Direction::forward_backward &&
       !offer.reported().value("backward", false))
@@ -71,7 +70,7 @@ class PreparedServed final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   // The work of an external program is not counted.
   ExecutedWork executed() const override { return {}; }
-  std::int64_t predicted_peak_bytes() const override { return predicted_peak_; }
+  std::int64_t allocated_bytes() const override { return predicted_peak_; }
   bool writes_lse() const override { return false; }
 
   Status forward(const ForwardCall& call) override {
@@ -273,8 +272,8 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
   const json models = process->hello().value("models", json::array());
   if (implementations.empty() && models.empty()) {
     return fail(
-        "'{}' offers no implementation and no model; @attnscope.implementation and "
-        "@attnscope.model mark them",
+        "'{}' offers no implementation and no model; mark them with @attnscope.implementation and "
+        "@attnscope.model",
         in_a_sentence(program));
   }
   const auto seconds = process->round_trip(round_trips);
@@ -285,11 +284,11 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
     ServedOffer offer(kind, program, reported, about);
     const char* const what = kind == ServedOffer::Kind::model ? "a model" : "an implementation";
     if (!is_name(offer.id)) {
-      return fail("'{}' offers {} '{}'; ids are letters, digits, '-' and '_'",
+      return fail("'{}' offers {} '{}'; an id must consist of letters, digits, '-' and '_'",
                   in_a_sentence(program), what, in_a_sentence(offer.id));
     }
     if (std::ranges::find(taken, offer.id) != taken.end()) {
-      return fail("'{}' offers {} '{}', which there is already; give it another id",
+      return fail("'{}' offers {} '{}', whose id is already in use; give it another id",
                   in_a_sentence(program), what, offer.id);
     }
     taken.push_back(offer.id);
@@ -328,20 +327,20 @@ Result<std::shared_ptr<ServedProcess>> ServedOffer::process(int threads) {
   return process_;
 }
 
-Status ServedOffer::takes(std::string_view pattern, DType dtype, DeviceKind device) const {
+Status ServedOffer::supports(std::string_view pattern, DType dtype, DeviceKind device) const {
   const auto has = [this](const char* list, std::string_view name) {
     return std::ranges::any_of(reported_.value(list, json::array()),
-                               [&](const json& one) { return one == name || one == "*"; });
+                               [&](const json& entry) { return entry == name || entry == "*"; });
   };
   const auto listed = [this](const char* list) {
     return fmt::format("{}", fmt::join(reported_.value(list, std::vector<std::string>()), ", "));
   };
   if (device != DeviceKind::cpu)
-    return fail("{} runs in another process, which is given the processor's memory alone", id);
+    return fail("{} runs in another process, which supports only the CPU", id);
   if (!has("patterns", pattern))
-    return fail("{} takes the patterns {}, not {}", id, listed("patterns"), pattern);
+    return fail("{} supports the patterns {}, not {}", id, listed("patterns"), pattern);
   if (!has("dtypes", name_of(dtype)))
-    return fail("{} takes {}, not {}", id, listed("dtypes"), name_of(dtype));
+    return fail("{} supports {}, not {}", id, listed("dtypes"), name_of(dtype));
   return {};
 }
 
@@ -402,10 +401,12 @@ std::deque<ServedOffer>& served_offers() {
 
 Status serve_with(const std::vector<std::string>& programs, int threads,
                   const std::function<void()>& on_look) {
-  if (!served_offers().empty()) return fail("a worker is told once whom it is to measure with");
+  if (!served_offers().empty())
+    return fail(
+        "this worker has already started its --with programs; give all of them in one request");
   std::vector<std::string> taken;
   const ImplementationList own = listed_implementations();
-  for (const Implementation* one : own.all()) taken.emplace_back(one->id);
+  for (const Implementation* listed : own.all()) taken.emplace_back(listed->id);
   std::vector<std::unique_ptr<ServedProcess>> processes;
   for (const std::string& program : programs) {
     auto process = ServedProcess::start(program, threads);
@@ -418,7 +419,7 @@ Status serve_with(const std::vector<std::string>& programs, int threads,
       if (Status added = add_offers(programs[i], std::move(processes[i]), taken); !added)
         return added;
     } catch (const json::exception& error) {
-      return fail("'{}' greeted with what is not of the contenders' protocol: {}",
+      return fail("'{}' sent a greeting that does not follow the contenders' protocol: {}",
                   in_a_sentence(programs[i]), error.what());
     }
   }
@@ -449,7 +450,8 @@ std::vector<Implementation> served_implementations() {
         {.id = offer.id,
          .summary = offer.summary,
          .is_served = true,
-         .supports = [&offer](const Problem& problem) { return takes_attention(offer, problem); },
+         .supports =
+             [&offer](const Problem& problem) { return supports_attention(offer, problem); },
          .prepare = [&offer](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
            auto prepared = std::make_unique<PreparedServed>(offer, problem);
            if (Status done = prepared->prepare(); !done) return tl::unexpected(done.error());

@@ -118,17 +118,15 @@ Status ServedProcess::begin() {
   setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look);
   Descriptor nothing;
   if (!nothing.take(open("/dev/null", O_RDONLY | O_CLOEXEC))) return no_channel();
-  if (const int error = spawn({.arguments = arguments_of(program_),
-                               .descriptors = {{nothing.get(), 0},
-                                               {writing.get(), 1},
-                                               {writing.get(), 2},
-                                               {other.get(), socket_number}},
-                               .environment = environment_of(threads_)},
-                              pid_);
+  if (const int error = child_.start({.arguments = arguments_of(program_),
+                                      .descriptors = {{nothing.get(), 0},
+                                                      {writing.get(), 1},
+                                                      {writing.get(), 2},
+                                                      {other.get(), socket_number}},
+                                      .environment = environment_of(threads_)});
       error != 0) {
-    pid_ = -1;
     return fail(
-        "'{}' could not be started: {}; --with takes a Python file, a name such as flex, or a "
+        "'{}' could not be started: {}; --with accepts a Python file, a name such as flex, or a "
         "command",
         in_a_sentence(program_), system_reason(error));
   }
@@ -141,14 +139,14 @@ Status ServedProcess::greet(const std::function<void()>& on_look) {
   auto reported =
       requested ? answer({}, greeting_seconds, on_look) : tl::unexpected(requested.error());
   if (!reported && reported.error().message.ends_with("exit code 0")) {
-    return fail("{}, and without a word: a program for --with ends with attnscope.serve()",
+    return fail("{} and printed nothing; a program for --with must end with attnscope.serve()",
                 reported.error().message);
   }
   if (!reported) return tl::unexpected(reported.error());
   const json version = reported->value("protocol", json());
   if (version != protocol) {
     return fail(
-        "'{}' speaks version {} of the contenders' protocol, this program version {}: take the "
+        "'{}' uses version {} of the contenders' protocol, and this program version {}; use the "
         "package attnscope that came with this program",
         in_a_sentence(program_), in_a_sentence(version.dump()), protocol);
   }
@@ -157,7 +155,7 @@ Status ServedProcess::greet(const std::function<void()>& on_look) {
 }
 
 ServedProcess::~ServedProcess() {
-  if (pid_ > 0 && !wait_status_) static_cast<void>(end_in_words());
+  if (child_.pid() > 0 && socket_.is_open()) static_cast<void>(end_in_words());
 }
 
 void ServedProcess::pass_errors_on() {
@@ -182,7 +180,7 @@ void ServedProcess::pass_errors_on() {
 
 void ServedProcess::stop() {
   if (!socket_.is_open() || !stopped_.empty()) return;
-  stopped_ = with_descendants(pid_);
+  stopped_ = with_descendants(child_.pid());
   for (const pid_t process : stopped_) kill(process, SIGSTOP);
 }
 
@@ -225,11 +223,7 @@ Result<std::string> ServedProcess::line(std::optional<int> most_seconds,
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) return fail("{}", end_in_words());
     pass_errors_on();  // otherwise it may block on a full pipe
     if (on_look) on_look();
-    int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      wait_status_ = status;
-      return fail("{}", end_in_words());
-    }
+    if (child_.status()) return fail("{}", end_in_words());
     if (most_seconds && Clock::now() - began > std::chrono::seconds(*most_seconds)) {
       static_cast<void>(end_in_words());
       return fail("'{}' gave no answer within {} s; does it call attnscope.serve()?",
@@ -246,7 +240,7 @@ Result<json> ServedProcess::answer(const OnQuestion& on_question, std::optional<
     if (*text == quick_answer) return json();
     json message = json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (!message.is_object()) {
-      return fail("'{}' answered with what is not of the contenders' protocol ({}): {}",
+      return fail("'{}' sent an answer that does not follow the contenders' protocol ({}): {}",
                   in_a_sentence(program_), in_a_sentence(*text), end_in_words());
     }
     if (message.contains("error"))
@@ -286,29 +280,16 @@ std::string ServedProcess::end_in_words() {
   go_on();
   socket_.close();
   // A process that has closed the socket is about to end; it prints the reason last.
-  const auto deadline = Clock::now() + std::chrono::seconds(2);
-  while (pid_ > 0 && !wait_status_ && Clock::now() < deadline) {
-    pass_errors_on();
-    int status = 0;
-    const pid_t ended = waitpid(pid_, &status, WNOHANG);
-    if (ended == pid_ || (ended < 0 && errno != EINTR)) {
-      wait_status_ = status;
-    } else {
-      poll(nullptr, 0, /*ms=*/5);
-    }
-  }
-  const bool by_itself = wait_status_.has_value();
-  if (!by_itself && pid_ > 0) {
-    int status = 0;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
+  if (!was_killed_ && !child_.wait(std::chrono::seconds(2), [this] { pass_errors_on(); })) {
+    was_killed_ = true;
+    child_.kill();
   }
   pass_errors_on();
-  const int status = wait_status_.value_or(0);
+  const int status = child_.status().value_or(0);
+  if (!was_killed_) end_status_ = status;
   std::string words = fmt::format("'{}' ", in_a_sentence(program_));
-  if (!by_itself) {
-    words += "answered no more and was ended";
+  if (was_killed_) {
+    words += "no longer answered and was ended";
   } else if (WIFSIGNALED(status)) {
     words += "was ended by " + signal_name(WTERMSIG(status));
   } else {
@@ -320,8 +301,7 @@ std::string ServedProcess::end_in_words() {
 }
 
 bool ServedProcess::was_killed_for_memory() const {
-  if (!wait_status_ || !WIFSIGNALED(*wait_status_) || WTERMSIG(*wait_status_) != SIGKILL)
-    return false;
+  if (!end_status_ || !WIFSIGNALED(*end_status_) || WTERMSIG(*end_status_) != SIGKILL) return false;
   return kills_at_start_ == std::nullopt || memory_kills() != kills_at_start_;
 }
 

@@ -22,7 +22,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory_kills.h"
 #include "base/result.h"
 #include "base/spawn.h"
 
@@ -58,7 +57,7 @@ class ServedProcess {
 
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
   [[nodiscard]] int threads() const { return threads_; }
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
   /// Whether it accepts requests.
   [[nodiscard]] bool is_there() const { return socket_.is_open(); }
   /// Whether it was ended by SIGKILL while the system's count of out-of-memory kills grew, or on a
@@ -99,8 +98,9 @@ class ServedProcess {
   std::string program_;
   int threads_;
   nlohmann::json hello_;
-  pid_t pid_ = -1;
-  std::optional<int> wait_status_;
+  ChildProcess child_;
+  bool was_killed_ = false;        // by this program
+  std::optional<int> end_status_;  // wait status, if it ended by itself
   std::vector<pid_t> stopped_;
   std::optional<std::int64_t> kills_at_start_ = memory_kills();
   Descriptor socket_, errors_;

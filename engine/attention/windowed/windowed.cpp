@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2): two products
-// around a compact band, alone (operation windowed-matmul) or with the joint softmax between them.
+// around a compact band, without a softmax (operation windowed-matmul) or with the joint softmax
+// between them.
 #include "engine/attention/windowed/windowed.h"
 
 #include <algorithm>
@@ -30,8 +31,9 @@ Result<BandSequences> band_sequences(const AttentionPlan& plan) {
                           segments[0].skip_begin == segments[0].skip_end;
     if (!own_band) {
       return fail(
-          "windowed-matmul needs sequences that attend to nothing but a window on themselves; "
-          "tokens {} to {} do otherwise: use a layout of documents alone, without [CLS] and query",
+          "windowed-matmul needs sequences that attend only to a window of their own tokens, and "
+          "tokens "
+          "{} to {} do not; use a layout of only documents, without [CLS] and query",
           task.queries.begin, task.queries.end - 1);
     }
     result.sequences.push_back({task.queries.begin, task.queries.end});
@@ -39,14 +41,14 @@ Result<BandSequences> band_sequences(const AttentionPlan& plan) {
     if (segments[0].kind == SegmentKind::whole) {
       any_whole = true;
     } else if (window && *window != segments[0].window) {
-      return fail("windowed-matmul takes one window, and this pattern has {} and {}", *window,
+      return fail("windowed-matmul supports one window, and this pattern has {} and {}", *window,
                   segments[0].window);
     } else {
       window = segments[0].window;
     }
   }
   if (any_whole && window) {
-    return fail("windowed-matmul takes one window, and this pattern has {} and inf", *window);
+    return fail("windowed-matmul supports one window, and this pattern has {} and inf", *window);
   }
   // A window as long as the longest sequence covers the whole sequence.
   result.window = window.value_or(std::max<std::int64_t>(longest - 1, 0));
@@ -121,7 +123,6 @@ class PreparedWindowed final : public PreparedAttention {
                    cpu::windowed_backward_elements(problem.plan, problem.head_dim)) {}
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
-  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
     return executed_on_scores(problem_, workspace_.scores());
   }
@@ -157,7 +158,6 @@ class PreparedProducts final : public PreparedAttention {
         workspace_(problem, cpu::band_elements(band_problem_), cpu::band_elements(band_problem_)) {}
 
   std::int64_t workspace_bytes() const override { return workspace_.bytes(); }
-  std::int64_t predicted_peak_bytes() const override { return workspace_.bytes(); }
   ExecutedWork executed() const override {
     return executed_on_scores(problem_, workspace_.scores());
   }
@@ -214,7 +214,7 @@ std::vector<Implementation> windowed_implementations() {
   return {{.id = "windowed",
            .summary =
                "the paper's three steps: windowed QK^T into a compact band, joint softmax over all "
-               "segments, windowed PV; for windowed-matmul the two products alone; backward in the "
+               "segments, windowed PV; for windowed-matmul only the two products; backward in the "
                "same steps",
            .supports = supports_on_cpu,
            .prepare = prepare_on_cpu,

@@ -11,7 +11,7 @@
 namespace attnscope {
 
 /// The sequences of a plan with exactly one band (or one whole segment) per sequence, the only kind
-/// that the two windowed products alone can express.
+/// that the two windowed products can express without a softmax.
 struct BandSequences {
   std::vector<TokenRange> sequences;  // ascending, with one or more tokens
   std::int64_t window = 0;

@@ -52,9 +52,7 @@ class PreparedOnCuda : public PreparedAttention {
     return executed_on_scores(problem_, work_.score_elements());
   }
   std::int64_t workspace_bytes() const final { return parts_.bytes(); }
-  std::int64_t predicted_peak_bytes() const final {
-    return parts_.bytes() < 0 ? -1 : list_.size() + parts_.bytes();
-  }
+  std::int64_t allocated_bytes() const final { return list_.size(); }
 
  protected:
   Problem problem_;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "engine/measure/benchmark/figures.h"
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "engine/model/linear.h"
 #include "kernels/cpu/document_vectors.h"
 

@@ -19,7 +19,7 @@
 
 #include "engine/heat/model_row.h"
 #include "engine/measure/benchmark/figures.h"
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "engine/model/model_weights.h"
 #include "engine/train/trainer.h"
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "engine/measure/benchmark/figures.h"
-#include "engine/measure/block_cache.h"
+#include "engine/measure/heat_device.h"
 #include "kernels/cpu/kernel_pooling.h"
 
 namespace attnscope {

@@ -469,8 +469,7 @@ std::int64_t AttentionStage::peak_bytes() const {
   const std::int64_t element = size_of(variant_.dtype);
   const std::int64_t states = layout_.tokens() * shape_.hidden * element;
   // Queries, keys, values and the output.
-  std::int64_t peak =
-      4 * states + std::max(prepared_->predicted_peak_bytes(), prepared_->workspace_bytes());
+  std::int64_t peak = 4 * states + prepared_->predicted_peak_bytes();
   if (global_) {
     const std::int64_t global = global_->peak_bytes(shape_.heads, shape_.head_dim(), element) +
                                 2 * global_->count() * shape_.hidden * element;

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/running_sum.h"
+#include "base/fingerprint.h"
 #include "base/sentences.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"

@@ -6,9 +6,8 @@
 // add_values() with keys as rows, and with rows as keys.
 #pragma once
 
-#include "kernels/cpu/backward_cut.h"
-#include "kernels/cpu/inner/key_block.h"
-#include "kernels/cpu/inner/mask_edges.h"
+#include "kernels/cpu/inner/keys.h"
+#include "kernels/cpu/work_units.h"
 
 namespace attnscope::cpu {
 namespace {
@@ -45,8 +44,8 @@ struct BackwardTile {
   std::int64_t first_row;  // position in the task's run
   int rows;
   float *queries_t, *arriving_t;  // transposed; for few rows: scaled queries as rows, and unused
-  StridedRows queries, arriving;  // not transposed, in the tensor or in their room
-  float *query_room, *arriving_room;
+  StridedRows queries, arriving;  // not transposed, in the tensor or in their buffer
+  float *query_buffer, *arriving_buffer;
   float* gradients;
   float *shift, *delta;  // log-sum-exp in units of log 2 (+inf without keys), and D
 };
@@ -55,8 +54,8 @@ struct BackwardWork {
   const BackwardUnit* unit;
   std::int64_t d, padded, pitch;
   bool careful;
-  Vector strange;  // 0 while every gradient is finite, else NaN
-  RowChunk rows;   // of the task, for tile_window()
+  Vector nonfinite;  // 0 while every gradient is finite, else NaN
+  RowChunk rows;     // of the task, for tile_window()
   BackwardTile tile;
   float *scores, *score_gradients;
   BackwardPiece pieces[most_backward_pieces];
@@ -67,7 +66,7 @@ struct BackwardWork {
 /// x - x is 0 for every finite x and NaN for all others, and NaN persists in a sum.
 ATTNSCOPE_INLINE void note_strange(BackwardWork& work, const float* row) {
   for (std::int64_t c = 0; c < work.padded; c += lanes) {
-    work.strange += load(row + c) - load(row + c);
+    work.nonfinite += load(row + c) - load(row + c);
   }
 }
 
@@ -109,10 +108,10 @@ ATTNSCOPE_INLINE void row_offsets(const HeadView<Byte>& view, const RowChunk& ch
 }
 
 /// Rows of a tile: in place if they are padded float32 rows with a fixed stride, otherwise copied
-/// to `room`. Prefetches those of the next tile.
+/// to `buffer`. Prefetches those of the next tile.
 ATTNSCOPE_INLINE StridedRows rows_of_tile(const BackwardWork& work,
                                           const HeadView<const std::byte>& view,
-                                          std::int64_t first_row, int rows, float* room) {
+                                          std::int64_t first_row, int rows, float* buffer) {
   std::int64_t at[row_tile];
   row_offsets(view, work.rows, first_row, rows, at);
   if (view.token_stride != work.d) {
@@ -125,9 +124,9 @@ ATTNSCOPE_INLINE StridedRows rows_of_tile(const BackwardWork& work,
     return {floats_at(view, at[0]), view.token_stride};
   }
   for (int r = 0; r < rows; ++r) {
-    load_row(view, at[r], work.d, work.padded, room + r * work.padded);
+    load_row(view, at[r], work.d, work.padded, buffer + r * work.padded);
   }
-  return {room, work.padded};
+  return {buffer, work.padded};
 }
 
 /// D of a tile's rows: the product of incoming gradient and output.
@@ -153,8 +152,8 @@ inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   BackwardTile& tile = work.tile;
   tile.first_row = first_row;
   tile.rows = rows;
-  tile.queries = rows_of_tile(work, unit.q, first_row, rows, tile.query_room);
-  tile.arriving = rows_of_tile(work, unit.grad_o, first_row, rows, tile.arriving_room);
+  tile.queries = rows_of_tile(work, unit.q, first_row, rows, tile.query_buffer);
+  tile.arriving = rows_of_tile(work, unit.grad_o, first_row, rows, tile.arriving_buffer);
   // The rows of `gradients` are unused until the first product.
   load_deltas(work, rows_of_tile(work, unit.o, first_row, rows, tile.gradients));
   const float* query[row_tile];
@@ -405,7 +404,7 @@ inline void finish_pieces(BackwardWork& work, bool for_queries) {
   work.score_count = 0;
 }
 
-/// One row that attends to all given keys: scores with keys in the lanes, then key by key.
+/// One row that attends to all keys passed: scores with keys in the lanes, then key by key.
 inline void finish_row(BackwardWork& work, int r, const float* keys, const float* values,
                        std::int64_t count, const KeyGradients& to, std::int64_t first_key) {
   const BackwardTile& tile = work.tile;

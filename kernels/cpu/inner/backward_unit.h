@@ -13,7 +13,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Keys and values from outside the strip's own range, packed until the room is full.
+/// Keys and values from outside the strip's own range, packed until the buffer is full.
 struct Arena {
   struct Entry {
     const Segment* segment;
@@ -31,7 +31,7 @@ struct Strip {
   std::int64_t begin, end;                // tokens whose gradients are summed here
   std::int64_t packed_begin, packed_end;  // tokens whose keys and values are packed
   const float *keys, *values;             // of packed_begin
-  float *key_room, *value_room;
+  float *key_buffer, *value_buffer;
   KeyGradients gradients;  // of token `begin`
   Arena arena;
 };
@@ -77,12 +77,12 @@ inline Positions rows_seeing(const TokenRun& rows, const std::int64_t* indices,
 }
 
 inline const float* pack_range(const HeadView<const std::byte>& view, std::int64_t begin,
-                               std::int64_t end, std::int64_t d, float* room) {
+                               std::int64_t end, std::int64_t d, float* buffer) {
   RowChunk chunk{};
   chunk.head_dim = d;
   Segment range{};
   range.keys = {begin, end, false};
-  return packed_rows(view, chunk, range, begin, end - begin, room);
+  return packed_rows(view, chunk, range, begin, end - begin, buffer);
 }
 
 inline void begin_strip(Strip& strip, std::int64_t begin, std::int64_t end) {
@@ -98,9 +98,9 @@ inline void begin_strip(Strip& strip, std::int64_t begin, std::int64_t end) {
   }
   if (strip.packed_begin < strip.packed_end) {
     strip.keys =
-        pack_range(unit.k, strip.packed_begin, strip.packed_end, strip.work.d, strip.key_room);
+        pack_range(unit.k, strip.packed_begin, strip.packed_end, strip.work.d, strip.key_buffer);
     strip.values =
-        pack_range(unit.v, strip.packed_begin, strip.packed_end, strip.work.d, strip.value_room);
+        pack_range(unit.v, strip.packed_begin, strip.packed_end, strip.work.d, strip.value_buffer);
   }
   zero(strip.gradients.keys, (end - begin) * strip.work.pitch);
   zero(strip.gradients.values, (end - begin) * strip.work.pitch);
@@ -136,7 +136,7 @@ inline Arena::Entry keys_at(Strip& strip, const Segment& segment, std::int64_t b
   return entry;
 }
 
-/// Row `r` of a tile of few rows, processed alone.
+/// Row `r` of a tile of few rows, processed separately.
 template <int Dim>
 inline void add_keys_to_row(Strip& strip, const Segment& segment, int r, Positions keys,
                             const KeyGradients& to) {
@@ -315,7 +315,7 @@ inline void add_split_keys(Strip& strip, const Segment& segment, std::int64_t sl
                 true);
 }
 
-inline bool takes_keys(const Strip& strip, const Task& task, bool strays) {
+inline bool uses_keys(const Strip& strip, const Task& task, bool strays) {
   const BackwardUnit& unit = *strip.work.unit;
   for (std::int64_t s = 0; s < task.segment_count; ++s) {
     const Segment& segment = segments_of(unit, task)[s];
@@ -330,7 +330,7 @@ template <int Dim>
 inline void visit_split_task(Strip& strip, const Task& task, const TaskRows& places, bool first) {
   BackwardWork& work = strip.work;
   const BackwardUnit& unit = *work.unit;
-  if (!takes_keys(strip, task, first)) return;
+  if (!uses_keys(strip, task, first)) return;
   const std::int64_t rows = run_length(task.queries);
   for (std::int64_t row = 0; row < rows; row += row_tile) {
     load_tile(work, row, static_cast<int>(least(row_tile, rows - row)));
@@ -407,7 +407,7 @@ inline Strip lay_out_scratch(const BackwardUnit& unit, bool careful) {
   work.padded = padded_dim(work.d);
   work.pitch = gradient_pitch(work.d);
   work.careful = careful;
-  work.strange = Vector{};
+  work.nonfinite = Vector{};
   work.piece_count = 0;
   work.score_count = 0;
   work.rows = {};
@@ -423,7 +423,7 @@ inline Strip lay_out_scratch(const BackwardUnit& unit, bool careful) {
     return taken;
   };
   BackwardTile& tile = work.tile;
-  for (float** rows : {&tile.queries_t, &tile.arriving_t, &tile.query_room, &tile.arriving_room,
+  for (float** rows : {&tile.queries_t, &tile.arriving_t, &tile.query_buffer, &tile.arriving_buffer,
                        &tile.gradients}) {
     *rows = take(row_tile * work.pitch);
   }
@@ -433,9 +433,9 @@ inline Strip lay_out_scratch(const BackwardUnit& unit, bool careful) {
   work.score_gradients = take((backward_keys + widest_vector) * row_tile);
   strip.gradients = {take(unit.largest_strip * work.pitch), take(unit.largest_strip * work.pitch),
                      nullptr, 0};
-  const std::int64_t room = (unit.largest_strip + 2 * unit.largest_halo) * work.pitch;
-  strip.key_room = take(room);
-  strip.value_room = take(room);
+  const std::int64_t buffer = (unit.largest_strip + 2 * unit.largest_halo) * work.pitch;
+  strip.key_buffer = take(buffer);
+  strip.value_buffer = take(buffer);
   strip.arena.keys = take(backward_arena_keys * work.pitch);
   strip.arena.values = take(backward_arena_keys * work.pitch);
   return strip;
@@ -473,7 +473,7 @@ inline bool run_backward_unit(const BackwardUnit& unit, bool careful) {
   for (std::int64_t r = 0; r < group.split_rows; ++r) {
     note_strange(work, unit.split + r * work.pitch);
   }
-  return sum_of(work.strange) == 0.0f;
+  return sum_of(work.nonfinite) == 0.0f;
 }
 
 template <int Dim>

@@ -204,7 +204,7 @@ struct RowPiece {
     for (std::int64_t i = 0; i < count; ++i)
       widen_row(call, number_of(i), call.scratch + i * pitch);
   }
-  /// The i-th, or the last if a tile goes beyond it.
+  /// The i-th, or the last if a tile extends beyond it.
   template <typename NumberOf>
   ATTNSCOPE_INLINE const float* row(std::int64_t i, const NumberOf& number_of) const {
     const std::int64_t at = i < count ? i : count - 1;
@@ -214,12 +214,12 @@ struct RowPiece {
   }
 };
 
-/// Calls `take(i, first query, sums)` for every tile of rows from the i-th on and vectors of
+/// Calls `visit(i, first query, sums)` for every tile of rows from the i-th on and vectors of
 /// queries: if the piece ends within a tile, its last row replaces the missing ones. `number_of`
 /// may be called for rows beyond the piece, which are only prefetched.
-template <int vectors, typename NumberOf, typename Take>
+template <int vectors, typename NumberOf, typename Visit>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
-                                        const NumberOf& number_of, const Take& take) {
+                                        const NumberOf& number_of, const Visit& visit) {
   constexpr int tile = vector_tile_rows(vectors);
   const VectorCall& call = piece.call;
   for (std::int64_t i = 0; i < piece.count; i += tile) {
@@ -242,22 +242,22 @@ ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t firs
         for (int v = 0; v < vectors; ++v) sums[r][v] *= scale;
       }
     }
-    take(i, first_query, sums);
+    visit(i, first_query, sums);
   }
 }
 
-template <typename NumberOf, typename Take>
+template <typename NumberOf, typename Visit>
 ATTNSCOPE_INLINE void products_of_rows(const RowPiece& piece, const NumberOf& number_of,
-                                       const Take& take) {
+                                       const Visit& visit) {
   piece.widen(number_of);
   std::int64_t vectors = (piece.call.query_count + lanes - 1) / lanes;
   std::int64_t q = 0;
   // Four are processed as two and two.
   for (; vectors == 3 || vectors > 4; vectors -= 3, q += 3 * lanes)
-    products_of_piece<3>(piece, q, number_of, take);
+    products_of_piece<3>(piece, q, number_of, visit);
   for (; vectors >= 2; vectors -= 2, q += 2 * lanes)
-    products_of_piece<2>(piece, q, number_of, take);
-  if (vectors == 1) products_of_piece<1>(piece, q, number_of, take);
+    products_of_piece<2>(piece, q, number_of, visit);
+  if (vectors == 1) products_of_piece<1>(piece, q, number_of, visit);
 }
 
 void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::int64_t count,

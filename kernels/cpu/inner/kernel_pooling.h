@@ -16,7 +16,6 @@
 
 #include <xmmintrin.h>
 
-#include "kernels/cpu/inner/row_tails.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/kernel_table.h"
 
@@ -45,7 +44,7 @@ ATTNSCOPE_INLINE Vector root_of(Vector x) {
 #endif
 }
 
-/// 1 / (length + 1e-13), given squares of lengths.
+/// 1 / (length + 1e-13), from squares of lengths.
 ATTNSCOPE_INLINE Vector inverse_of_lengths(Vector squares) {
   return splat(1.0f) / (root_of(squares) + splat(1e-13f));
 }
@@ -94,7 +93,7 @@ constexpr int pooling_group = 16;
 constexpr std::int64_t line_numbers = 16;
 
 /// products[row * cosine_pitch + token] of some blocks of query rows and a group of tokens.
-/// Prefetches the rows `later`, if given, meanwhile: rows of a table are scattered.
+/// Prefetches the rows `later`, if not null, meanwhile: rows of a table are scattered.
 template <int blocks>
 [[gnu::noinline]] void pooling_products(const PoolingTokens& of, const float* query,
                                         const float* const* group, const float* const* later,
@@ -204,15 +203,15 @@ void pooling_cosines(const PoolingTokens& of, std::int64_t first, std::int64_t c
   const std::int64_t padded = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
   const std::int64_t blocks = (of.query_rows + block_rows - 1) / block_rows;
   const std::int64_t block = (of.width + 3) / 4 * lanes;
-  const auto take_rows = [&](std::int64_t from, const float** to) {
+  const auto rows_from = [&](std::int64_t from, const float** to) {
     for (std::int64_t i = 0; i < pooling_group; ++i)
       to[i] = pooling_row(of, first + (from + i < count ? from + i : count - 1));
   };
   for (std::int64_t j = 0; j < padded; j += pooling_group) {
     const float* rows[pooling_group];
     const float* later[pooling_group];
-    take_rows(j, rows);
-    take_rows(j + pooling_group, later);
+    rows_from(j, rows);
+    rows_from(j + pooling_group, later);
     if (!of.normalised) pooling_squares(rows, of.width, inverses + j);
     for (std::int64_t i = j; i < j + pooling_group; i += lanes) {
       const Vector unit = splat(pooling_unit);
@@ -305,25 +304,25 @@ ATTNSCOPE_INLINE Vector narrow_kernel(Vector y, float ratio) {
   return exp2_of(Vector{} - off * off);
 }
 
-/// Calls take(k, a's kernel, b's kernel), each without its constant.
-template <bool narrow, typename Take>
-ATTNSCOPE_INLINE void each_kernel(const Kernels& a, const Kernels& b, const Take& take) {
+/// Calls visit(k, a's kernel, b's kernel), each without its constant.
+template <bool narrow, typename Visit>
+ATTNSCOPE_INLINE void each_kernel(const Kernels& a, const Kernels& b, const Visit& visit) {
   Vector ga = a.middle * a.w, gb = b.middle * b.w;
   Vector step_a = a.w * a.w, step_b = b.w * b.w;
-  take(5, ga, gb);
+  visit(5, ga, gb);
 #pragma GCC unroll 4
   for (int k = 4; k >= 1; --k) {
     ga *= step_a, gb *= step_b;
-    take(k, ga, gb);
+    visit(k, ga, gb);
   }
-  if constexpr (!narrow) take(0, ga * a.w, gb * b.w);
+  if constexpr (!narrow) visit(0, ga * a.w, gb * b.w);
   ga = a.middle * a.v, gb = b.middle * b.v;
   step_a = a.v * a.v, step_b = b.v * b.v;
-  take(6, ga, gb);
+  visit(6, ga, gb);
 #pragma GCC unroll 4
   for (int k = 7; k <= 10; ++k) {
     ga *= step_a, gb *= step_b;
-    take(k, ga, gb);
+    visit(k, ga, gb);
   }
 }
 

@@ -8,9 +8,8 @@
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_backward.h"
-#include "kernels/cpu/inner/windowed_scores.h"
+#include "kernels/cpu/inner/windowed_products.h"
 #include "kernels/cpu/inner/windowed_softmax.h"
-#include "kernels/cpu/inner/windowed_values.h"
 #include "kernels/cpu/kernel_table.h"
 
 namespace attnscope::cpu {

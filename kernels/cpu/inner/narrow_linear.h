@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of a linear layer whose products take numbers of 8 or 16 bits: rows are narrowed when
+// A piece of a linear layer whose products have operands of 8 or 16 bits: rows are narrowed when
 // they are copied to the scratch, and weights are stored in groups of 4 bytes per output, the
-// operand of one instruction. int8: weights are -127 ... 127. If an instruction takes four bytes, a
-// row's numbers are q + 32768 in 1 ... 65535; their upper and their lower bytes are separate rows
-// of the scratch and are multiplied separately, and the sums of the upper ones are too large by 128
-// times an output's weights. Otherwise one instruction computes two products of 16 bits, and
-// weights are widened when they are loaded.
+// operand of one instruction. int8: weights are -127 ... 127. If an instruction multiplies four
+// bytes, a row's numbers are q + 32768 in 1 ... 65535; their upper and their lower bytes are
+// separate rows of the scratch and are multiplied separately, and the sums of the upper ones are
+// too large by 128 times an output's weights. Otherwise one instruction computes two products of 16
+// bits, and weights are widened when they are loaded.
 #pragma once
 
-#include "kernels/cpu/inner/linear_sums.h"
+#include "kernels/cpu/inner/linear.h"
 #include "kernels/cpu/inner/rows.h"
 
 namespace attnscope::cpu {
 namespace {
 
-/// Bytes between rows of the scratch; those after `narrow_depth` groups hold the row's scale.
+/// Bytes between rows of the scratch; those after `narrow_depth` groups are the row's scale.
 constexpr std::int64_t narrow_pitch = linear_pitch * 4;
 constexpr std::int64_t group_bytes = 4;
 constexpr std::int64_t scale_place = narrow_depth * group_bytes;
 
 typedef std::uint8_t ByteLanes __attribute__((vector_size(lanes)));
 
-/// Rows rounded up to whole tiles of the matrix unit; the scratch has room for them.
+/// Rows rounded up to whole tiles of the matrix unit; the scratch has space for them.
 constexpr std::int64_t padded_rows(std::int64_t rows) {
   return (rows + narrow_rows_unit - 1) / narrow_rows_unit * narrow_rows_unit;
 }
@@ -59,15 +59,15 @@ struct WholeNumbers {
   /// For the whole row: its largest magnitude becomes `most`. A row with a value that is not finite
   /// has the scale NaN, and so are its results.
   static float scale_for(float most, const float* x, std::int64_t in) {
-    Vector largest{}, strange{};
+    Vector largest{}, nonfinite{};
     std::int64_t c = 0;
     const auto see = [&](Vector v) {
       largest = larger(largest, v < Vector{} ? Vector{} - v : v);
-      strange += v - v;
+      nonfinite += v - v;
     };
     for (; c + lanes <= in; c += lanes) see(load(x + c));
     if (c < in) see(load_first(x + c, in - c, 0.0f));
-    return largest_of(largest) / most + sum_of(strange);
+    return largest_of(largest) / most + sum_of(nonfinite);
   }
 
   /// Calls put(place, rounded): `count` numbers, and zeros up to `padded`, with `to_integer` added.
@@ -371,7 +371,7 @@ ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t /*next_pa
 #else
 
 /// The registers are full with two vectors of sums per row and two of weights, which become four if
-/// no instruction takes them without widening.
+/// no instruction multiplies them without widening.
 template <typename Products>
 constexpr int narrow_tile_rows = lanes < 16
                                      ? 4

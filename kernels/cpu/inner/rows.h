@@ -11,7 +11,6 @@
 
 #include <cstring>
 
-#include "kernels/cpu/inner/row_tails.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/kernel_table.h"
 

@@ -5,10 +5,256 @@
 // with an online softmax between blocks.
 #pragma once
 
-#include "kernels/cpu/inner/segment_whole_tiles.h"
+#include "kernels/cpu/inner/segment_tile.h"
 
 namespace attnscope::cpu {
 namespace {
+
+// The fused kernel if a tile of rows has few keys, as with windows: all its scores are computed
+// before the softmax, so that nothing is rescaled and outputs go from registers to memory directly.
+// Keys and values are packed, if necessary, when a tile needs them, in a sliding buffer for those
+// of a few tiles.
+
+/// The keys of the chunk's rows, none packed yet.
+inline void find_spans(Work& work) {
+  const RowChunk& rows = work.chunk->rows;
+  std::int64_t place = 0;
+  for (std::int64_t i = 0; i < rows.segment_count; ++i) {
+    const Segment& segment = rows.segments[i];
+    const Positions seen = seen_by_chunk(rows, segment);
+    if (seen.begin >= seen.end) continue;
+    Span& span = work.spans[work.span_count++];
+    span.segment = &segment;
+    span.first = seen.begin;
+    span.count = static_cast<std::int32_t>(seen.end - seen.begin);
+    if (use_in_place(work, span)) continue;
+    std::int64_t capacity = span.count;
+    if (segment.kind == SegmentKind::band && !segment.keys.listed && !rows.queries.listed) {
+      // Sliding costs little once a tile's number of keys has been packed; a larger buffer would
+      // only exceed the first-level cache.
+      const std::int64_t seen_by_tile = 2 * capped_window(segment) + row_tile;
+      const std::int64_t more = least(most(seen_by_tile, 48), work.chunk->tile_keys / 2);
+      capacity = least(capacity, seen_by_tile + more);
+    }
+    span.capacity = static_cast<std::int32_t>(capacity);
+    use_buffers(work, span, place);
+    place += capacity;
+  }
+}
+
+/// Ensures that keys [begin, end) of a span are packed. Neither bound decreases from call to call.
+inline void bring_keys(const Work& work, Span& span, std::int32_t begin, std::int32_t end) {
+  if (end <= span.end) return;
+  const RowChunk& rows = work.chunk->rows;
+  if (end - span.base > span.capacity) {
+    const std::int64_t drop = (begin - span.base) * work.padded;
+    const auto bytes = sizeof(float) * static_cast<std::size_t>((span.end - begin) * work.padded);
+    if (span.end > begin) {
+      std::memmove(span.key_buffer, span.key_buffer + drop, bytes);
+      std::memmove(span.value_buffer, span.value_buffer + drop, bytes);
+    } else {
+      span.end = begin;
+    }
+    span.base = begin;
+  }
+  const std::int64_t place = (span.end - span.base) * work.padded, count = end - span.end;
+  float *keys = span.key_buffer + place, *values = span.value_buffer + place;
+  if (span.segment->keys.listed) {
+    pack_rows(rows.k, rows, *span.segment, span.first + span.end, count, keys);
+    pack_rows(rows.v, rows, *span.segment, span.first + span.end, count, values);
+  } else {
+    pack_run(rows.k, span.key_at + span.end * rows.k.token_stride, work.d, count, keys);
+    pack_run(rows.v, span.value_at + span.end * rows.v.token_stride, work.d, count, values);
+  }
+  span.end = end;
+}
+
+/// Scores of all keys of the tile. Returns the number of keys.
+template <int Dim>
+ATTNSCOPE_INLINE std::int32_t score_whole_tile(Work& work, std::int64_t first_row, Piece* pieces,
+                                               int& piece_count) {
+  std::int32_t count = 0;
+  piece_count = 0;
+  for (int i = 0; i < work.span_count; ++i) {
+    Span& span = work.spans[i];
+    Piece& piece = pieces[piece_count];
+    TileWindow& window = piece.window;
+    if (!tile_window(work.chunk->rows, *span.segment, first_row, rows_of_tile(work, first_row),
+                     span.first, span.count, window)) {
+      continue;
+    }
+    bring_keys(work, span, window.any_begin, window.any_end);
+    piece.span = &span;
+    piece.first_score = count;
+    score_piece<Dim>(work, work.queries, piece);
+    count += window.any_end - window.any_begin;
+    ++piece_count;
+  }
+  return count;
+}
+
+/// Replaces scores with weights. Stores the log-sum-exp of the rows and the factor of each row's
+/// outputs.
+ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row, std::int32_t count,
+                                       float* inverse) {
+  const RowChunk& rows = work.chunk->rows;
+  float lse[row_tile];
+  for (int x = 0; x < row_tile; x += lanes) {
+    float* scores = work.scores + x;
+    const Vector m = largest_score(scores, count, splat(-infinity));
+    const Vector sum = weigh_scores(scores, count, base_of(m));
+    const auto empty = sum == Vector{};
+    store(inverse + x, empty ? Vector{} : splat(1.0f) / sum);
+    if (rows.lse == nullptr) continue;
+    const Vector value = m * static_cast<float>(ln_2) + log_of(sum);
+    store(lse + x, empty ? splat(-infinity) : value);
+  }
+  if (rows.lse == nullptr) return;
+  for (int r = 0; r < rows_of_tile(work, first_row); ++r) {
+    const std::int64_t token = token_of(rows.queries, rows.indices, first_row + r);
+    rows.lse[token * rows.lse_stride] = lse[r];
+  }
+}
+
+/// Destination of a tile's rows, and their factors.
+struct TileOutputs {
+  std::int64_t at[row_tile];
+  float inverse[row_tile];
+};
+
+/// Writes a row's vector of outputs; `plainly` if rows are float32 and end with a whole vector.
+ATTNSCOPE_INLINE void put_lanes(const Work& work, Vector v, bool plainly, std::int64_t at,
+                                std::int64_t column) {
+  const HeadView<std::byte>& o = work.chunk->rows.o;
+  if (plainly) {
+    store(reinterpret_cast<float*>(o.data) + at + column, v);
+  } else {
+    store_lanes(v, work.d - column, o, at + column);
+  }
+}
+
+ATTNSCOPE_INLINE bool lies_plain(const Work& work) {
+  return work.chunk->rows.o.dtype == DType::float32 && work.d == work.padded;
+}
+
+template <int Width>
+ATTNSCOPE_INLINE void put_group(const Work& work, const Piece* pieces, int piece_count, int row,
+                                int rows, std::int64_t column, const TileOutputs& to,
+                                Vector& nonfinite) {
+  Vector sum[row_group][Width] = {};
+  add_piece_values(work, pieces, piece_count, row, column, sum);
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+    const Vector inverse = splat(to.inverse[row + g]);
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) {
+      sum[g][x] *= inverse;
+      note_strange(nonfinite, sum[g][x]);
+    }
+  }
+  const bool plainly = lies_plain(work);
+#pragma GCC unroll 4
+  for (int g = 0; g < row_group; ++g) {
+    if (row + g >= rows) return;
+#pragma GCC unroll 4
+    for (int x = 0; x < Width; ++x) {
+      put_lanes(work, sum[g][x], plainly, to.at[row + g], column + x * lanes);
+    }
+  }
+}
+
+inline void put_group_carefully(const Work& work, const Piece* pieces, int piece_count, int row,
+                                int rows, const TileOutputs& to) {
+  for (int g = 0; g < row_group && row + g < rows; ++g) {
+    float* sum = work.outputs;
+    std::memset(sum, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
+    add_piece_values_carefully(work, pieces, piece_count, row, g, sum);
+    for (std::int64_t c = 0; c < work.padded; c += lanes) {
+      put_lanes(work, load(sum + c) * splat(to.inverse[row + g]), lies_plain(work), to.at[row + g],
+                c);
+    }
+  }
+}
+
+template <int Dim>
+ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row, Vector& nonfinite) {
+  const RowChunk& chunk = work.chunk->rows;
+  const int rows = rows_of_tile(work, first_row);
+  Piece pieces[most_spans];
+  int piece_count = 0;
+  TileOutputs to;
+  load_queries(work, first_row, work.queries);
+  const std::int32_t count = score_whole_tile<Dim>(work, first_row, pieces, piece_count);
+  tile_offsets(chunk.o, work.o_places, chunk, first_row, rows, to.at);
+  for (int r = 0; r < least(rows, work.rows - first_row - row_tile); ++r) {
+    prefetch_row(chunk.o, to.at[r] + row_tile * chunk.o.token_stride, work.d);
+  }
+  weigh_whole_tile(work, first_row, count, to.inverse);
+  if (work.careful) mark_forbidden(work, pieces, piece_count);
+  for (int row = 0; row < rows; row += row_group) {
+    if (work.careful) {
+      put_group_carefully(work, pieces, piece_count, row, rows, to);
+      continue;
+    }
+    std::int64_t c = 0;
+    for (; c + 2 * lanes <= work.padded; c += 2 * lanes) {
+      put_group<2>(work, pieces, piece_count, row, rows, c, to, nonfinite);
+    }
+    if (c < work.padded) put_group<1>(work, pieces, piece_count, row, rows, c, to, nonfinite);
+  }
+}
+
+/// One row of a tile of few rows: keys in the lanes; keys outside its window are not read.
+inline void visit_whole_row(Work& work, std::int64_t row) {
+  const RowChunk& chunk = work.chunk->rows;
+  const std::int64_t token = token_of(chunk.queries, chunk.indices, row);
+  for (int i = 0; i < work.span_count; ++i) {
+    Span& span = work.spans[i];
+    const Positions seen = seen_by(*span.segment, chunk.indices, token);
+    const std::int64_t begin = clamped(seen.begin - span.first, 0, span.count);
+    const std::int64_t end = clamped(seen.end - span.first, begin, span.count);
+    bring_keys(work, span, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end));
+  }
+  const float* query = work.queries + row % row_tile * work.padded;
+  std::int64_t count = 0;
+  for_each_seen(work, row, [&](const Span& span, std::int64_t first, std::int64_t keys) {
+    score_row(query, span.keys + first * span.key_pitch, span.key_pitch, work.padded, keys,
+              work.scores + count);
+    count += keys;
+  });
+  float m = -infinity;
+  const float sum = weigh_row_scores(work.scores, count, m, m);
+  float* out = work.outputs;
+  std::memset(out, 0, sizeof(float) * static_cast<std::size_t>(work.padded));
+  count = 0;
+  for_each_seen(work, row, [&](const Span& span, std::int64_t first, std::int64_t keys) {
+    add_values_to_row(work.scores + count, span.values + first * span.value_pitch, span.value_pitch,
+                      work.padded, keys, out);
+    count += keys;
+  });
+  const Vector inverse = splat(sum == 0.0f ? 0.0f : 1.0f / sum);
+  const std::int64_t at = offset_of(chunk.o, token);
+  for (std::int64_t c = 0; c < work.padded; c += lanes) {
+    store_lanes(load(out + c) * inverse, work.d - c, chunk.o, at + c);
+  }
+  if (chunk.lse != nullptr) chunk.lse[token * chunk.lse_stride] = lse_of(m, sum);
+}
+
+template <int Dim>
+inline void visit_whole_tiles(const SegmentChunk& chunk, bool careful) {
+  Work work = begin_whole_tiles(chunk, careful);
+  find_spans(work);
+  Vector nonfinite{};
+  for (std::int64_t first = 0; first < work.rows; first += row_tile) {
+    if (!has_few_rows(work, first)) {
+      visit_whole_tile<Dim>(work, first, nonfinite);
+      continue;
+    }
+    load_queries(work, first, work.queries);
+    for (int r = 0; r < rows_of_tile(work, first); ++r) visit_whole_row(work, first + r);
+  }
+  if (!careful && !is_finite(nonfinite)) visit_whole_tiles<Dim>(chunk, true);
+}
 
 /// Scores of a tile against the block, one piece after another. Returns the number of keys.
 template <int Dim>
@@ -138,7 +384,7 @@ inline void visit_block(Work& work) {
   work.block_size = 0;
 }
 
-/// Takes positions [begin, end) of a segment into blocks, and visits each block when it is full.
+/// Adds positions [begin, end) of a segment to blocks, and visits each block when it is full.
 template <int Dim>
 inline void add_keys(Work& work, const Segment& segment, std::int64_t begin, std::int64_t end) {
   const RowChunk& rows = work.chunk->rows;
@@ -152,9 +398,9 @@ inline void add_keys(Work& work, const Segment& segment, std::int64_t begin, std
     span.first = begin;
     span.count = static_cast<std::int32_t>(count);
     if (!use_in_place(work, span)) {
-      use_room(work, span, work.block_size);
-      pack_rows(rows.k, rows, segment, begin, count, span.key_room);
-      pack_rows(rows.v, rows, segment, begin, count, span.value_room);
+      use_buffers(work, span, work.block_size);
+      pack_rows(rows.k, rows, segment, begin, count, span.key_buffer);
+      pack_rows(rows.v, rows, segment, begin, count, span.value_buffer);
       span.end = span.count;
     }
     work.block_size += count;
@@ -180,12 +426,12 @@ inline void visit_all_keys(Work& work) {
 }
 
 inline bool all_finite(const Work& work) {
-  Vector strange{};
+  Vector nonfinite{};
   for (std::int64_t r = 0; r < work.rows; ++r) {
     const float* out = work.outputs + r * work.padded;
-    for (std::int64_t c = 0; c < work.padded; c += lanes) note_strange(strange, load(out + c));
+    for (std::int64_t c = 0; c < work.padded; c += lanes) note_strange(nonfinite, load(out + c));
   }
-  return is_finite(strange);
+  return is_finite(nonfinite);
 }
 
 inline void store_partials(const Work& work) {

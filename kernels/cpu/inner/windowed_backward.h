@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The step of the unfused backward that the row steps lack: the transposed product, which gathers
+// The step of the unfused backward that is not a row step: the transposed product, which gathers
 // for each key of a chunk the rows that attend to it. A chunk of keys belongs to one thread, so
 // that no merging between threads is needed.
 #pragma once
 
-#include "kernels/cpu/inner/windowed_group.h"
 #include "kernels/cpu/inner/windowed_rows.h"
 
 namespace attnscope::cpu {
 namespace {
 
-/// Rows [begin, begin + count) of a run that may span items, packed into `room` if necessary.
+/// Rows [begin, begin + count) of a run that may span items, packed into `buffer` if necessary.
 inline const float* packed_queries(const TransposedPart& part, std::int64_t begin,
-                                   std::int64_t count, float* room) {
+                                   std::int64_t count, float* buffer) {
   const std::int64_t d = part.head_dim, padded = padded_dim(d);
   const std::int64_t first = token_of(part.queries, part.indices, begin);
   const bool one_item = part.x.item_tokens == 0 ||
@@ -25,9 +24,9 @@ inline const float* packed_queries(const TransposedPart& part, std::int64_t begi
   const TokenRun rows{part.queries.begin + begin, part.queries.begin + begin + count,
                       part.queries.listed};
   for_each_row(part.x, rows, part.indices, [&](std::int64_t r, std::int64_t offset) {
-    load_row(part.x, offset, d, padded, room + r * padded);
+    load_row(part.x, offset, d, padded, buffer + r * padded);
   });
-  return room;
+  return buffer;
 }
 
 /// The positions of the tokens [begin, end) within the part's rows.
@@ -45,13 +44,13 @@ inline Positions places_of(const TransposedPart& part, std::int64_t begin, std::
 /// of the rows that attend to the key, ascending with it; score(row, key) the row's score of it.
 template <typename SeenFrom, typename Score>
 ATTNSCOPE_INLINE void add_to_keys(const TransposedPart& part, std::int64_t begin, std::int64_t end,
-                                  float* room, const SeenFrom& seen_from, const Score& score) {
+                                  float* buffer, const SeenFrom& seen_from, const Score& score) {
   const std::int64_t padded = padded_dim(part.head_dim);
   const std::int64_t limit = block_keys(part.head_dim);
   const std::int64_t last = seen_from(end - 1).end;
   for (std::int64_t first = seen_from(begin).begin; first < last; first += limit) {
     const std::int64_t count = least(limit, last - first);
-    const float* rows = packed_queries(part, first, count, room);
+    const float* rows = packed_queries(part, first, count, buffer);
     for (std::int64_t key = begin; key < end; key += group_size) {
       const int keys = static_cast<int>(least(end - key, group_size));
       GroupWindow window;
@@ -72,36 +71,38 @@ ATTNSCOPE_INLINE void add_to_keys(const TransposedPart& part, std::int64_t begin
 }
 
 inline void add_whole(const TransposedPart& part, std::int64_t begin, std::int64_t end,
-                      float* room) {
+                      float* buffer) {
   const Positions all{0, part.queries.end - part.queries.begin};
   const std::int64_t first = part.segment->keys.begin;
   add_to_keys(
-      part, begin, end, room, [&](std::int64_t) { return all; },
+      part, begin, end, buffer, [&](std::int64_t) { return all; },
       [&](std::int64_t row, std::int64_t key) {
         return part.scores[row * part.columns + key - first];
       });
 }
 
 inline void add_band(const TransposedPart& part, std::int64_t begin, std::int64_t end,
-                     float* room) {
+                     float* buffer) {
   const std::int64_t w = capped_window(*part.segment), offset = part.segment->offset;
   const auto seen_from = [&](std::int64_t key) {
     return places_of(part, key - offset - w, key - offset + w + 1);
   };
   if (stored_by_key(*part.segment)) {
     const std::int64_t first = part.segment->keys.begin;
-    return add_to_keys(part, begin, end, room, seen_from, [&](std::int64_t row, std::int64_t key) {
-      return part.scores[row * part.columns + key - first];
-    });
+    return add_to_keys(part, begin, end, buffer, seen_from,
+                       [&](std::int64_t row, std::int64_t key) {
+                         return part.scores[row * part.columns + key - first];
+                       });
   }
   if (part.queries.listed) {
     const std::int64_t* tokens = part.indices + part.queries.begin;
-    return add_to_keys(part, begin, end, room, seen_from, [&](std::int64_t row, std::int64_t key) {
-      return part.scores[row * part.columns + key - tokens[row] - offset + w];
-    });
+    return add_to_keys(part, begin, end, buffer, seen_from,
+                       [&](std::int64_t row, std::int64_t key) {
+                         return part.scores[row * part.columns + key - tokens[row] - offset + w];
+                       });
   }
   const std::int64_t first = part.queries.begin + offset - w;
-  add_to_keys(part, begin, end, room, seen_from, [&](std::int64_t row, std::int64_t key) {
+  add_to_keys(part, begin, end, buffer, seen_from, [&](std::int64_t row, std::int64_t key) {
     return part.scores[row * (part.columns - 1) + key - first];
   });
 }
@@ -109,7 +110,7 @@ inline void add_band(const TransposedPart& part, std::int64_t begin, std::int64_
 /// Blocks one after the other: within a block, all rows that attend to a key attend to the same
 /// keys.
 inline void add_blocks(const TransposedPart& part, std::int64_t begin, std::int64_t end,
-                       float* room) {
+                       float* buffer) {
   const Segment& segment = *part.segment;
   while (begin < end) {
     const Positions block =
@@ -119,7 +120,7 @@ inline void add_blocks(const TransposedPart& part, std::int64_t begin, std::int6
     const std::int64_t stop = least(end, block.end);
     if (rows.begin < rows.end) {
       add_to_keys(
-          part, begin, stop, room, [&](std::int64_t) { return rows; },
+          part, begin, stop, buffer, [&](std::int64_t) { return rows; },
           [&](std::int64_t row, std::int64_t key) {
             return part.scores[row * part.columns + key - block.begin];
           });
@@ -129,16 +130,16 @@ inline void add_blocks(const TransposedPart& part, std::int64_t begin, std::int6
 }
 
 void windowed_transposed(const TransposedPart& part) {
-  alignas(64) float room[room_floats];
+  alignas(64) float buffer[buffer_floats];
   for_each_kept(*part.segment, part.indices, part.first_key, part.last_key,
                 [&](std::int64_t begin, std::int64_t end) {
                   switch (part.segment->kind) {
                     case SegmentKind::whole:
-                      return add_whole(part, begin, end, room);
+                      return add_whole(part, begin, end, buffer);
                     case SegmentKind::band:
-                      return add_band(part, begin, end, room);
+                      return add_band(part, begin, end, buffer);
                     case SegmentKind::block:
-                      return add_blocks(part, begin, end, room);
+                      return add_blocks(part, begin, end, buffer);
                   }
                 });
 }

@@ -3,7 +3,7 @@
 // The joint softmax over all segments of a row, and its gradient.
 #pragma once
 
-#include "kernels/cpu/inner/row_tails.h"
+#include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_rows.h"
 
 namespace attnscope::cpu {
@@ -180,7 +180,7 @@ void windowed_softmax(const WindowedChunk& chunk) {
   }
 }
 
-/// dS = P (dP - D) with D = sum of P dP, for `Rows` rows `columns` apart: `s` holds dP and becomes
+/// dS = P (dP - D) with D = sum of P dP, for `Rows` rows `columns` apart: `s` is dP and becomes
 /// dS. Outside the pattern P and dP are 0, and no later step reads there.
 template <int Rows>
 ATTNSCOPE_INLINE void score_gradients_of_rows(const float* weights, std::int64_t columns,

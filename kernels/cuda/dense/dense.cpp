@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sequence of operations; product.h has the products and softmax.h the operations on scores.
+// The sequence of operations; cublaslt.h has the products and softmax.h the operations on scores.
 // Backward, with the weights P from forward, D_i = sum_j P_ij dP_ij:
 //
 //   dV = P^T dO     dP = dO V^T     dS = P (dP - D)     dQ = scale dS K     dK = scale dS^T Q
@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "kernels/cuda/dense/cublaslt.h"
-#include "kernels/cuda/dense/product.h"
 #include "kernels/cuda/dense/softmax.h"
-#include "kernels/cuda/sections.h"
+#include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -38,16 +37,17 @@ Matrix matrix_in(const ConstTensor& like, TokenRange tokens, const DenseProblem&
 
 Status check(const DenseProblem& problem) {
   if (problem.queries.empty() || problem.keys.empty() || problem.batch < 1 || problem.heads < 1) {
-    return fail("dense attention of {} items, {} heads, {} rows and {} columns has nothing to do",
-                problem.batch, problem.heads, problem.queries.size(), problem.keys.size());
+    return fail(
+        "dense attention needs at least 1 item, head, row and column, not {}, {}, {} and {}",
+        problem.batch, problem.heads, problem.queries.size(), problem.keys.size());
   }
   if (problem.masks != 0 && problem.masks != 1 && problem.masks != problem.heads) {
-    return fail("dense attention takes no mask, one, or one a head, not {} for {} heads",
+    return fail("dense attention supports no mask, one mask or one per head, not {} for {} heads",
                 problem.masks, problem.heads);
   }
   if (problem.rows_like.dtype != problem.columns_like.dtype ||
       problem.rows_like.head_dim != problem.columns_like.head_dim) {
-    return fail("dense attention takes queries and keys of one dtype and one head dimension");
+    return fail("dense attention needs queries and keys of one dtype and one head dimension");
   }
   for (const auto& [like, tokens] : {std::pair(problem.rows_like, problem.queries),
                                      std::pair(problem.columns_like, problem.keys)}) {
@@ -55,8 +55,8 @@ Status check(const DenseProblem& problem) {
     if (split > 0 && (tokens.begin % split + tokens.size() > split ||
                       (problem.batch > 1 && problem.queries.size() % split != 0))) {
       return fail(
-          "dense attention over tokens {} to {} crosses the items of {} tokens that the tensor is "
-          "stored in",
+          "dense attention over tokens {} to {} crosses the borders of the tensor's items of {} "
+          "tokens",
           tokens.begin, tokens.end, split);
     }
   }
@@ -193,7 +193,7 @@ Status DenseAttention::forward(const DenseForward& call, Stream stream) const {
 Status DenseAttention::backward(const DenseBackward& call, Stream stream) const {
   const Prepared& p = *prepared_;
   if (!p.with_gradients()) {
-    return fail("this dense attention was prepared for its forward pass alone");
+    return fail("this dense attention was prepared for only the forward pass");
   }
   const float scale = p.problem.scale;
   std::byte* weights = call.memory.workspace;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is processed by one warp up to 1024 columns, above that by a block, whose threads take its
-// vectors in turn. Every pass reads them again, from the caches after the first.
+// A row is processed by one warp up to 1024 columns, above that by a block, whose threads process
+// its vectors in turn. Every pass reads them again, from the caches after the first.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The in-place operations of dense attention on its scores: mask and softmax, their backward, and
-// the mask alone. All computation is in float32.
+// only the mask. All computation is in float32.
 //
 // Rows of the scores begin `stride` elements apart, a multiple of 16 bytes; the padding between a
 // row's last column and the next row is scratch, filled with 0.

@@ -20,11 +20,11 @@ namespace {
 
 constexpr int columns_a_lane = 8;  // for rows of up to 256 numbers
 
-/// Calls `take` with the tokens to which `token` attends, up to 32 at a time: the lane's token, or
+/// Calls `visit` with the tokens to which `token` attends, up to 32 at a time: the lane's token, or
 /// -1, and the number of lanes with a token. Called by all lanes of the warp.
-template <typename Take>
+template <typename Visit>
 __device__ __forceinline__ void for_each_seen(const DeviceList& list, const WorkUnit& unit,
-                                              int token, const Take& take) {
+                                              int token, const Visit& visit) {
   const int lane = lane_of_warp();
   for (int s = 0; s < unit.segments; ++s) {
     const WorkSegment& segment = list.segments[unit.first_segment + s];
@@ -34,7 +34,7 @@ __device__ __forceinline__ void for_each_seen(const DeviceList& list, const Work
       const int passing =
           first + lane < end ? token_of(segment.run, list.indices, first + lane) : -1;
       __syncwarp();
-      take(passing, min(32, end - first));
+      visit(passing, min(32, end - first));
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/cuda/sections.h"
 #include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work_list.h"
@@ -136,11 +135,11 @@ std::int64_t SegmentWork::workspace_bytes() const {
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
   if (head_dim < 8 || head_dim > 256) {
-    return fail("Segment attention on CUDA takes head dimensions 8 to 256, not {}", head_dim);
+    return fail("Segment attention on CUDA supports head dimensions 8 to 256, not {}", head_dim);
   }
   for (const Segment& segment : plan.segments) {
     if (segment.kind == SegmentKind::block && segment.window < 1) {
-      return fail("The plan has blocks of {} tokens; a block holds at least 1", segment.window);
+      return fail("The plan has blocks of {} tokens; a block has at least 1", segment.window);
     }
     if (segment.kind == SegmentKind::band && segment.window < 0) {
       return fail("The plan has a band of half-width {}; it must be at least 0", segment.window);
@@ -188,14 +187,14 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   const WorkList& list = work.work();
   const std::int64_t tokens = list.tokens;
   if (tokens > 0 && !has_backward(list)) {
-    return made_for_forward_alone("segment_backward");
+    return made_for_forward_only("segment_backward");
   }
   const Operands operands(work.dtype(), work.head_dim(), tokens, named(tensors));
   if (Status s = checked("segment_backward", operands, work, memory); !s) return s;
   const std::int64_t rows = tokens * list.heads;
   if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
     return fail(
-        "lse has {} floats, the plan {} rows (tokens * heads); give those that "
+        "lse has {} floats, the plan {} rows (tokens * heads); pass those that "
         "segment_forward wrote",
         tensors.lse.size(), rows);
   }

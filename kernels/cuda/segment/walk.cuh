@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forward for narrow windows and 16-bit numbers (kernels/cuda/walk_list.h): a warp iterates over
-// rows in strips of 16 and holds all data of a strip in registers: the keys and values of its
+// rows in strips of 16 and keeps all data of a strip in registers: the keys and values of its
 // window and of the globals in tiles of 8, and all scores at once. There is one maximum, no
 // rescaling, no shared memory and no barrier. Scores are in units of log2.
 //
 // Global memory is read in the order of the tensor cores' fragments. A product sums over its
-// contraction in any order, so lane 4 g + t takes the same columns 8 t ... 8 t + 7 of a query and
-// of a key: one 16-byte load for a row and 32 columns. Of values it takes columns C g / 8 ... of
+// contraction in any order, so lane 4 g + t reads the same columns 8 t ... 8 t + 7 of a query and
+// of a key: one 16-byte load for a row and 32 columns. Of values it reads columns C g / 8 ... of
 // the rows 2 t and 2 t + 1, and byte permutes form the fragments' pairs; so column c of accumulator
-// n is column C c / 8 + n of the head, a lane holds adjacent ones, and rows are written in 16-byte
+// n is column C c / 8 + n of the head, a lane has adjacent ones, and rows are written in 16-byte
 // stores. A tile that the next strip also uses stays in registers.
 //
 //   keys of a strip    row 0 - radius ... row 0 + 16 + radius: tiles 0 ... tiles - 1
@@ -138,7 +138,7 @@ __device__ __forceinline__ void add_scores(float (&s)[4], const QueryFragments<C
   }
 }
 
-/// The values of 8 keys; pair n holds keys 2 t (low) and 2 t + 1 of column Columns / 8 * g + n.
+/// The values of 8 keys; pair n is keys 2 t (low) and 2 t + 1 of column Columns / 8 * g + n.
 template <int Columns>
 struct ValueTile {
   static constexpr int pairs = Columns / 8;

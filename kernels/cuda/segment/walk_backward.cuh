@@ -8,7 +8,7 @@
 // windows up to 128 tokens use the same code.
 //
 //             stationary     streamed    sums
-//   rows      q, grad_o      k, v        grad_q += dS k, and D = grad_o . o, left for keys
+//   rows      q, grad_o      k, v        grad_q += dS k, and D = grad_o . o, stored for keys
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 //
 // In both, scores are the product of the first stationary and the first streamed operand, and dP
@@ -191,7 +191,7 @@ struct StandingStrip {
       const int owner = 4 * g + (g >> 1);
       const bool is_odd = (g & 1) != 0;
       const float dots[2] = {is_odd ? of_low[1] : of_low[0], is_odd ? of_high[3] : of_high[2]};
-      // The tensor cores take four registers without modifiers: each number is loaded separately,
+      // The tensor cores need four registers without modifiers: each number is loaded separately,
       // and negated in a way that is opaque to the compiler.
 #pragma unroll
       for (int e = 0; e < 4; ++e) {

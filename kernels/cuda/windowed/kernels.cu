@@ -12,9 +12,9 @@
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
-#include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
+#include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
 namespace windowed {
@@ -134,26 +134,26 @@ __device__ void multiply(float (&s)[strip_tokens], const float* x, const std::by
 /// + 2 g and 16 m + 2 g + 1 instead of column g.
 using Tiles = float[4][4];
 
-/// Converts to one column per lane. `room`: strip_tokens * tile_stride floats of the warp.
-__device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, float* room) {
+/// Converts to one column per lane. `buffer`: strip_tokens * tile_stride floats of the warp.
+__device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, float* buffer) {
   const int g = g_of_lane(), t = t_of_lane();
   __syncwarp();  // all lanes have finished with the previous contents
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int h = i % 2 * 2, n = i / 2 * 2;
-    *reinterpret_cast<float4*>(room + (g + 4 * h) * tile_stride + 8 * n + 4 * t) =
+    *reinterpret_cast<float4*>(buffer + (g + 4 * h) * tile_stride + 8 * n + 4 * t) =
         float4{tiles[n][h], tiles[n + 1][h], tiles[n][h + 1], tiles[n + 1][h + 1]};
   }
   __syncwarp();
 #pragma unroll
-  for (int r = 0; r < strip_tokens; ++r) columns[r] = room[r * tile_stride + lane_of_warp()];
+  for (int r = 0; r < strip_tokens; ++r) columns[r] = buffer[r * tile_stride + lane_of_warp()];
 }
 
 /// s_r = x_r . y on tensor cores, for rows in pieces of 16 bytes: `x` are rows g and g + 8, and
 /// each lane has its key or nowhere.
 template <typename T>
 __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2],
-                         const HeadRows<const std::byte>& keys, int key, float* room,
+                         const HeadRows<const std::byte>& keys, int key, float* buffer,
                          const Arguments& a) {
   const std::byte* y[4];
 #pragma unroll
@@ -172,7 +172,7 @@ __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2
 #pragma unroll
     for (int n = 0; n < 4; ++n) multiply_add<T>(tiles[n], of_x, pair(y[n], 0), pair(y[n], 1));
   }
-  to_columns(s, tiles, room);
+  to_columns(s, tiles, buffer);
 }
 
 /// scores = scale * x_i . y_j for row i's columns; `outside` for columns without a key.
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(most_threads, 2) windowed_scores_kernel(Argume
   const auto row_at = [&](int r) { return rows.at(Place(a.items, row_of(r))); };
   const bool by_tiles = sizeof(T) == 2 && a.vector;
   float* const x = reinterpret_cast<float*>(dynamic_shared());
-  float* const room = x + mine.warp * strip_tokens * tile_stride;
+  float* const buffer = x + mine.warp * strip_tokens * tile_stride;
   const std::byte* const of_tile[2] = {row_at(g_of_lane()), row_at(g_of_lane() + 8)};
   for (int i = static_cast<int>(threadIdx.x); !by_tiles && i < strip_tokens * a.head_dim;
        i += 32 * mine.warps) {
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(most_threads, 2) windowed_scores_kernel(Argume
       if (!by_tiles) {
         if (key != nowhere) multiply<T>(s, x, keys.at(Place(a.items, key)), a);
       } else if constexpr (sizeof(T) == 2) {
-        multiply<T>(s, of_tile, keys, key, room, a);
+        multiply<T>(s, of_tile, keys, key, buffer, a);
       }
       float* scores = a.scores + first_score(view, mine.head, unit.tokens.begin);
 #pragma unroll
@@ -408,15 +408,15 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
       for (int s = 0; s < strip_tokens; ++s) sums[s] += latest[s];
     }
   }
-  float* const room = reinterpret_cast<float*>(dynamic_shared()) + mine.lane;
+  float* const buffer = reinterpret_cast<float*>(dynamic_shared()) + mine.lane;
   __syncthreads();  // all warps have finished with the streamed tokens
 #pragma unroll
-  for (int s = 0; s < strip_tokens; ++s) room[(mine.warp * strip_tokens + s) * 32] = sums[s];
+  for (int s = 0; s < strip_tokens; ++s) buffer[(mine.warp * strip_tokens + s) * 32] = sums[s];
   __syncthreads();
   const HeadRows<std::byte> out(a.out, mine.head);
   for (int s = mine.warp; s < tokens.count && column < a.head_dim; s += mine.warps) {
     float sum = 0.0f;
-    for (int warp = 0; warp < mine.warps; ++warp) sum += room[(warp * strip_tokens + s) * 32];
+    for (int warp = 0; warp < mine.warps; ++warp) sum += buffer[(warp * strip_tokens + s) * 32];
     std::byte* row = out.at(Place(a.items, token_of(tokens, a.lists.indices, s)));
     reinterpret_cast<T*>(row)[column] = from_float<T>(a.scale * sum);
   }
@@ -465,7 +465,7 @@ class Call {
   const Status& sums(const float* weights, const ConstTensor& y, const Tensor& to,
                      float scale = 1.0f) {
     if (of_keys && status_ && lists_.passes == Passes::forward)
-      status_ = made_for_forward_alone(operation_);
+      status_ = made_for_forward_only(operation_);
     const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
       return windowed_sums_kernel<typename NumberOf<type()>::T, of_keys>;
     });

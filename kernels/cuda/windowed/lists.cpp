@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
 #include "kernels/cuda/work/directed_tasks.h"
-#include "kernels/cuda/work/token_runs.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/key_runs.h"
 
 namespace attnscope::cuda {
@@ -139,8 +138,9 @@ Result<WindowedWork> cut(const AttentionPlan& plan, std::span<const TokenRange> 
                          std::int64_t head_dim, DType dtype, Passes passes) {
   if (Status s = windowed_supports(plan, head_dim); !s) return tl::unexpected(s.error());
   if (plan.tokens > most_tokens || std::ssize(plan.indices) > most_tokens) {
-    return fail("Windowed attention on CUDA takes up to {} tokens and listed tokens, not {} and {}",
-                most_tokens, plan.tokens, plan.indices.size());
+    return fail(
+        "Windowed attention on CUDA supports up to {} tokens and listed tokens, not {} and {}",
+        most_tokens, plan.tokens, plan.indices.size());
   }
   auto lists = std::make_shared<Lists>();
   lists->head_dim = head_dim;
@@ -171,7 +171,7 @@ std::int64_t WindowedWork::score_elements() const {
 
 Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
   if (head_dim < 8 || head_dim > 256) {
-    return fail("Windowed attention on CUDA takes head dimensions 8 to 256, not {}", head_dim);
+    return fail("Windowed attention on CUDA supports head dimensions 8 to 256, not {}", head_dim);
   }
   return has_windowed_layout(plan, /*most=*/std::int64_t{1} << 40);
 }
@@ -181,7 +181,7 @@ Result<WindowedWork> band_work(const BandProblem& problem, DType dtype, Passes p
     return fail("The band has window {}; a window is at least 0", problem.window);
   }
   if (problem.heads < 1 || problem.heads > windowed::countable) {
-    return fail("The band has {} heads; give at least 1", problem.heads);
+    return fail("The band has {} heads; at least 1 is needed", problem.heads);
   }
   // A band is a plan whose sequences attend only to themselves.
   AttentionPlan plan;

@@ -76,7 +76,7 @@ class Walking {
         left.push_back(task);
       }
     }
-    // Walks without a band gain nothing.
+    // Walks without a band save nothing.
     if (std::ranges::none_of(walked_, [](const WalkedTask& task) { return task.window >= 0; })) {
       return;
     }
@@ -90,7 +90,7 @@ class Walking {
   /// Few rows that attend to all keys of some bands, and to some others.
   struct WideTask {
     WorkRun run;
-    std::vector<std::size_t> takers;  // the tasks of these bands
+    std::vector<std::size_t> users;  // the tasks of these bands
     std::vector<std::int32_t> others;
   };
 
@@ -102,7 +102,7 @@ class Walking {
                       });
     const auto found = of_item_.find(task.item);
     if (!fits || found == of_item_.end()) return std::nullopt;
-    WideTask wide{.run = task.run, .takers = {}, .others = {}};
+    WideTask wide{.run = task.run, .users = {}, .others = {}};
     for (const WorkSegment& segment : segments)
       append_tokens(segment.run, list_.indices, wide.others);
     std::ranges::sort(wide.others);
@@ -114,10 +114,10 @@ class Walking {
       const auto first = std::ranges::lower_bound(wide.others, rows.keys.begin);
       if (!is_free || wide.others.end() - first < size || first[size - 1] != rows.keys.end - 1)
         continue;
-      wide.takers.push_back(number);
+      wide.users.push_back(number);
       wide.others.erase(first, first + size);
     }
-    if (wide.takers.empty() || std::ssize(wide.others) > most_globals(true)) return std::nullopt;
+    if (wide.users.empty() || std::ssize(wide.others) > most_globals(true)) return std::nullopt;
     return wide;
   }
 
@@ -132,7 +132,7 @@ class Walking {
         if (!next || rows + next->run.count > most_wide_rows(true)) break;
         if (!together.empty() &&
             (together.back().run.begin + together.back().run.count != next->run.begin ||
-             together.back().takers != next->takers)) {
+             together.back().users != next->users)) {
           break;
         }
         rows += next->run.count;
@@ -150,11 +150,11 @@ class Walking {
   void add_wide(std::span<const WideTask> together, const WorkRun& run) {
     const auto merge = static_cast<std::int32_t>(list_.merges.size());
     list_.merges.push_back({.run = run, .parts = 0});
-    for (const std::size_t number : together.front().takers) {
+    for (const std::size_t number : together.front().users) {
       walked_[number].wide = run;
       walked_[number].merge = merge;
     }
-    WalkedTask& first = walked_[together.front().takers.front()];
+    WalkedTask& first = walked_[together.front().users.front()];
     if (together.size() == 1 &&
         (together.front().others.empty() || together.front().others == first.globals)) {
       first.wide_takes_globals = !together.front().others.empty();

@@ -17,14 +17,14 @@ std::vector<std::string> labels(const AxisScale& axis) {
 
 using Labels = std::vector<std::string>;
 
-TEST(AxisScale, Lengths_AreLabelledWithEveryPowerOfTwo) {
+TEST(AxisScale, LabelsEveryPowerOfTwo) {
   const AxisScale axis(ScaleKind::log2, std::vector<double>{64, 512, 4096});
   EXPECT_EQ(labels(axis), (Labels{"64", "128", "256", "512", "1024", "2048", "4096"}));
   EXPECT_LT(axis.low(), 64);
   EXPECT_GT(axis.high(), 4096);
 }
 
-TEST(AxisScale, OneLength_StillHasTwoTicksAroundIt) {
+TEST(AxisScale, OneLengthHasTwoTicksAroundIt) {
   for (const double length : {1.0, 100.0, 128.0, 174.0, 4096.0}) {
     const AxisScale axis(ScaleKind::log2, std::vector<double>{length});
     EXPECT_GE(axis.ticks().size(), 2U) << length;
@@ -33,7 +33,7 @@ TEST(AxisScale, OneLength_StillHasTwoTicksAroundIt) {
   }
 }
 
-TEST(AxisScale, HighPowersOfTwo_LoseNoTick) {
+TEST(AxisScale, HighPowersOfTwoKeepTheirTicks) {
   for (int power = 1; power < 45; ++power) {
     const double high = std::exp2(power);
     const AxisScale axis(ScaleKind::log2, std::vector<double>{high / 2, high});
@@ -41,7 +41,7 @@ TEST(AxisScale, HighPowersOfTwo_LoseNoTick) {
   }
 }
 
-TEST(AxisScale, Times_SpanDecadesWithMinorTicks) {
+TEST(AxisScale, TimesSpanDecadesWithMinorTicks) {
   const AxisScale axis(ScaleKind::log10, std::vector<double>{0.02, 300});
   EXPECT_EQ(labels(axis), (Labels{"0.1", "1", "10", "100"}));
   EXPECT_GT(axis.minor_ticks().size(), 20U);
@@ -49,12 +49,12 @@ TEST(AxisScale, Times_SpanDecadesWithMinorTicks) {
   EXPECT_DOUBLE_EQ(axis.high(), 500);
 }
 
-TEST(AxisScale, ExactPowersOfTen_KeepTheirTicks) {
+TEST(AxisScale, ExactPowersOfTenKeepTheirTicks) {
   const AxisScale axis(ScaleKind::log10, std::vector<double>{0.1, 10});
   EXPECT_EQ(labels(axis), (Labels{"0.1", "0.2", "0.5", "1", "2", "5", "10"}));
 }
 
-TEST(AxisScale, ValuesNearEachOther_AreNotPressedOnTheEdgeOfADecade) {
+TEST(AxisScale, SimilarValuesFillTheAxis) {
   const std::vector<double> values{1, 1.01, 1.04};
   const AxisScale axis(ScaleKind::log10, values);
   EXPECT_GT(axis.place(1), 0);
@@ -63,7 +63,7 @@ TEST(AxisScale, ValuesNearEachOther_AreNotPressedOnTheEdgeOfADecade) {
   EXPECT_GE(axis.ticks().size(), 3U);
 }
 
-TEST(AxisScale, OneValue_HasARangeAroundIt) {
+TEST(AxisScale, OneValueHasARangeAroundIt) {
   for (const double value : {1e-9, 0.3, 1.0, 2.0, 7.0, 1e12}) {
     const AxisScale axis(ScaleKind::log10, std::vector<double>{value});
     EXPECT_LT(axis.low(), value * (1 + 1e-12));
@@ -72,7 +72,7 @@ TEST(AxisScale, OneValue_HasARangeAroundIt) {
   }
 }
 
-TEST(AxisScale, ZeroAndNotANumber_DoNotSpoilALogAxis) {
+TEST(AxisScale, LogAxisIgnoresZeroAndNaN) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const AxisScale axis(ScaleKind::log10, std::vector<double>{0, nan, -3, 1, infinite, 100});
@@ -80,20 +80,20 @@ TEST(AxisScale, ZeroAndNotANumber_DoNotSpoilALogAxis) {
   EXPECT_DOUBLE_EQ(axis.high(), 100);
 }
 
-TEST(AxisScale, LinearAxis_BeginsAtZero) {
+TEST(AxisScale, LinearAxisStartsAtZero) {
   const AxisScale axis(ScaleKind::linear, std::vector<double>{0.4, 0.93});
   EXPECT_EQ(axis.low(), 0);
   EXPECT_GE(axis.high(), 0.93);
   EXPECT_EQ(labels(axis).front(), "0");
 }
 
-TEST(AxisScale, ThinnedTicks_KeepPowersOfTen) {
+TEST(AxisScale, ThinnedTicksKeepPowersOfTen) {
   AxisScale axis(ScaleKind::log10, std::vector<double>{0.1, 10});
   axis.keep_at_most(4);
   EXPECT_EQ(labels(axis), (Labels{"0.1", "1", "10"}));
 }
 
-TEST(AxisScale, ThinnedTicks_AreNeverMoreThanAsked) {
+TEST(AxisScale, ThinnedTicksRespectTheLimit) {
   for (int most = 2; most < 12; ++most) {
     AxisScale axis(ScaleKind::log2, std::vector<double>{1, 1 << 20});
     axis.keep_at_most(most);
@@ -101,7 +101,7 @@ TEST(AxisScale, ThinnedTicks_AreNeverMoreThanAsked) {
   }
 }
 
-TEST(AxisScale, AnEndThatIsNamed_HasNoOtherTickNearItOrBeyond) {
+TEST(AxisScale, ANamedEndReplacesNearbyTicks) {
   AxisScale log(ScaleKind::log2, std::vector<double>{16, 300, 1024});
   log.name_end(300, QStringLiteral("inf"));
   EXPECT_EQ(labels(log), (Labels{"16", "32", "64", "128", "inf"}));

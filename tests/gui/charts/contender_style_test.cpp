@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/drawing/contender_style.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
+
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 namespace {
@@ -30,7 +30,7 @@ std::vector<std::string> ids(int count) {
   return result;
 }
 
-TEST(ContenderStyle, TenSlots_ShareNoColourAndNoMarker) {
+TEST(ContenderStyle, TenSlotsHaveDistinctColoursAndMarkers) {
   std::set<QRgb> light;
   std::set<QRgb> dark;
   std::set<Marker> markers;
@@ -45,7 +45,7 @@ TEST(ContenderStyle, TenSlots_ShareNoColourAndNoMarker) {
   EXPECT_EQ(markers.size(), 10U);
 }
 
-TEST(ContenderStyle, Dashes_VaryToo) {
+TEST(ContenderStyle, DashesVary) {
   std::set<std::vector<qreal>> dashes;
   for (int slot = 0; slot < 10; ++slot) {
     const ContenderStyle style = style_of_slot(slot);
@@ -54,7 +54,7 @@ TEST(ContenderStyle, Dashes_VaryToo) {
   EXPECT_GE(dashes.size(), 5U);
 }
 
-TEST(ContenderStyle, BeyondTen_CombinationsStayDistinct) {
+TEST(ContenderStyle, MoreThanTenSlotsStayDistinct) {
   std::set<std::pair<QRgb, Marker>> seen;
   for (int slot = 0; slot < 60; ++slot) {
     const ContenderStyle style = style_of_slot(slot);
@@ -62,7 +62,7 @@ TEST(ContenderStyle, BeyondTen_CombinationsStayDistinct) {
   }
 }
 
-TEST(ContenderStyle, Lines_StandOutFromTheirGround) {
+TEST(ContenderStyle, LinesContrastWithTheBackground) {
   for (int slot = 0; slot < 10; ++slot) {
     const ContenderStyle style = style_of_slot(slot);
     EXPECT_GE(contrast(style.light, colors_of(ChartTheme::light).background), 2.7) << slot;
@@ -70,7 +70,7 @@ TEST(ContenderStyle, Lines_StandOutFromTheirGround) {
   }
 }
 
-TEST(ContenderStyles, AnyTenContenders_GetTenSlots) {
+TEST(ContenderStyles, TenContendersGetTenSlots) {
   ContenderStyles styles(ids(10));
   std::set<int> taken;
   for (const std::string& id : ids(10)) taken.insert(styles.style(id).slot);
@@ -78,7 +78,7 @@ TEST(ContenderStyles, AnyTenContenders_GetTenSlots) {
   EXPECT_EQ(*taken.rbegin(), 9);
 }
 
-TEST(ContenderStyles, WellKnownContenders_LookAlikeInEveryRun) {
+TEST(ContenderStyles, WellKnownContendersHaveFixedStyles) {
   const std::vector<std::string> one{"sparse/segment/64", "full/dense"};
   const std::vector<std::string> other{"full/dense", "aaa/first", "full/sdpa", "sparse/segment/64"};
   ContenderStyles a(one);
@@ -87,7 +87,7 @@ TEST(ContenderStyles, WellKnownContenders_LookAlikeInEveryRun) {
   EXPECT_EQ(a.style("sparse/segment/64").slot, b.style("sparse/segment/64").slot);
 }
 
-TEST(ContenderStyles, Stages_HaveColoursOfTheirOwnWhateverElseARunHas) {
+TEST(ContenderStyles, StagesHaveFixedStyles) {
   ContenderStyles many(ids(30)), none(ids(0));
   std::set<QRgb> colours;
   for (const char* stage : {"offline", "load", "online"}) {
@@ -97,7 +97,7 @@ TEST(ContenderStyles, Stages_HaveColoursOfTheirOwnWhateverElseARunHas) {
   EXPECT_EQ(colours.size(), 3U);
 }
 
-TEST(ContenderStyles, OneWithoutItsWindow_LooksLikeTheFirstOfTheWindows) {
+TEST(ContenderStyles, AContenderWithoutWindowHasTheStyleOfItsFirstWindow) {
   // As panels by window name it, in a run whose contenders have taken all slots.
   std::vector<std::string> ids{"full/dense", "full/sdpa"};
   for (const char* implementation : {"sdpa-mask", "segment", "windowed"}) {
@@ -112,13 +112,13 @@ TEST(ContenderStyles, OneWithoutItsWindow_LooksLikeTheFirstOfTheWindows) {
   }
 }
 
-TEST(ContenderStyles, GroupsOfTokens_LookAlikeWhicheverAreDrawn) {
+TEST(ContenderStyles, TokenGroupsHaveFixedStyles) {
   ContenderStyles all, without_cls;
   for (const char* group : {"cls", "query", "document", "sentence"}) (void)all.style(group);
   EXPECT_EQ(without_cls.style("document").slot, all.style("document").slot);
 }
 
-TEST(ContenderStyles, OrderOfContenders_DoesNotMatter) {
+TEST(ContenderStyles, OrderDoesNotMatter) {
   std::vector<std::string> names = ids(8);
   names.push_back("full/dense");
   ContenderStyles forward(names);
@@ -129,14 +129,14 @@ TEST(ContenderStyles, OrderOfContenders_DoesNotMatter) {
   }
 }
 
-TEST(ContenderStyles, UnboundFixedSlots_AreNeverShared) {
+TEST(ContenderStyles, UnusedFixedSlotsAreNotShared) {
   // With and without its window these two want the same slot.
   const std::vector<std::string> both{"sparse/windowed", "sparse/windowed/4", "full/dense"};
   ContenderStyles styles(both);
   EXPECT_NE(styles.style("sparse/windowed").slot, styles.style("sparse/windowed/4").slot);
 }
 
-TEST(ContenderStyles, LateContender_GetsAFreeSlotAndKeepsIt) {
+TEST(ContenderStyles, ALateContenderKeepsAFreeSlot) {
   ContenderStyles styles(ids(3));
   const int late = styles.style("late/one").slot;
   for (const std::string& id : ids(3)) EXPECT_NE(styles.style(id).slot, late);

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/drawing/mask_drawing.h"
 #include "app/drawing/printable.h"
 #include "tests/gui/charts/exported_file.h"
@@ -52,7 +52,7 @@ using FacetsExport = FigureExport;
 using MaskExport = FigureExport;
 using PrintableTest = FigureExport;
 
-TEST_F(FigureExport, Pdf_HasVectorsAndAnEmbeddedFont) {
+TEST_F(FigureExport, PdfHasVectorsAndAnEmbeddedFont) {
   const auto path = folder.path("figure.pdf");
   ASSERT_TRUE(exported(synthetic_figure(), path));
   const QByteArray bytes = bytes_of(path);
@@ -62,7 +62,7 @@ TEST_F(FigureExport, Pdf_HasVectorsAndAnEmbeddedFont) {
   EXPECT_FALSE(bytes.contains("/Subtype /Image"));
 }
 
-TEST_F(FigureExport, Pdf_HasThePageSizeAsked) {
+TEST_F(FigureExport, PdfHasTheRequestedPageSize) {
   const auto path = folder.path("figure.pdf");
   ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 127, .height_mm = 101.6}));
   const QByteArray bytes = bytes_of(path);
@@ -70,7 +70,7 @@ TEST_F(FigureExport, Pdf_HasThePageSizeAsked) {
       << bytes.mid(bytes.indexOf("/MediaBox"), 60).toStdString();
 }
 
-TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
+TEST_F(FigureExport, SvgIsWellFormedAndInsideItsViewBox) {
   const auto path = folder.path("figure.svg");
   ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 84}));
   const SvgPage page = read_svg(bytes_of(path));
@@ -84,7 +84,7 @@ TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
   EXPECT_EQ(page.outside(), std::nullopt);
 }
 
-TEST_F(FigureExport, Svg_KeepsNamesAndLabelsAsText) {
+TEST_F(FigureExport, SvgKeepsNamesAndLabelsAsText) {
   const auto path = folder.path("figure.svg");
   const report::Figure figure = synthetic_figure();
   ASSERT_TRUE(exported(figure, path, {.caption = figure.provenance}));
@@ -99,7 +99,7 @@ TEST_F(FigureExport, Svg_KeepsNamesAndLabelsAsText) {
   for (const QString& family : page.font_families) EXPECT_EQ(family, "Open Sans, sans-serif");
 }
 
-TEST_F(FigureExport, Png_HasTheSizeAskedAt300Dpi) {
+TEST_F(FigureExport, PngHasTheRequestedSizeAt300Dpi) {
   const auto path = folder.path("figure.png");
   ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 101.6, .height_mm = 127}));
   const QImage image(QString::fromStdString(path.string()));
@@ -115,7 +115,7 @@ QByteArray in_utf16(const std::string& text) {
   return bytes;
 }
 
-TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
+TEST_F(FigureExport, EveryFormatStoresTitleAndProvenance) {
   const report::Figure figure = synthetic_figure();
   for (const char* name : {"f.pdf", "f.svg", "f.png"}) {
     ASSERT_TRUE(exported(figure, folder.path(name)));
@@ -130,7 +130,7 @@ TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
   EXPECT_EQ(png.text("Description").toStdString(), figure.provenance);
 }
 
-TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
+TEST_F(FigureExport, SvgEscapesHostileNames) {
   const std::string hostile = "x<script>alert(1)</script>&\"\x1b[2J\x01\u202e";
   report::Figure figure = synthetic_figure();
   figure.title = figure.provenance = figure.series[0].name = hostile;
@@ -150,11 +150,11 @@ TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
   EXPECT_EQ(elements, QStringList({shown, shown}));
 }
 
-TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
+TEST_F(FigureExport, AcceptsUppercaseExtensions) {
   EXPECT_TRUE(exported(synthetic_figure(), folder.path("FIGURE.PNG")));
 }
 
-TEST_F(FigureExport, WhatItsReaderHasToKnow_StandsInTheFigureAndInItsCaption) {
+TEST_F(FigureExport, WarningsAreInTheFigureAndItsCaption) {
   report::Figure figure = synthetic_figure();
   figure.warning = "3 of 9 cells were disturbed by other programs";
   const auto path = folder.path("disturbed.svg"), pdf = folder.path("disturbed.pdf");
@@ -165,14 +165,14 @@ TEST_F(FigureExport, WhatItsReaderHasToKnow_StandsInTheFigureAndInItsCaption) {
                   .contains(QByteArray::fromStdString(figure.warning + ".")));
 }
 
-TEST_F(FigureExport, NoTitle_IsNotDrawn) {
+TEST_F(FigureExport, OmitsTheTitle) {
   const auto path = folder.path("figure.svg");
   ASSERT_TRUE(exported(synthetic_figure(), path, {.title = false}));
   EXPECT_FALSE(
       read_svg(bytes_of(path)).texts.contains(QString::fromStdString(synthetic_figure().title)));
 }
 
-TEST_F(FigureExport, WithoutMarkers_LinesAndLegendStay) {
+TEST_F(FigureExport, WithoutMarkersLinesAndLegendRemain) {
   report::Figure figure = synthetic_figure();
   const auto drawn = [&] {
     const auto path = folder.path("lines.svg");
@@ -188,7 +188,7 @@ TEST_F(FigureExport, WithoutMarkers_LinesAndLegendStay) {
   EXPECT_EQ(with.texts, without.texts);
 }
 
-TEST_F(FigureExport, LongName_IsBrokenAndWhole) {
+TEST_F(FigureExport, WrapsLongNames) {
   const auto path = folder.path("figure.svg");
   report::Figure figure = synthetic_figure();
   figure.series[0].name = "A contender whose display name is far longer than any column is wide";
@@ -198,7 +198,7 @@ TEST_F(FigureExport, LongName_IsBrokenAndWhole) {
   EXPECT_TRUE(all.remove(' ').contains(QString::fromStdString(figure.series[0].name).remove(' ')));
 }
 
-TEST_F(FigureExport, OtherExtension_IsRefusedWithTheThree) {
+TEST_F(FigureExport, RefusesOtherExtensions) {
   const Status status = exported(synthetic_figure(), folder.path("figure.jpg"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr(".jpg"));
@@ -207,7 +207,7 @@ TEST_F(FigureExport, OtherExtension_IsRefusedWithTheThree) {
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(FigureExport, UnwritablePath_IsASentence) {
+TEST_F(FigureExport, RefusesUnwritablePaths) {
   for (const char* name :
        {"no/such/folder/f.pdf", "no/such/folder/f.svg", "no/such/folder/f.png"}) {
     const Status status = exported(synthetic_figure(), folder.path(name));
@@ -217,7 +217,7 @@ TEST_F(FigureExport, UnwritablePath_IsASentence) {
   }
 }
 
-TEST_F(FigureExport, ExistingFile_IsReplacedAndNothingElseLeft) {
+TEST_F(FigureExport, ReplacesAnExistingFile) {
   const auto path = folder.path("figure.svg");
   std::ofstream(path) << "old";
   ASSERT_TRUE(exported(synthetic_figure(), path));
@@ -225,7 +225,7 @@ TEST_F(FigureExport, ExistingFile_IsReplacedAndNothingElseLeft) {
   EXPECT_EQ(folder.file_count(), 1);
 }
 
-TEST_F(FigureExport, WriteThatFailsHalfway_KeepsTheOldFile) {
+TEST_F(FigureExport, AFailedWriteKeepsTheOldFile) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -244,7 +244,7 @@ TEST_F(FigureExport, WriteThatFailsHalfway_KeepsTheOldFile) {
   EXPECT_EQ(folder.file_count(), 3);
 }
 
-TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
+TEST_F(FigureExport, NeverReplacesLinksAndFolders) {
   std::ofstream(folder.path("real.png")) << "kept";
   std::filesystem::create_symlink(folder.path("real.png"), folder.path("link.png"));
   std::filesystem::create_directory(folder.path("folder.png"));
@@ -256,27 +256,27 @@ TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
   EXPECT_EQ(bytes_of(folder.path("real.png")), "kept");
 }
 
-TEST_F(FigureExport, TooLowAPage_SaysHowMuchItTakes) {
+TEST_F(FigureExport, ReportsTheSmallestHeight) {
   const Status status =
       exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 25});
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("it takes"));
+  EXPECT_THAT(status.error().message, HasSubstr("use at least"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(FigureExport, SenselessSizes_AreRefused) {
+TEST_F(FigureExport, RefusesInvalidSizes) {
   EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = -3}));
   EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.font_pt = 0}));
   EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.png"), {.png_dpi = 1e9}));
 }
 
-TEST_F(FigureExport, EmptyFigure_IsRefused) {
+TEST_F(FigureExport, RefusesAnEmptyFigure) {
   const Status status = exported(report::Figure{}, folder.path("figure.pdf"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
 }
 
-TEST_F(FigureExport, AllOutOfMemory_IsStillAFigure) {
+TEST_F(FigureExport, DrawsAFigureOfOutOfMemoryCells) {
   report::Figure figure = synthetic_figure();
   for (report::Series& series : figure.series) {
     series.points.clear();
@@ -285,7 +285,7 @@ TEST_F(FigureExport, AllOutOfMemory_IsStillAFigure) {
   EXPECT_TRUE(exported(figure, folder.path("figure.pdf")));
 }
 
-TEST_F(FacetsExport, TitleAndLegendStandOnce_PanelTitlesEachOnce) {
+TEST_F(FacetsExport, DrawsOneTitleOneLegendAndAllPanelTitles) {
   const report::Facets facets = synthetic_facets(3);
   const SvgPage page = svg_of(facets, {.caption = facets.provenance});
   EXPECT_TRUE(page.well_formed);
@@ -297,7 +297,7 @@ TEST_F(FacetsExport, TitleAndLegendStandOnce_PanelTitlesEachOnce) {
   }
 }
 
-TEST_F(FacetsExport, NothingIsDrawnOutsideThePage) {
+TEST_F(FacetsExport, DrawsNothingOutsideThePage) {
   for (const double width : {60.0, 122.0, 200.0}) {
     const SvgPage page = svg_of(synthetic_facets(4), {.width_mm = width});
     EXPECT_GT(page.boxes.size(), 200U);
@@ -305,7 +305,7 @@ TEST_F(FacetsExport, NothingIsDrawnOutsideThePage) {
   }
 }
 
-TEST_F(FacetsExport, ColumnsOfAnotherValue_HaveAnAxisOfTheirOwn) {
+TEST_F(FacetsExport, OtherValuesHaveSeparateAxes) {
   report::Facets facets = synthetic_facets(4);
   facets.columns = 2;
   for (const std::size_t i : {1U, 3U}) {
@@ -322,28 +322,28 @@ TEST_F(FacetsExport, ColumnsOfAnotherValue_HaveAnAxisOfTheirOwn) {
   EXPECT_LT(svg_of(facets, {.width_mm = 250}).view_box.height(), two_rows);
 }
 
-TEST_F(FacetsExport, AWiderPage_HasMoreColumnsAndIsLower) {
+TEST_F(FacetsExport, AWiderPageHasMoreColumns) {
   const auto height = [&](double width) {
     return svg_of(synthetic_facets(4), {.width_mm = width}).view_box.height();
   };
   EXPECT_GT(height(60), height(122));
 }
 
-TEST_F(FacetsExport, TooLowAPage_SaysHowMuchItTakes) {
+TEST_F(FacetsExport, ReportsTheSmallestHeight) {
   const Status status =
       exported(synthetic_facets(4), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 60});
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("it takes"));
+  EXPECT_THAT(status.error().message, HasSubstr("use at least"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(FacetsExport, WithoutPanels_ThereIsNothingToDraw) {
+TEST_F(FacetsExport, RefusesFacetsWithoutPanels) {
   const Status status = exported(report::Facets{}, folder.path("f.pdf"));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
 }
 
-TEST_F(MaskExport, EveryPatternStyleAndFormat_IsWritten) {
+TEST_F(MaskExport, WritesEveryPatternStyleAndFormat) {
   int written = 0;
   for (const AttentionPattern& pattern : built_in_patterns()) {
     for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
@@ -360,7 +360,7 @@ TEST_F(MaskExport, EveryPatternStyleAndFormat_IsWritten) {
   EXPECT_EQ(written, folder.file_count());
 }
 
-TEST_F(MaskExport, SchematicSvg_IsVectorsAndTextInsideTheViewBox) {
+TEST_F(MaskExport, SchematicSvgHasVectorsAndTextInsideTheViewBox) {
   const auto path = folder.path("mask.svg");
   ASSERT_TRUE(exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path));
   const SvgPage page = read_svg(bytes_of(path));
@@ -371,7 +371,7 @@ TEST_F(MaskExport, SchematicSvg_IsVectorsAndTextInsideTheViewBox) {
   EXPECT_EQ(page.outside(), std::nullopt);
 }
 
-TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
+TEST_F(MaskExport, SchematicPdfEmbedsItsFontAndNoImage) {
   const auto path = folder.path("mask.pdf");
   ASSERT_TRUE(exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path));
   const QByteArray bytes = bytes_of(path);
@@ -380,7 +380,7 @@ TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
   EXPECT_FALSE(bytes.contains("/Subtype /Image"));
 }
 
-TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
+TEST_F(MaskExport, DifferenceSvgHasLegendAndHatchingInsideTheViewBox) {
   const auto path = folder.path("difference.svg");
   const AttentionPattern& full = built_in_patterns()[0];
   ASSERT_TRUE(exported(
@@ -396,7 +396,7 @@ TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
   EXPECT_EQ(page.outside(), std::nullopt);
 }
 
-TEST_F(MaskExport, DifferenceThatCannotBeDrawn_WritesNothing) {
+TEST_F(MaskExport, AnInvalidDifferenceWritesNothing) {
   const AttentionPattern& full = built_in_patterns()[0];
   EXPECT_FALSE(exported(
       MaskSubject{.source = {full, {}}, .item = item_of(500), .against = MaskSource{sparse, {}}},
@@ -404,7 +404,7 @@ TEST_F(MaskExport, DifferenceThatCannotBeDrawn_WritesNothing) {
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
+TEST_F(MaskExport, ALongMaskIsOneImageInTheSvg) {
   const auto path = folder.path("mask.svg");
   ASSERT_TRUE(
       exported(MaskSubject{{sparse, Window::of(64)}, item_of(16372), MaskStyle::true_scale}, path));
@@ -413,21 +413,21 @@ TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
   EXPECT_EQ(page.images, 1);
 }
 
-TEST_F(MaskExport, Png_HasTheWidthAsked) {
+TEST_F(MaskExport, PngHasTheRequestedWidth) {
   const auto path = folder.path("mask.png");
   ASSERT_TRUE(
       exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path, {.width_mm = 101.6}));
   EXPECT_EQ(QImage(QString::fromStdString(path.string())).width(), 1200);
 }
 
-TEST_F(MaskExport, WhatCannotBeDrawn_LeavesNoFile) {
+TEST_F(MaskExport, AnInvalidMaskWritesNothing) {
   EXPECT_FALSE(exported(MaskSubject{{sparse, std::nullopt}, item_of(9)}, folder.path("mask.png")));
   EXPECT_FALSE(
       exported(MaskSubject{{sparse, Window::of(4)}, item_of(-9)}, folder.path("mask.png")));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(PrintableTest, TheSameFigure_GivesTheSameBytesInEveryFormat) {
+TEST_F(PrintableTest, EveryFormatIsReproducible) {
   for (const char* name : {"a.pdf", "a.svg", "a.png"}) {
     write(name);
     const QByteArray first = bytes_of(folder.path(name));
@@ -437,14 +437,14 @@ TEST_F(PrintableTest, TheSameFigure_GivesTheSameBytesInEveryFormat) {
   EXPECT_FALSE(bytes_of(folder.path("a.pdf")).contains("CreationDate"));
 }
 
-TEST_F(PrintableTest, FilesBesideTheFigure_AreWrittenWithIt) {
+TEST_F(PrintableTest, WritesCompanionFiles) {
   const Files files = write("f.pdf", {.csv = true, .tex = true});
   EXPECT_EQ(files, (Files{folder.path("f.pdf"), folder.path("f.csv"), folder.path("f.tex")}));
   EXPECT_EQ(folder.file_count(), 3);
   EXPECT_EQ(text("f.csv"), report::figure_csv(synthetic_figure()));
 }
 
-TEST_F(PrintableTest, WhenOneFileCannotBeWritten_NoneIsReplaced) {
+TEST_F(PrintableTest, ReplacesAllFilesOrNone) {
   std::ofstream(folder.path("f.pdf")) << "old";
   std::filesystem::create_directory(folder.path("f.csv"));
   const auto files =
@@ -454,7 +454,7 @@ TEST_F(PrintableTest, WhenOneFileCannotBeWritten_NoneIsReplaced) {
   EXPECT_EQ(text("f.pdf"), "old");
 }
 
-TEST_F(PrintableTest, IntervalsRangesAndScales_AreDrawnAsAsked) {
+TEST_F(PrintableTest, AppliesIntervalsRangesAndScales) {
   write("all.svg");
   write("none.svg", {.intervals = false});
   EXPECT_LT(read_svg(bytes_of(folder.path("none.svg"))).boxes.size(),
@@ -470,7 +470,7 @@ TEST_F(PrintableTest, IntervalsRangesAndScales_AreDrawnAsAsked) {
   EXPECT_TRUE(read_svg(bytes_of(folder.path("linear.svg"))).texts.contains("1000"));
 }
 
-TEST_F(PrintableTest, Ceilings_AreInsideThePage) {
+TEST_F(PrintableTest, CeilingsAreInsideThePage) {
   report::Figure figure = synthetic_figure();
   figure.ceilings = {{"300 GFLOP/s", 300}, {"4 GB/s", 4, true}};
   write("roof.svg", {}, figure);
@@ -500,7 +500,7 @@ report::Figure hostile_figure() {
   return figure;
 }
 
-TEST_F(PrintableTest, TheTexSnippet_IncludesTheFileAndEscapesEveryText) {
+TEST_F(PrintableTest, TexSnippetIncludesTheFileAndEscapesText) {
   write("my figure_1.pdf", {.caption = "90% \\of{it", .tex = true}, hostile_figure());
   const std::string tex = text("my figure_1.tex");
   EXPECT_THAT(tex, HasSubstr("\\begin{figure}"));
@@ -513,7 +513,7 @@ TEST_F(PrintableTest, TheTexSnippet_IncludesTheFileAndEscapesEveryText) {
   EXPECT_EQ(open_braces(tex.substr(body)), 0);
 }
 
-TEST_F(PrintableTest, TheTexSnippet_Compiles) {
+TEST_F(PrintableTest, TexSnippetCompiles) {
   const QString latex = QStandardPaths::findExecutable("pdflatex");
   if (latex.isEmpty()) GTEST_SKIP() << "no pdflatex here: the snippet's text alone was checked";
   write("f.pdf", {.tex = true}, hostile_figure());
@@ -527,7 +527,7 @@ TEST_F(PrintableTest, TheTexSnippet_Compiles) {
   EXPECT_EQ(process.exitCode(), 0) << process.readAllStandardOutput().toStdString();
 }
 
-TEST_F(PrintableTest, TexForWhatLatexCannotInclude_IsRefusedBeforeAnythingIsWritten) {
+TEST_F(PrintableTest, RefusesTexForFilesThatLatexCannotInclude) {
   const auto svg =
       write_printable(printable(synthetic_figure()), folder.path("f.svg"), {.tex = true});
   ASSERT_FALSE(svg);
@@ -535,11 +535,11 @@ TEST_F(PrintableTest, TexForWhatLatexCannotInclude_IsRefusedBeforeAnythingIsWrit
   const auto name =
       write_printable(printable(synthetic_figure()), folder.path("50%.pdf"), {.tex = true});
   ASSERT_FALSE(name);
-  EXPECT_THAT(name.error().message, HasSubstr("plain letters"));
+  EXPECT_THAT(name.error().message, HasSubstr("ASCII letters"));
   EXPECT_EQ(folder.file_count(), 0);
 }
 
-TEST_F(PrintableTest, AMasksCsv_HasEveryRunOfKeys) {
+TEST_F(PrintableTest, MaskCsvHasEveryRunOfKeys) {
   const auto pattern = find_pattern("full");
   ASSERT_TRUE(pattern);
   LayoutItem item;
@@ -556,7 +556,7 @@ TEST_F(PrintableTest, AMasksCsv_HasEveryRunOfKeys) {
   EXPECT_THAT(text("m.tex"), HasSubstr("{m.pdf}"));
 }
 
-TEST(FigureOptions, WidthsAndRanges_AreReadOrRefusedInASentence) {
+TEST(FigureOptions, ParsesWidthsAndRanges) {
   EXPECT_EQ(*width_in_mm("acm"), 84.7);
   EXPECT_EQ(*width_in_mm("100.5"), 100.5);
   EXPECT_FALSE(width_in_mm("wide"));
@@ -569,7 +569,7 @@ TEST(FigureOptions, WidthsAndRanges_AreReadOrRefusedInASentence) {
   }
 }
 
-TEST(TextLines, WordsAreBrokenAtBlanksAndNotAtHyphens) {
+TEST(TextLines, BreaksLinesAtSpacesAndNotAtHyphens) {
   const QFont font = figure_font(12);
   const QString text = "12 heads, head-major and sdpa-mask beside it";
   for (double width = 100; width < 400; width += 7) {

@@ -12,7 +12,7 @@
 
 namespace attnscope::charts {
 
-/// A folder of its own for every test.
+/// A temporary folder.
 class ExportFolder {
  public:
   [[nodiscard]] std::filesystem::path path(const std::string& name) const {
@@ -28,7 +28,7 @@ class ExportFolder {
   QTemporaryDir folder_;
 };
 
-/// A figure or panels into a file.
+/// Writes a figure or panels to a file.
 template <typename What>
 [[nodiscard]] Status exported(What what, const std::filesystem::path& path,
                               const FigureOptions& options = {}) {

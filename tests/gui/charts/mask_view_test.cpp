@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/mask_view.h"
-
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
@@ -8,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/drawing/map_colors.h"
+#include "app/drawing/map.h"
 #include "app/drawing/mask_problem.h"
+#include "app/gui/charts/map_view.h"
 
 namespace attnscope::charts {
 namespace {
@@ -44,7 +43,7 @@ int wrong_cells(MaskView& view) {
   return wrong;
 }
 
-/// Waits for the finest picture of what was asked for.
+/// Waits for the final image of the requested mask.
 void settle(MaskView& view) {
   const auto is_settled = [&view] {
     (void)view.grab();  // a widget that is not painted renders nothing
@@ -64,7 +63,7 @@ class MaskViewTest : public testing::Test {
 };
 using MaskDifferenceTest = MaskViewTest;
 
-TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) {
+TEST_F(MaskViewTest, ColoursEveryCellOfEveryPatternAndStyle) {
   for (const AttentionPattern& each : built_in_patterns()) {
     for (const std::int64_t w : {0, 1, 4, 64}) {
       for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
@@ -78,7 +77,7 @@ TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) 
   }
 }
 
-TEST_F(MaskViewTest, BlocksInsideALongItem_AreColouredAsTheOracleSays) {
+TEST_F(MaskViewTest, ColoursBlocks) {
   AttentionPattern blocks = find_pattern("bigbird").value();
   blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
   view.set_style(MaskStyle::true_scale);
@@ -87,7 +86,7 @@ TEST_F(MaskViewTest, BlocksInsideALongItem_AreColouredAsTheOracleSays) {
   EXPECT_GT(view.problem()->tokens(), blocks.blocks->full_attention_up_to());
 }
 
-TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
+TEST_F(MaskViewTest, SchematicBigBirdHasVisibleBlocks) {
   view.set_style(MaskStyle::schematic);
   ASSERT_TRUE(view.show_mask(find_pattern("bigbird").value(), std::nullopt, long_item(900)));
   EXPECT_TRUE(view.problem()->is_stand_in());
@@ -101,7 +100,7 @@ TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
-TEST_F(MaskViewTest, Chunks_AreColouredAsTheOracleSays) {
+TEST_F(MaskViewTest, ColoursChunks) {
   AttentionPattern chunks = find_pattern("chunks").value();
   chunks.attends[2][2].chunk = {.tokens = 5, .overlap = 2};
   view.set_style(MaskStyle::true_scale);
@@ -109,7 +108,7 @@ TEST_F(MaskViewTest, Chunks_AreColouredAsTheOracleSays) {
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
-TEST_F(MaskViewTest, TheSchematicOfChunks_HasChunksItCanShowAndSaysSo) {
+TEST_F(MaskViewTest, SchematicChunksAreNarrowedAndNoted) {
   view.set_style(MaskStyle::schematic);
   ASSERT_TRUE(view.show_mask(find_pattern("chunks").value(), std::nullopt, long_item(900)));
   EXPECT_TRUE(view.problem()->is_stand_in());
@@ -120,14 +119,14 @@ TEST_F(MaskViewTest, TheSchematicOfChunks_HasChunksItCanShowAndSaysSo) {
   EXPECT_EQ(std::ranges::count(legend, QStringLiteral("40+5"), &MaskLegendEntry::text), 1);
 }
 
-TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
+TEST_F(MaskViewTest, ColoursTheDarkTheme) {
   view.setPalette(QPalette(Qt::black, Qt::black));
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(2), small_item));
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
-TEST_F(MaskViewTest, SeveralDocuments_DoNotSeeEachOther) {
+TEST_F(MaskViewTest, SeveralDocumentsDoNotAttendToEachOther) {
   LayoutItem item = small_item;
   item.documents = {9, 0, 14};
   view.set_style(MaskStyle::true_scale);
@@ -135,7 +134,7 @@ TEST_F(MaskViewTest, SeveralDocuments_DoNotSeeEachOther) {
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
-TEST_F(MaskViewTest, MissingGroups_AreLeftOut) {
+TEST_F(MaskViewTest, OmitsMissingGroups) {
   LayoutItem item;
   item.cls = 0;
   item.query = 0;
@@ -147,7 +146,7 @@ TEST_F(MaskViewTest, MissingGroups_AreLeftOut) {
   }
 }
 
-TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
+TEST_F(MaskViewTest, ColoursSingleTokensOfAZoomedLongDocument) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(4), long_item(16372)));
   view.zoom_to(12, 9000, 9003);
@@ -168,7 +167,7 @@ TEST_F(MaskViewTest, ZoomedIntoALongDocument_ShowsSingleTokensAsTheOracleSays) {
   EXPECT_EQ(checked, 400);
 }
 
-TEST_F(MaskViewTest, SixteenThousandTokens_ArePaintedFromEveryRowsIntervals) {
+TEST_F(MaskViewTest, PaintsSixteenThousandTokensFromEveryRow) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(16372)));
   const QImage image = view.grab().toImage();
@@ -188,7 +187,7 @@ TEST_F(MaskViewTest, SixteenThousandTokens_ArePaintedFromEveryRowsIntervals) {
   EXPECT_EQ(at(14000, 2000), ground_color(ChartTheme::light));
 }
 
-TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
+TEST_F(MaskViewTest, SamplesAMillionTokens) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds"}) {
     ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(999'988)));
@@ -199,8 +198,8 @@ TEST_F(MaskViewTest, AMillionTokens_AreSampledNotEnumerated) {
   }
 }
 
-// From the coarse picture on the window's thread to the fine one of the other thread.
-TEST_F(MaskViewTest, RefinedOnAThread_EndsInExactlyTheDirectPicture) {
+// Refinement on a thread ends in the image that is rendered at once.
+TEST_F(MaskViewTest, RefinementEndsInTheDirectImage) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds", "bigbird"}) {
     ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(249'988)));
@@ -213,7 +212,7 @@ TEST_F(MaskViewTest, RefinedOnAThread_EndsInExactlyTheDirectPicture) {
   }
 }
 
-TEST_F(MaskViewTest, WhileALargeMaskIsMade_TheOneBeforeStays) {
+TEST_F(MaskViewTest, ShowsTheOldMaskWhileALargeMaskIsComputed) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(899'988)));
@@ -224,7 +223,7 @@ TEST_F(MaskViewTest, WhileALargeMaskIsMade_TheOneBeforeStays) {
   EXPECT_EQ(view.problem()->tokens(), 900'000);
 }
 
-TEST_F(MaskViewTest, OfSeveralLargeMasks_TheLastIsShown) {
+TEST_F(MaskViewTest, ShowsTheLastOfSeveralLargeMasks) {
   view.set_style(MaskStyle::true_scale);
   for (const std::int64_t tokens : {200'000, 300'000, 400'000}) {
     ASSERT_TRUE(
@@ -234,7 +233,7 @@ TEST_F(MaskViewTest, OfSeveralLargeMasks_TheLastIsShown) {
   EXPECT_EQ(view.problem()->tokens(), 400'000);
 }
 
-TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
+TEST_F(MaskViewTest, RefusesMoreThanAMillionTokens) {
   view.set_style(MaskStyle::true_scale);
   const Status status =
       view.show_mask(find_pattern("full").value(), std::nullopt, long_item(2'000'000));
@@ -245,19 +244,19 @@ TEST_F(MaskViewTest, MoreThanAMillionTokens_AreRefusedWithASentence) {
   EXPECT_FALSE(view.pair_at(QPointF(300, 300)));
 }
 
-TEST_F(MaskViewTest, MissingWindow_IsRefusedAndTheNextMaskIsShown) {
+TEST_F(MaskViewTest, RefusesAMissingWindow) {
   EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), std::nullopt, small_item));
   EXPECT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(1), small_item));
   EXPECT_NE(view.problem(), nullptr);
 }
 
-TEST_F(MaskViewTest, NegativeSize_IsRefusedInEveryStyle) {
+TEST_F(MaskViewTest, RefusesNegativeSizes) {
   LayoutItem item = small_item;
   item.query = -1;
   EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), Window::of(1), item));
 }
 
-TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
+TEST_F(MaskViewTest, HoverExplainsThePair) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy hovered(&view, &MaskView::hovered);
@@ -271,7 +270,7 @@ TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
   EXPECT_EQ(hovered[1][0].toLongLong(), -1);
 }
 
-TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
+TEST_F(MaskViewTest, SchematicHasThirtyOneTokens) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(64), long_item(4084)));
   EXPECT_EQ(view.problem()->tokens(), 31);
   EXPECT_TRUE(view.problem()->is_stand_in());
@@ -279,7 +278,7 @@ TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
   EXPECT_LT(view.problem()->window()->tokens(), 12);
 }
 
-TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
+TEST_F(MaskViewTest, WheelZoomsAboutTheCursor) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   const QPointF cursor = view.position_of(1500, 2500);
@@ -296,7 +295,7 @@ TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
   EXPECT_NEAR(view.position_of(1500, 2500).x(), cursor.x(), 0.01);
 }
 
-TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
+TEST_F(MaskViewTest, DraggingMovesTheMaskUpToItsEdge) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   view.zoom_to(10, 2000, 2000);
@@ -310,7 +309,7 @@ TEST_F(MaskViewTest, Dragging_MovesTheMaskAndStopsAtItsEdge) {
   EXPECT_TRUE(view.pair_at(view.position_of(0, 2000)));
 }
 
-TEST_F(MaskViewTest, DraggingWithShift_FramesWhatFillsTheView) {
+TEST_F(MaskViewTest, ShiftDraggingZoomsToTheFrame) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   const QPoint from = view.position_of(1000, 2000).toPoint();
@@ -326,7 +325,7 @@ TEST_F(MaskViewTest, DraggingWithShift_FramesWhatFillsTheView) {
   EXPECT_NEAR(static_cast<double>(middle->second), 2300, 10);
 }
 
-TEST_F(MaskViewTest, DoubleClick_ShowsAllAndLeavesThePinnedPair) {
+TEST_F(MaskViewTest, DoubleClickShowsAllAndKeepsThePinnedPair) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   view.pin(7, 9);
@@ -338,7 +337,7 @@ TEST_F(MaskViewTest, DoubleClick_ShowsAllAndLeavesThePinnedPair) {
   EXPECT_EQ(view.pinned_pair(), MaskView::Pair(7, 9));
 }
 
-TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
+TEST_F(MaskViewTest, LegendIsTheTableOfPresentGroups) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   const MaskDrawing drawing(view.masks(), {}, {.size = QSizeF(700, 700)});
   std::vector<MaskLegendEntry> cells;
@@ -356,7 +355,7 @@ TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
   }
 }
 
-TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
+TEST_F(MaskViewTest, SchematicLegendHasTheRequestedWindow) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(16), long_item(900)));
   ASSERT_NE(view.problem()->window(), Window::of(16));
   const MaskDrawing drawing(view.masks(), {}, {.size = QSizeF(700, 700)});
@@ -367,7 +366,7 @@ TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
   EXPECT_EQ(notes("w = 5"), 0);
 }
 
-TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
+TEST_F(MaskViewTest, ClickPinsAPairAndArrowsMoveIt) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy pinned(&view, &MaskView::pinned);
@@ -389,7 +388,7 @@ TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
   EXPECT_EQ(pinned.last()[0].toLongLong(), -1);
 }
 
-TEST_F(MaskViewTest, PinnedPairOutOfSight_IsBroughtBack) {
+TEST_F(MaskViewTest, ScrollsToAPinnedPairOutOfView) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   view.zoom_to(10, 2000, 2000);
@@ -397,7 +396,7 @@ TEST_F(MaskViewTest, PinnedPairOutOfSight_IsBroughtBack) {
   EXPECT_TRUE(view.pair_at(view.position_of(3000, 100)));
 }
 
-TEST_F(MaskViewTest, FocusOfOneView_IsTakenOverByOneOfAnotherSize) {
+TEST_F(MaskViewTest, ViewsOfDifferentSizesShareAFocus) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
   MaskView other;
@@ -469,7 +468,7 @@ std::vector<Case> cases() {
            {.cls = 1, .documents = {20}}}};
 }
 
-/// As the two oracles say, without any plan.
+/// The part of a pair by the two oracles, without any plan.
 std::optional<DifferencePart> expected(const MaskView& view, qint64 query, qint64 key) {
   const bool in_a = view.problem()->oracle().allowed(0, query, key);
   const bool in_b = view.masks().b->oracle().allowed(0, query, key);
@@ -479,7 +478,7 @@ std::optional<DifferencePart> expected(const MaskView& view, qint64 query, qint6
   return std::nullopt;
 }
 
-TEST_F(MaskDifferenceTest, EveryPair_IsInThePartThatTheOraclesSay) {
+TEST_F(MaskDifferenceTest, EveryPairIsInItsPart) {
   for (const Case& each : cases()) {
     for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
       view.set_style(style);
@@ -507,7 +506,7 @@ TEST_F(MaskDifferenceTest, EveryPair_IsInThePartThatTheOraclesSay) {
   }
 }
 
-TEST_F(MaskDifferenceTest, EveryCell_HasItsPartsColourOrItsHatching) {
+TEST_F(MaskDifferenceTest, EveryCellHasTheColourOrHatchingOfItsPart) {
   for (const Case& each : cases()) {
     for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
       view.set_style(style);
@@ -531,7 +530,7 @@ TEST_F(MaskDifferenceTest, EveryCell_HasItsPartsColourOrItsHatching) {
   }
 }
 
-TEST_F(MaskDifferenceTest, ALargeOne_IsRefinedIntoTheDirectPicture) {
+TEST_F(MaskDifferenceTest, RefinementOfALargeDifferenceEndsInTheDirectImage) {
   view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
                                    MaskSource{pattern("qds"), Window::of(64)},
@@ -540,7 +539,7 @@ TEST_F(MaskDifferenceTest, ALargeOne_IsRefinedIntoTheDirectPicture) {
   EXPECT_EQ(view.cells(), view.cells_at_once());
 }
 
-TEST_F(MaskDifferenceTest, APair_IsExplainedForBoth) {
+TEST_F(MaskDifferenceTest, ExplainsAPairForBothMasks) {
   ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
                                    MaskSource{pattern("full"), {}},
                                    {.cls = 1, .query = 5, .documents = {34}}));
@@ -549,7 +548,7 @@ TEST_F(MaskDifferenceTest, APair_IsExplainedForBoth) {
   EXPECT_TRUE(words.contains(QString::fromStdString(view.masks().b->oracle().explain(3, 20))));
 }
 
-TEST_F(MaskDifferenceTest, WhatCannotBeDrawn_IsRefusedWhicheverItIs) {
+TEST_F(MaskDifferenceTest, RefusesAnInvalidMaskOnEitherSide) {
   const LayoutItem item{.cls = 1, .query = 5, .documents = {34}};
   EXPECT_FALSE(
       view.show_difference({pattern("sparse"), {}}, MaskSource{pattern("full"), {}}, item));
@@ -559,7 +558,7 @@ TEST_F(MaskDifferenceTest, WhatCannotBeDrawn_IsRefusedWhicheverItIs) {
   EXPECT_TRUE(view.show_difference({pattern("full"), {}}, MaskSource{pattern("full"), {}}, item));
 }
 
-TEST(MaskDifference, CountingStopsWhenItIsSuperseded) {
+TEST(MaskDifference, CountingStopsWhenSuperseded) {
   const auto problem = MaskProblem::make({pattern("full"), {}}, {.cls = 1, .documents = {5000}},
                                          MaskStyle::true_scale);
   ASSERT_TRUE(problem);

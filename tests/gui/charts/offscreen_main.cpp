@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "app/drawing/offscreen_application.h"
+#include "app/drawing/printable.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

@@ -17,7 +17,7 @@
 #include <limits>
 #include <set>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 #include "app/gui/charts/figure_table.h"
 #include "tests/gui/charts/synthetic_figure.h"
 
@@ -83,7 +83,7 @@ class RunChartTest : public testing::Test {
 using RunChartZoom = RunChartTest;
 using RunChartTools = RunChartTest;
 
-TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
+TEST_F(RunChartTest, EverySeriesHasPointsIntervalsAndALegendEntry) {
   const report::Figure figure = synthetic_figure();
   ASSERT_EQ(chart.drawing().series().size(), figure.series.size());
   ASSERT_EQ(chart.page().legend().size(), figure.series.size());
@@ -94,8 +94,8 @@ TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
   }
 }
 
-TEST_F(RunChartTest, AnIntervalThatLeavesTheAxis_IsCutThereAndEndsInAnArrow) {
-  for (const DrawnSeries& one : chart.drawing().series()) EXPECT_TRUE(one.arrows.empty());
+TEST_F(RunChartTest, CutsIntervalsAtTheAxisWithAnArrow) {
+  for (const DrawnSeries& drawn : chart.drawing().series()) EXPECT_TRUE(drawn.arrows.empty());
   const double high = chart.drawing().whole_y().high, low = chart.drawing().whole_y().low;
   report::Figure figure = synthetic_figure();
   figure.series[0].points[3].low = 1e-9;
@@ -116,7 +116,7 @@ TEST_F(RunChartTest, AnIntervalThatLeavesTheAxis_IsCutThereAndEndsInAnArrow) {
   EXPECT_TRUE(series(0).arrows.empty());
 }
 
-TEST_F(RunChartTest, IntervalBarsThatWouldCoverEachOther_StandSideBySide) {
+TEST_F(RunChartTest, PlacesOverlappingIntervalBarsSideBySide) {
   report::Figure figure{
       .title = {}, .x_label = "x", .y_label = "y", .series = {}, .provenance = {}};
   for (const double y : {10.0, 11.0, 12.0, 500.0}) {
@@ -125,10 +125,10 @@ TEST_F(RunChartTest, IntervalBarsThatWouldCoverEachOther_StandSideBySide) {
   }
   chart.set_figure(figure);
   std::vector<double> xs;
-  for (const DrawnSeries& one : chart.drawing().series()) {
-    ASSERT_EQ(one.intervals.size(), 1U);
-    xs.push_back(one.intervals[0].x1() - one.points[0].position.x());
-    EXPECT_EQ(one.intervals[0].dx(), 0);
+  for (const DrawnSeries& drawn : chart.drawing().series()) {
+    ASSERT_EQ(drawn.intervals.size(), 1U);
+    xs.push_back(drawn.intervals[0].x1() - drawn.points[0].position.x());
+    EXPECT_EQ(drawn.intervals[0].dx(), 0);
   }
   EXPECT_EQ(xs[0], 0);
   EXPECT_GT(xs[1], 2);
@@ -136,7 +136,7 @@ TEST_F(RunChartTest, IntervalBarsThatWouldCoverEachOther_StandSideBySide) {
   EXPECT_EQ(xs[3], 0) << "which covers none";
 }
 
-TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
+TEST_F(RunChartTest, WithoutValuesShowsTheCommonReason) {
   EXPECT_TRUE(chart.drawing().instead_of_values().isEmpty());
   report::Figure figure = synthetic_figure();
   for (report::Series& series : figure.series) {
@@ -151,7 +151,7 @@ TEST_F(RunChartTest, WithoutAnyValue_SaysTheReasonThatAllCellsShare) {
   EXPECT_EQ(chart.drawing().instead_of_values().toStdString(), "No cell has a value");
 }
 
-TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
+TEST_F(RunChartTest, LegendHasFullNamesAtEveryWidth) {
   const report::Figure figure = synthetic_figure();
   for (const int width : {200, 320, 640, 1200}) {
     chart.resize(width, 900);
@@ -167,7 +167,7 @@ TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
   }
 }
 
-TEST_F(RunChartTest, TickLabels_DoNotOverlapAtAnyWidth) {
+TEST_F(RunChartTest, TickLabelsDoNotOverlapAtAnyWidth) {
   for (const int width : {200, 320, 640, 1200}) {
     chart.resize(width, 700);
     const AxisScale& axis = chart.drawing().x_axis();
@@ -183,7 +183,7 @@ TEST_F(RunChartTest, TickLabels_DoNotOverlapAtAnyWidth) {
   }
 }
 
-TEST_F(RunChartTest, Points_LieInThePlotWhereTheirValuesSay) {
+TEST_F(RunChartTest, PointsFollowTheirValues) {
   const QRectF& plot = chart.drawing().plot();
   for (const DrawnSeries& drawn : chart.drawing().series()) {
     for (std::size_t i = 0; i < drawn.points.size(); ++i) {
@@ -195,7 +195,7 @@ TEST_F(RunChartTest, Points_LieInThePlotWhereTheirValuesSay) {
   }
 }
 
-TEST_F(RunChartTest, OutOfMemory_IsAMarkOnTheRailWithItsReason) {
+TEST_F(RunChartTest, OutOfMemoryIsARailMarkWithItsReason) {
   ASSERT_EQ(chart.drawing().rail_lanes().size(), 1U);
   EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "oom");
   ASSERT_EQ(series(0).rail.size(), 1U);
@@ -206,7 +206,7 @@ TEST_F(RunChartTest, OutOfMemory_IsAMarkOnTheRailWithItsReason) {
   EXPECT_TRUE(text.contains("asked for 9.7 GB, 3.1 GB are free")) << text.toStdString();
 }
 
-TEST_F(RunChartTest, RailMark_SplitsTheLine) {
+TEST_F(RunChartTest, ARailMarkSplitsTheLine) {
   report::Figure figure = synthetic_figure();
   report::Series& first = figure.series[0];
   first.rail.push_back({256, CellStatus::crashed, "signal 11"});
@@ -216,7 +216,7 @@ TEST_F(RunChartTest, RailMark_SplitsTheLine) {
   EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "no value");
 }
 
-TEST_F(RunChartTest, Zero_IsOnTheRailOfALogAxis_NotANumberIsLeftOutAndSaidSo) {
+TEST_F(RunChartTest, ZeroIsARailMarkAndNaNIsCountedInTheNote) {
   report::Figure figure = synthetic_figure();
   figure.series[1].points[2].y = 0;
   figure.series[1].points[4].y = std::numeric_limits<double>::quiet_NaN();
@@ -229,7 +229,7 @@ TEST_F(RunChartTest, Zero_IsOnTheRailOfALogAxis_NotANumberIsLeftOutAndSaidSo) {
       << chart.drawing().note().toStdString();
 }
 
-TEST_F(RunChartTest, ALineToReadAgainst_IsWithinTheAxis) {
+TEST_F(RunChartTest, TheReferenceLineIsWithinTheAxis) {
   report::Figure figure = synthetic_figure();
   figure.line_at = 1e4;  // far above every value
   chart.set_figure(figure);
@@ -240,7 +240,7 @@ TEST_F(RunChartTest, ALineToReadAgainst_IsWithinTheAxis) {
   EXPECT_FALSE(chart.drawing().line_at());
 }
 
-TEST_F(RunChartTest, Marks_StandAtTheirPlaceWithWordsInsideThePlot) {
+TEST_F(RunChartTest, MarkLabelsAreInsideThePlot) {
   report::Figure figure = synthetic_figure();
   figure.marks = {{128, "from 128 tokens", "sparse/windowed/4"},
                   {4000, "up to 4000 tokens", "sparse/segment/4"},
@@ -257,7 +257,7 @@ TEST_F(RunChartTest, Marks_StandAtTheirPlaceWithWordsInsideThePlot) {
   EXPECT_EQ(chart.drawing().marks().size(), 1U);
 }
 
-TEST_F(RunChartTest, OnePoint_IsDrawnWithTicksAroundIt) {
+TEST_F(RunChartTest, OnePointHasTicksAroundIt) {
   report::Figure figure = synthetic_figure();
   figure.series.resize(1);
   figure.series[0].points.resize(1);
@@ -270,7 +270,7 @@ TEST_F(RunChartTest, OnePoint_IsDrawnWithTicksAroundIt) {
   EXPECT_GT(pixels_of(chart.grab().toImage(), series(0).style.light), 10);
 }
 
-TEST_F(RunChartTest, AllOutOfMemory_ShowsTheRailAndNoValues) {
+TEST_F(RunChartTest, ShowsOnlyTheRailIfEveryCellIsOutOfMemory) {
   report::Figure figure = synthetic_figure();
   for (report::Series& each : figure.series) {
     each.points.clear();
@@ -283,7 +283,7 @@ TEST_F(RunChartTest, AllOutOfMemory_ShowsTheRailAndNoValues) {
   EXPECT_FALSE(chart.grab().isNull());
 }
 
-TEST_F(RunChartTest, NoValues_ShowsThePlaceholder) {
+TEST_F(RunChartTest, ShowsThePlaceholderWithoutValues) {
   chart.set_figure({});
   EXPECT_TRUE(chart.drawing().empty());
   const QImage before = chart.grab().toImage();
@@ -291,7 +291,7 @@ TEST_F(RunChartTest, NoValues_ShowsThePlaceholder) {
   EXPECT_NE(chart.grab().toImage(), before);
 }
 
-TEST_F(RunChartTest, ClickOnTheLegend_HidesAndShowsTheSeries) {
+TEST_F(RunChartTest, LegendClicksHideAndShowASeries) {
   EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.light), 50);
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(4));
   EXPECT_FALSE(series(4).visible);
@@ -300,14 +300,14 @@ TEST_F(RunChartTest, ClickOnTheLegend_HidesAndShowsTheSeries) {
   EXPECT_TRUE(series(4).visible);
 }
 
-TEST_F(RunChartTest, HiddenSeries_StayHiddenWhenTheRunGrows) {
+TEST_F(RunChartTest, HiddenSeriesStayHiddenWhenTheRunGrows) {
   QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(0));
   chart.set_figure(synthetic_figure());
   EXPECT_FALSE(series(0).visible);
   EXPECT_TRUE(chart.drawing().rail_lanes().empty());
 }
 
-TEST_F(RunChartTest, Hover_TellsContenderLengthValueAndInterval) {
+TEST_F(RunChartTest, HoverShowsContenderLengthValueAndInterval) {
   const QString text = chart.value_at(series(6).points[0].position + QPointF(3, 2));
   const report::Point& point = chart.figure().series[6].points[0];
   EXPECT_TRUE(text.startsWith("Sparse, segment, w = 4")) << text.toStdString();
@@ -318,7 +318,7 @@ TEST_F(RunChartTest, Hover_TellsContenderLengthValueAndInterval) {
   EXPECT_TRUE(chart.value_at(QPointF(-500, -500)).isEmpty());
 }
 
-TEST_F(RunChartTest, Keyboard_ReachesEveryValueAndTheLegend) {
+TEST_F(RunChartTest, KeyboardReachesEveryValueAndTheLegend) {
   QTest::keyClick(&chart, Qt::Key_Down);
   QTest::keyClick(&chart, Qt::Key_Right);
   EXPECT_EQ(chart.current_value(), series(0).points[0].text);
@@ -331,12 +331,12 @@ TEST_F(RunChartTest, Keyboard_ReachesEveryValueAndTheLegend) {
   EXPECT_TRUE(chart.current_value().isEmpty());
 }
 
-TEST_F(RunChartTest, ScreenReaders_HearWhatTheChartIs) {
+TEST_F(RunChartTest, HasAnAccessibleNameAndDescription) {
   EXPECT_TRUE(chart.accessibleName().contains("Attention, forward"));
   EXPECT_TRUE(chart.accessibleDescription().contains("Time (ms per document)"));
 }
 
-TEST_F(RunChartTest, SameContender_LooksAlikeInAnotherChartOfTheRun) {
+TEST_F(RunChartTest, AContenderHasOneStyleInAllChartsOfARun) {
   const std::vector<std::string> ids{"full/dense", "mine/a", "mine/b", "mine/c"};
   report::Figure part = synthetic_figure();
   part.series.resize(1);
@@ -360,14 +360,14 @@ TEST_F(RunChartTest, ColoursFollowThePalette) {
   EXPECT_GT(pixels_of(chart.grab().toImage(), series(4).style.dark), 50);
 }
 
-TEST_F(RunChartTest, NarrowChart_AsksForTheHeightItsLegendNeeds) {
+TEST_F(RunChartTest, ANarrowChartRequestsTheHeightOfItsLegend) {
   chart.resize(640, 600);
   const int wide = chart.minimumSizeHint().height();
   chart.resize(220, 600);
   EXPECT_GT(chart.minimumSizeHint().height(), wide);
 }
 
-TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
+TEST_F(RunChartTest, PanelsShareAxesAndALegend) {
   chart.resize(1000, 700);
   chart.set_facets(synthetic_facets(4));
   ASSERT_EQ(chart.page().panels().size(), 4U);
@@ -386,7 +386,7 @@ TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
   EXPECT_TRUE(chart.page().empty());
 }
 
-TEST_F(RunChartTest, AWiderPage_HasMoreColumns_AndANarrowOneNoMoreThanItCanShow) {
+TEST_F(RunChartTest, TheNumberOfColumnsFollowsTheWidth) {
   report::Facets facets = synthetic_facets(4);
   const auto columns_at = [&](int width) {
     chart.resize(width, 700);
@@ -399,7 +399,7 @@ TEST_F(RunChartTest, AWiderPage_HasMoreColumns_AndANarrowOneNoMoreThanItCanShow)
   EXPECT_EQ(columns_at(300), 1);
 }
 
-TEST_F(RunChartTest, TheLegend_TellsOfCurvesThatLieOnEachOther) {
+TEST_F(RunChartTest, LegendReportsCoincidingCurves) {
   report::Figure figure = synthetic_figure();
   figure.series[6].points = figure.series[7].points;
   chart.set_figure(figure);
@@ -412,7 +412,7 @@ TEST_F(RunChartTest, TheLegend_TellsOfCurvesThatLieOnEachOther) {
   EXPECT_EQ(stated_at(6), "");  // it is seen now
 }
 
-TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
+TEST_F(RunChartTest, KeyboardReachesAllPanels) {
   chart.resize(1000, 700);
   chart.set_facets(synthetic_facets(2));
   QTest::keyClick(&chart, Qt::Key_Down);
@@ -429,7 +429,7 @@ TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
             chart.drawing(1).series()[0].points[2].text);
 }
 
-TEST_F(RunChartTest, APanelWithoutAFigure_SaysWhy) {
+TEST_F(RunChartTest, APanelWithoutAFigureShowsItsPlaceholder) {
   report::Facets facets = synthetic_facets(2);
   facets.panels[1] = {};
   chart.resize(1000, 700);
@@ -445,7 +445,7 @@ TEST(FigureFont, IsCompiledIn) {
   EXPECT_EQ(QFontInfo(figure_font(20)).family(), "Open Sans");
 }
 
-TEST_F(RunChartZoom, TheWheel_ZoomsAboutTheCursor) {
+TEST_F(RunChartZoom, WheelZoomsAboutTheCursor) {
   const QPointF cursor = plot_at(0.3, 0.6);
   const double x = chart.drawing().x_axis().value_at(0.3);
   const double y = chart.drawing().y_axis().value_at(0.6);
@@ -455,7 +455,7 @@ TEST_F(RunChartZoom, TheWheel_ZoomsAboutTheCursor) {
   EXPECT_NEAR(chart.drawing().y_axis().place(y), 0.6, 1e-6);
 }
 
-TEST_F(RunChartZoom, TheWheelBesideAnAxis_ZoomsAlongItAlone) {
+TEST_F(RunChartZoom, WheelNextToAnAxisZoomsOnlyThatAxis) {
   const QRectF plot = chart.drawing().plot();
   turn_wheel({plot.center().x(), plot.bottom() + 5}, 1);
   EXPECT_TRUE(chart.x_range());
@@ -466,7 +466,7 @@ TEST_F(RunChartZoom, TheWheelBesideAnAxis_ZoomsAlongItAlone) {
   EXPECT_TRUE(chart.y_range());
 }
 
-TEST_F(RunChartZoom, OutOfTheWholeChart_TheWheelIsLeftToThePage) {
+TEST_F(RunChartZoom, WheelScrollsThePageAtTheWholeChart) {
   turn_wheel(plot_at(0.5, 0.5), -1);
   EXPECT_FALSE(wheel_taken);
   turn_wheel(plot_at(0.5, 0.5), 1);
@@ -475,7 +475,7 @@ TEST_F(RunChartZoom, OutOfTheWholeChart_TheWheelIsLeftToThePage) {
   EXPECT_FALSE(chart.is_zoomed());
 }
 
-TEST_F(RunChartZoom, ADraggedFrame_IsWhatIsShownThen) {
+TEST_F(RunChartZoom, ZoomsToADraggedFrame) {
   const AxisScale before = chart.drawing().x_axis();
   frame(plot_at(0.25, 0.75), plot_at(0.75, 0.25));
   ASSERT_TRUE(chart.x_range() && chart.y_range());
@@ -483,7 +483,7 @@ TEST_F(RunChartZoom, ADraggedFrame_IsWhatIsShownThen) {
   EXPECT_NEAR(before.place(chart.x_range()->high), 0.75, 0.01);
 }
 
-TEST_F(RunChartZoom, AFlatFrame_ZoomsAlongOneAxis_AndAClickNot) {
+TEST_F(RunChartZoom, AFlatFrameZoomsOneAxisAndAClickDoesNot) {
   frame(plot_at(0.25, 0.5), plot_at(0.75, 0.5));
   EXPECT_TRUE(chart.x_range());
   EXPECT_FALSE(chart.y_range());
@@ -492,7 +492,7 @@ TEST_F(RunChartZoom, AFlatFrame_ZoomsAlongOneAxis_AndAClickNot) {
   EXPECT_FALSE(chart.is_zoomed());
 }
 
-TEST_F(RunChartZoom, ADrag_MovesWhatIsShown_AndNothingOfTheWhole) {
+TEST_F(RunChartZoom, DraggingMovesAZoomedChartOnly) {
   drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
   EXPECT_FALSE(chart.is_zoomed());
   zoom_in(3);
@@ -504,13 +504,13 @@ TEST_F(RunChartZoom, ADrag_MovesWhatIsShown_AndNothingOfTheWhole) {
   EXPECT_LT(chart.x_range()->low, moved.low);
 }
 
-TEST_F(RunChartZoom, ADoubleClick_ResetsAll) {
+TEST_F(RunChartZoom, DoubleClickResetsTheZoom) {
   zoom_in(3);
   QTest::mouseDClick(&chart, Qt::LeftButton, {}, plot_at(0.5, 0.5).toPoint());
   EXPECT_FALSE(chart.is_zoomed());
 }
 
-TEST_F(RunChartZoom, TheKeyboard_ZoomsMovesAndResets) {
+TEST_F(RunChartZoom, KeyboardZoomsMovesAndResets) {
   QTest::keyClick(&chart, Qt::Key_Plus, Qt::ShiftModifier);
   ASSERT_TRUE(chart.is_zoomed());
   const AxisRange x = *chart.x_range(), y = *chart.y_range();
@@ -525,7 +525,7 @@ TEST_F(RunChartZoom, TheKeyboard_ZoomsMovesAndResets) {
   EXPECT_FALSE(chart.is_zoomed());
 }
 
-TEST_F(RunChartZoom, Moves_EndWhereTheValuesDo) {
+TEST_F(RunChartZoom, MovesEndAtTheValues) {
   zoom_in(2);
   for (int i = 0; i < 80; ++i) {
     QTest::keyClick(&chart, Qt::Key_Right, Qt::ControlModifier);
@@ -535,7 +535,7 @@ TEST_F(RunChartZoom, Moves_EndWhereTheValuesDo) {
   EXPECT_NEAR(chart.y_range()->low, chart.drawing().whole_y().low, 1e-9);
 }
 
-TEST_F(RunChartZoom, HoweverDeep_TicksStayDistinctAndThereAreTwo) {
+TEST_F(RunChartZoom, DeepZoomKeepsTwoDistinctTicks) {
   for (int i = 0; i < 60; ++i) {
     zoom_in(1);
     for (const AxisScale* axis : {&chart.drawing().x_axis(), &chart.drawing().y_axis()}) {
@@ -547,7 +547,7 @@ TEST_F(RunChartZoom, HoweverDeep_TicksStayDistinctAndThereAreTwo) {
   }
 }
 
-TEST_F(RunChartZoom, WhatLiesOutside_IsCutAtTheFrame) {
+TEST_F(RunChartZoom, CutsLinesAtTheFrame) {
   frame(plot_at(0.3, 0.7), plot_at(0.6, 0.4));
   const QRectF frame = chart.drawing().plot().adjusted(-0.01, -0.01, 0.01, 0.01);
   int lines = 0;
@@ -564,7 +564,7 @@ TEST_F(RunChartZoom, WhatLiesOutside_IsCutAtTheFrame) {
   EXPECT_GT(lines, 0);
 }
 
-TEST_F(RunChartZoom, PanelsWhoseAxesSayTheSame_ShowTheSamePart) {
+TEST_F(RunChartZoom, PanelsWithTheSameAxesZoomTogether) {
   report::Facets facets{.title = "Both", .panels = {}, .provenance = {}};
   facets.panels.assign(3, synthetic_figure());
   facets.panels[1].y_label = "Memory (MB)";
@@ -586,14 +586,14 @@ TEST_F(RunChartZoom, PanelsWhoseAxesSayTheSame_ShowTheSamePart) {
   EXPECT_EQ(chart.drawing(1).x_axis().range(), chart.drawing(1).whole_x());
 }
 
-TEST_F(RunChartZoom, AHeatThatEnds_LeavesTheZoomAlone) {
+TEST_F(RunChartZoom, NewValuesKeepTheZoom) {
   zoom_in(3);
   const OptionalRange before = chart.x_range();
   chart.set_figure(synthetic_figure());
   EXPECT_EQ(chart.x_range(), before);
 }
 
-TEST_F(RunChartZoom, EveryScale_DrawsEveryValueItCanShow) {
+TEST_F(RunChartZoom, EveryScaleDrawsItsValues) {
   for (const report::Scale x : {report::Scale::linear, report::Scale::log2, report::Scale::log10}) {
     for (const report::Scale y :
          {report::Scale::linear, report::Scale::log2, report::Scale::log10}) {
@@ -612,7 +612,7 @@ TEST_F(RunChartZoom, EveryScale_DrawsEveryValueItCanShow) {
   EXPECT_EQ(chart.drawing().x_axis().kind(), report::Scale::log2);
 }
 
-TEST_F(RunChartTools, EveryActionOfTheMenu_ShowsItsKey) {
+TEST_F(RunChartTools, EveryMenuActionShowsItsKey) {
   menu.reset(chart.make_menu());
   for (QAction* each : menu->actions()) {
     if (each->isSeparator() || each->menu() != nullptr) continue;
@@ -620,7 +620,7 @@ TEST_F(RunChartTools, EveryActionOfTheMenu_ShowsItsKey) {
   }
 }
 
-TEST_F(RunChartTools, TheMenuKey_OpensTheMenu) {
+TEST_F(RunChartTools, MenuKeyOpensTheMenu) {
   QContextMenuEvent event(QContextMenuEvent::Keyboard, QPoint(), QPoint());
   QApplication::sendEvent(&chart, &event);
   auto* opened = chart.findChild<QMenu*>("chart_menu");
@@ -629,7 +629,7 @@ TEST_F(RunChartTools, TheMenuKey_OpensTheMenu) {
   opened->close();
 }
 
-TEST_F(RunChartTools, IntervalBars_GoAndComeBackByMenuAndByKey) {
+TEST_F(RunChartTools, MenuAndKeyToggleIntervalBars) {
   EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
   action("intervals")->trigger();
   EXPECT_TRUE(chart.drawing().series()[0].intervals.empty());
@@ -637,7 +637,7 @@ TEST_F(RunChartTools, IntervalBars_GoAndComeBackByMenuAndByKey) {
   EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
 }
 
-TEST_F(RunChartTools, Crossovers_AreASwitch) {
+TEST_F(RunChartTools, MenuAndKeyToggleCrossovers) {
   report::Figure figure = synthetic_figure();
   EXPECT_FALSE(action("crossovers")->isEnabled());
   figure.marks = {{128, "from 128 tokens", "sparse/windowed/4"}};
@@ -649,7 +649,7 @@ TEST_F(RunChartTools, Crossovers_AreASwitch) {
   EXPECT_TRUE(chart.shown_facets().panels[0].marks.empty());
 }
 
-TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
+TEST_F(RunChartTools, MenuChoosesScales) {
   choose_scale("y_scale", "linear");
   EXPECT_EQ(chart.y_scale(), report::Scale::linear);
   EXPECT_EQ(chart.drawing().y_axis().kind(), report::Scale::linear);
@@ -657,14 +657,14 @@ TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
   EXPECT_TRUE(menu->findChild<QMenu*>("y_scale")->findChild<QAction*>("linear")->isChecked());
 }
 
-TEST_F(RunChartTools, ExportIsAskedForByKeyAndByMenu) {
+TEST_F(RunChartTools, KeyAndMenuRequestAnExport) {
   QSignalSpy requested(&chart, &RunChart::export_wanted);
   QTest::keyClick(&chart, Qt::Key_E);
   action("export_figure")->trigger();
   EXPECT_EQ(requested.size(), 2);
 }
 
-TEST_F(RunChartTools, T_OpensTheNumbersBehindTheChart) {
+TEST_F(RunChartTools, TOpensTheTableOfNumbers) {
   QTest::keyClick(&chart, Qt::Key_T);
   ASSERT_NE(table(), nullptr);
   EXPECT_TRUE(table()->isVisible());
@@ -681,7 +681,7 @@ TEST_F(RunChartTools, T_OpensTheNumbersBehindTheChart) {
   EXPECT_TRUE(!closed || !closed->isVisible());
 }
 
-TEST_F(RunChartTools, CopiedNumbers_AreEveryRowWithTabs) {
+TEST_F(RunChartTools, CopiesEveryRowWithTabs) {
   QTest::keyClick(&chart, Qt::Key_C, Qt::ControlModifier);
   const QString text = QApplication::clipboard()->text();
   EXPECT_TRUE(text.startsWith("Contender\tSequence length (tokens)\tTime (ms per document)\t"))
@@ -690,7 +690,7 @@ TEST_F(RunChartTools, CopiedNumbers_AreEveryRowWithTabs) {
   EXPECT_EQ(text.count('\n'), 1 + 8 * 7);
 }
 
-TEST_F(RunChartTools, AnEmptyChart_OffersNothingToExportOrRead) {
+TEST_F(RunChartTools, AnEmptyChartDisablesItsActions) {
   chart.set_figure({});
   for (const char* name : {"export_figure", "copy_numbers", "show_table", "zoom_in"}) {
     EXPECT_FALSE(action(name)->isEnabled()) << name;
@@ -699,7 +699,7 @@ TEST_F(RunChartTools, AnEmptyChart_OffersNothingToExportOrRead) {
   EXPECT_EQ(table(), nullptr);
 }
 
-TEST_F(RunChartTools, AssistivePrograms_SeeAChartWithItsCurrentValue) {
+TEST_F(RunChartTools, IsAccessibleAsAChartWithItsCurrentValue) {
   QAccessibleInterface* access = QAccessible::queryAccessibleInterface(&chart);
   ASSERT_NE(access, nullptr);
   EXPECT_EQ(access->role(), QAccessible::Chart);
@@ -710,7 +710,7 @@ TEST_F(RunChartTools, AssistivePrograms_SeeAChartWithItsCurrentValue) {
   EXPECT_TRUE(access->text(QAccessible::Value).startsWith("Full, dense"));
 }
 
-TEST_F(RunChartTools, WhatIsShown_IsWhatAFileWouldHold) {
+TEST_F(RunChartTools, ExportsTheShownPart) {
   for (const Qt::Key key : {Qt::Key_Down, Qt::Key_Space, Qt::Key_I, Qt::Key_Plus})
     QTest::keyClick(&chart, key);
   choose_scale("y_scale", "linear");
@@ -721,7 +721,7 @@ TEST_F(RunChartTools, WhatIsShown_IsWhatAFileWouldHold) {
   EXPECT_EQ(chart.shown_options().ranges.at(shown.x_label), chart.x_range());
 }
 
-TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
+TEST_F(RunChartTools, CeilingLabelsDoNotCollide) {
   report::Figure figure = synthetic_figure();
   figure.ceilings = {{"30000 GFLOP/s", 3e4},
                      {"400 GB/s up to 1 MiB", 400, true},
@@ -741,7 +741,7 @@ TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
             "30000 GFLOP/s");
 }
 
-TEST_F(RunChartTools, AFront_IsALineInsideThePlot_AndMarksStandAtTheirPoints) {
+TEST_F(RunChartTools, DrawsTheParetoFrontAndMarks) {
   report::Figure figure = synthetic_figure();
   const report::Point& first = figure.series[0].points.front();
   const report::Point& last = figure.series[0].points.back();
@@ -755,7 +755,7 @@ TEST_F(RunChartTools, AFront_IsALineInsideThePlot_AndMarksStandAtTheirPoints) {
   EXPECT_TRUE(drawing.series()[0].points.back().mark.isEmpty());
 }
 
-TEST_F(RunChartTools, WordsOfCeilings_BetweenOthersCloseToThem_InterruptTheirOwnLineAlone) {
+TEST_F(RunChartTools, CeilingLabelsInterruptOnlyTheirOwnLine) {
   report::Figure figure = synthetic_figure();
   figure.ceilings = {{"middle", 3e3}, {"above", 3.2e3}, {"below", 2.8e3}};
   chart.set_figure(figure);
@@ -772,7 +772,7 @@ TEST_F(RunChartTools, WordsOfCeilings_BetweenOthersCloseToThem_InterruptTheirOwn
   }
 }
 
-TEST(FigureTable, HasAColumnForWhatTellsCellsApart) {
+TEST(FigureTable, HasAColumnForCellLabels) {
   report::Figure figure = synthetic_figure();
   EXPECT_FALSE(numbers_text(figure).contains("\tCell\t"));
   figure.series[0].points[0].label = "64 tokens";

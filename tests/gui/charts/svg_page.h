@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test needs of an SVG file: whether it is well-formed, its texts, and everything it draws
-// as boxes in the view box' unit.
+// The content of an SVG file for tests: whether it is well-formed, its texts, and the bounding
+// boxes of everything that it draws, in units of the view box.
 
 #include <QFontMetricsF>
 #include <QRectF>
@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/drawing/figure_font.h"
+#include "app/drawing/chart_style.h"
 
 namespace attnscope::charts {
 
@@ -26,7 +26,7 @@ struct SvgPage {
   std::vector<QRectF> boxes;
   int images = 0;
 
-  /// The first box that lies outside the view box.
+  /// The first box outside the view box.
   [[nodiscard]] std::optional<QRectF> outside() const {
     const QRectF allowed = view_box.adjusted(-1, -1, 1, 1);
     for (const QRectF& box : boxes) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A figure as the quick sweep gives it: five contenders, three of them at two windows, lengths 64
-// to 4096, the dense one out of memory at the end.
+// A figure like that of the quick sweep: five contenders, three of them at two windows, lengths 64
+// to 4096, the dense contender out of memory at the end.
 
 #include <cmath>
 #include <string>
@@ -51,7 +51,7 @@ inline report::Figure synthetic_figure() {
   return figure;
 }
 
-/// Panels of it, each of which reaches further than the one before.
+/// Panels of that figure, each with larger values than the previous panel.
 inline report::Facets synthetic_facets(int panels) {
   report::Facets facets{.title = "All of them", .panels = {}, .provenance = "A test"};
   for (int i = 0; i < panels; ++i) {

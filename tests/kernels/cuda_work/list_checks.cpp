@@ -31,14 +31,14 @@ std::span<const WorkSegment> segments_of(const WorkList& list, const WorkUnit& u
                static_cast<std::size_t>(unit.segments));
 }
 
-bool lies_in(std::int64_t first, std::int64_t count, std::size_t size) {
+bool is_inside(std::int64_t first, std::int64_t count, std::size_t size) {
   return first >= 0 && count >= 0 && first + count <= static_cast<std::int64_t>(size);
 }
 
 AssertionResult run_is_sound(const WorkList& list, const WorkRun& run, std::int32_t most) {
   if (run.count < 1 || run.count > most) return AssertionFailure() << run.count << " tokens";
   const auto size = run.listed != 0 ? list.indices.size() : static_cast<std::size_t>(list.tokens);
-  if (!lies_in(run.begin, run.count, size)) return AssertionFailure() << "a run out of bounds";
+  if (!is_inside(run.begin, run.count, size)) return AssertionFailure() << "a run out of bounds";
   std::int32_t last = -1;
   for (std::int32_t i = 0; run.listed != 0 && i < run.count; ++i) {
     const std::int32_t token = token_of(list, run, i);
@@ -114,11 +114,11 @@ AssertionResult is_within_bounds(const WorkList& list) {
     return AssertionFailure() << "more units of rows than units";
   for (const WorkSegment& segment : list.segments) {
     if (AssertionResult sound = run_is_sound(list, segment.run, list.tokens); !sound) return sound;
-    if (segment.low >= segment.high) return AssertionFailure() << "a segment nobody sees";
+    if (segment.low >= segment.high) return AssertionFailure() << "a segment that no token sees";
   }
   for (const WorkUnit& unit : list.units) {
-    if (!lies_in(unit.first_segment, unit.segments, list.segments.size()) ||
-        !lies_in(unit.first_head, list.heads_per_unit, static_cast<std::size_t>(list.heads))) {
+    if (!is_inside(unit.first_segment, unit.segments, list.segments.size()) ||
+        !is_inside(unit.first_head, list.heads_per_unit, static_cast<std::size_t>(list.heads))) {
       return AssertionFailure() << "a unit out of bounds";
     }
     if (AssertionResult sound = run_is_sound(list, unit.run, cuda::strip_tokens); !sound)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks and their rest compute each allowed pair once, and what the kernel relies on is so. The
-// checks read the lists as kernels/cuda/walk_list.h says, and share no code with what makes them.
+// Walks and the remaining units compute each allowed pair once and satisfy what the kernel relies
+// on. The checks read the lists as kernels/cuda/walk_list.h specifies, and share no code with the
+// functions that create them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -73,13 +74,13 @@ std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool by_keys) {
   return by_keys ? key_units(walks.rest) : row_units(walks.rest);
 }
 
-/// Of a pass by rows, or by keys: then what stands still is the key.
+/// Of a pass by rows, or by keys: then the tokens of a unit are keys.
 Pairs pairs_of(const Walks& walks, const WalkList& list, bool by_keys) {
   Pairs pairs(walks.rest.tokens);
   for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
   for (const cuda::WorkUnit& unit : rest_of(walks, by_keys)) {
     for_each_pair(walks.rest, unit,
-                  [&](std::int32_t still, std::int32_t passing) { pairs.add(still, passing); });
+                  [&](std::int32_t row, std::int32_t key) { pairs.add(row, key); });
   }
   return pairs;
 }
@@ -96,27 +97,28 @@ AssertionResult is_sound(const WalkList& list, const WorkWalk& walk) {
     return AssertionFailure() << "a window of " << walk.window;
   if (walk.globals.count > cuda::most_globals(list.shape.many) ||
       walk.wide.count > cuda::most_wide_rows(list.shape.many)) {
-    return AssertionFailure() << "more globals or wide rows than the kernel has room for";
+    return AssertionFailure() << "more globals or wide rows than the kernel supports";
   }
   if (walk.wide.count == 0 || walk.rows.count == 0) return AssertionSuccess();
-  // The strips pass by the keys from a window before the first row to one behind the last; broad
-  // ones give the wide rows those beside their own rows.
+  // The strips visit the keys from a window before the first row to a window after the last one;
+  // broad strips give the wide rows the keys next to their own rows.
   const std::int32_t step = broad ? 16 * cuda::broad_strips_of(32) : 16;
   const std::int32_t steps = (walk.rows.count + step - 1) / step;
   if (walk.wide_begin < walk.rows.begin - radius ||
       walk.wide_end > walk.rows.begin + step * steps + radius) {
-    return AssertionFailure() << "wide rows take keys that do not pass by";
+    return AssertionFailure() << "wide rows use keys that the strips do not visit";
   }
   return AssertionSuccess();
 }
 
-/// Partial rows are left once each, those of a merge in the order of its walks.
-AssertionResult leaves_all_parts(const WalkList& list) {
+/// Every partial row is written once, those of a merge in the order of its walks.
+AssertionResult writes_all_partial_rows(const WalkList& list) {
   std::set<std::int32_t> left;
   for (const WorkWalk& walk : list.walks) {
     if (walk.first_slot < 0) continue;
     for (std::int32_t row = 0; row < walk.wide.count; ++row) {
-      if (!left.insert(walk.first_slot + row).second) return AssertionFailure() << "left twice";
+      if (!left.insert(walk.first_slot + row).second)
+        return AssertionFailure() << "a partial row is written twice";
     }
   }
   std::int32_t expected = 0;
@@ -133,7 +135,7 @@ AssertionResult leaves_all_parts(const WalkList& list) {
   return AssertionSuccess();
 }
 
-/// Every row is written once: by a walk, a merge or the rest.
+/// Every row is written once, by a walk, a merge or a remaining unit.
 AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool by_keys) {
   std::vector<int> written(static_cast<std::size_t>(walks.rest.tokens));
   const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
@@ -159,13 +161,13 @@ AssertionResult walks_well(const Walks& walks, const WalkList& list, bool by_key
   for (const WorkWalk& walk : list.walks) {
     if (AssertionResult sound = is_sound(list, walk); !sound) return sound;
   }
-  if (AssertionResult all = leaves_all_parts(list); !all) return all;
+  if (AssertionResult all = writes_all_partial_rows(list); !all) return all;
   if (AssertionResult all = writes_all_rows(walks, list, by_keys); !all) return all;
   if (pairs_of(walks, list, by_keys) == wanted) return AssertionSuccess();
   return AssertionFailure() << "other pairs than the plan's";
 }
 
-/// Forward and, where there are walks of keys, backward. Nothing to check where there are none.
+/// Forward and, if there are walks of keys, backward. Succeeds if there are no walks.
 AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked,
                            std::int64_t head_dim) {
   const auto walks = cuda::cut_into_walks(plan, head_dim, DType::float16, Passes::forward_backward);
