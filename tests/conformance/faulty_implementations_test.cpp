@@ -245,7 +245,7 @@ struct Caught {
 
 TEST(ConformanceCheck, FindsAndNamesFaultsOfForward) {
   for (const auto& [fault, reason] : {
-           Caught{Fault::writes_nan, "its output holds values that are not finite"},
+           Caught{Fault::writes_nan, "its output has values that are not finite"},
            Caught{Fault::leaves_a_row_unwritten, "rows that were never written"},
            Caught{Fault::writes_beyond_workspace, "it wrote outside its workspace"},
            Caught{Fault::writes_beyond_output, "it wrote outside its output"},
@@ -265,7 +265,7 @@ TEST(ConformanceCheck, FindsAndNamesFaultsOfBackward) {
   for (const auto& [fault, reason] : {
            Caught{Fault::wrong_grad_q, "the relative error of its grad_q"},
            Caught{Fault::wrong_grad_k, "the relative error of its grad_k"},
-           Caught{Fault::leaves_a_gradient_unwritten, "its grad_v holds values"},
+           Caught{Fault::leaves_a_gradient_unwritten, "its grad_v has values"},
            Caught{Fault::writes_beyond_grad_v, "it wrote outside its grad_v"},
            Caught{Fault::changes_the_output_in_backward, "it changed its inputs"},
            Caught{Fault::changes_grad_o, "it changed its inputs"},

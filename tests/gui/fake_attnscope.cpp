@@ -120,7 +120,7 @@ int run(const std::string& sweep_file, const std::string& database) {
     if (sweep->name == "pausable" && done == 1) {
       wait_for(PauseRequest::pause);
       if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
-      wait_for(PauseRequest::go_on);
+      wait_for(PauseRequest::resume);
     }
     if (sweep->name == "until-signalled" && done == 1) {
       int signal = 0;
@@ -185,7 +185,7 @@ int train(int argc, char** argv) {
   std::ofstream requested(folder / "arguments");
   for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   requested.close();
-  auto curve = TrainingCurveFile::go_on(folder / training_curve_file, 0);
+  auto curve = TrainingCurveFile::resume(folder / training_curve_file, 0);
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
   const std::string steps = option(argc, argv, "steps");

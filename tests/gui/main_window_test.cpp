@@ -228,7 +228,7 @@ class MainWindowTest : public WindowSuite {
     ProgressStrip* strip = page()->progress();
     QTRY_VERIFY(strip->pause_button()->isVisible());
     QTest::mouseClick(strip->pause_button(), Qt::LeftButton);
-    QTRY_VERIFY(messages()->text().contains(u"does not know how to pause"_s));
+    QTRY_VERIFY(messages()->text().contains(u"does not support pausing"_s));
     QCOMPARE(strip->pause_button()->text(), u"Pause run"_s);
   }
 

@@ -124,7 +124,7 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
        {std::tuple("full", 2000, 1.0), std::tuple("sparse-4", 1430, 1.15)}) {
     const QString place = trainings.filePath(QLatin1String(name));
     QDir().mkpath(place);
-    auto curve = TrainingCurveFile::go_on(
+    auto curve = TrainingCurveFile::resume(
         std::filesystem::path(place.toStdString()) / training_curve_file, 0);
     for (int step = 1; curve && step <= steps; ++step) {
       const double passed = step / (350.0 * slowness);

@@ -46,7 +46,7 @@ class TrainingPageTest : public QObject {
   /// fourth is validated.
   void train(const char* training, int first, int last) const {
     QDir().mkpath(path(training));
-    auto curve = TrainingCurveFile::go_on(file_of(training).toStdString(), first - 1);
+    auto curve = TrainingCurveFile::resume(file_of(training).toStdString(), first - 1);
     QVERIFY(curve.has_value());
     for (int step = first; step <= last; ++step) {
       TrainedStep trained{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
@@ -233,7 +233,7 @@ class TrainingPageTest : public QObject {
     other.write("a\tb\n");
     other.close();
     page_->open_file(other.fileName());
-    QTRY_VERIFY(page_->messages()->error().contains(u"is no training's curve"_s));
+    QTRY_VERIFY(page_->messages()->error().contains(u"is not a training curve"_s));
     QCOMPARE(series(), std::size_t{0});
     QVERIFY(recent_files().isEmpty());
     train("full", 1, 8);

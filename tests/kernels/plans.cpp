@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "engine/pattern/compile_blocks.h"
+#include "engine/pattern/compile_plan.h"
 
 namespace attnscope::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 #include "kernels/plan/attention_plan.h"
 #include "tests/kernels/packed.h"
 
