@@ -24,7 +24,7 @@
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/safetensors/header.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace attnscope {
 

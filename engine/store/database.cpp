@@ -199,3 +199,11 @@ void create_schema(Database& database) {
 }
 
 }  // namespace attnscope::store
+
+namespace attnscope {
+
+std::string sqlite_version() {
+  return sqlite3_libversion();
+}
+
+}  // namespace attnscope

@@ -126,9 +126,9 @@ TEST_F(CommandLine, ReadsCompressedExportsLikeExports) {
   const Outcome repeated = program.run({"table", "run.attn.gz:last", "--format", "csv"});
   EXPECT_THAT(repeated.out, HasSubstr("run --again run.attn.gz:"));
   expect_refusal(program.run({"table", "cut.attn.gz:last"}), 3,
-                 {"cut.attn.gz", "break off", "copy"});
+                 {"cut.attn.gz", "truncated", "copy"});
   expect_refusal(program.run({"import", "cut.attn.gz", "--db", "new.db"}), 3,
-                 {"cut.attn.gz", "break off"});
+                 {"cut.attn.gz", "truncated"});
   // What fails, or only changes what is there, makes no database.
   expect_refusal(program.run({"describe", "1", "--name", "x", "--db", "new.db"}), 3,
                  {"there is no file new.db"});

@@ -182,15 +182,16 @@ TEST_F(Encode, SmallerFormatsReportTheirErrorAndScoreSimilarly) {
 }
 
 TEST_F(Encode, ReportsTruncatedTexts) {
-  EXPECT_THAT(encode("dual", {"--max-tokens", "4"}), Notes("of 40 documents were cut to 4 tokens"));
+  EXPECT_THAT(encode("dual", {"--max-tokens", "4"}),
+              Notes("of 40 documents were truncated to 4 tokens"));
   program_.write("queries.tsv", "q1\ta b\nq2\tc d e f g h\n");
   program_.write("bm25.trec", "q1 Q0 d1 1 2 x\nq2 Q0 d2 1 2 x\n");
   EXPECT_THAT(score("dual", joined(all_cached, {"--max-query-tokens", "4"})).err,
-              HasSubstr("1 of 2 queries was cut to 4 tokens"));
+              HasSubstr("1 of 2 queries was truncated to 4 tokens"));
   EXPECT_THAT(program_.run({"rerank", "--checkpoint", "dual", "--run", "bm25.trec", "--queries",
                             "queries.tsv", "--cache", "cache", "-o", "out.trec",
                             "--max-query-tokens", "4"}),
-              Notes("1 of 2 queries was cut to 4 tokens"));
+              Notes("1 of 2 queries was truncated to 4 tokens"));
 }
 
 TEST_F(Encode, ReportsTheLineOfADocumentWithoutAVector) {
@@ -245,9 +246,8 @@ TEST_F(Encode, ReportsIdsThatAreNotInTheCache) {
   const Outcome outcome = score("dual", {"--cache", "cache", "--pairs", "named.tsv"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err,
-              HasSubstr("named.tsv, line 2: document 'x' is not among the 40 of cache, "
-                        "nor are 'y'; encode them, or leave them out (1 scores before "
-                        "it are written)"));
+              HasSubstr("named.tsv, line 2: document 'x' is not among the 40 of cache, nor are "
+                        "'y'; encode them, or remove them (1 scores before it are written)"));
   EXPECT_THAT(outcome.out, HasSubstr("q1\td7\t"));
 }
 
@@ -307,7 +307,7 @@ TEST_F(Encode, RefusesTheCacheOfAnotherModel) {
   const Outcome other = score("colbert", all_cached);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("cache: its documents were encoded by a model of the family "
-                                   "'dual-bert', and this one is of 'colbert'; encode them again"));
+                                   "'dual-bert', but this one is of 'colbert'; encode them again"));
   EXPECT_EQ(other.out, "");
   TinyCheckpoint trained = TinyCheckpoint::dual_bert();
   trained.tensors["bert_model.embeddings.word_embeddings.weight"].dtype = "F16";
@@ -321,30 +321,31 @@ TEST_F(Encode, RefusesTruncatedCachesAndOtherFiles) {
   program_.write("cache", bytes.substr(0, bytes.size() - 7));
   Outcome outcome = score("dual", all_cached);
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("it is damaged or was cut short"));
+  EXPECT_THAT(outcome.err, HasSubstr("it is damaged or truncated"));
   outcome = score("dual", {"--cache", "dual/model.safetensors", "--queries", "queries.tsv"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("holds no encoded documents"));
+  EXPECT_THAT(outcome.err, HasSubstr("has no encoded documents"));
 }
 
 TEST_F(Encode, RefusesCrossEncoders) {
   write_checkpoint("cross", TinyCheckpoint::cross_bert());
   write_checkpoint("bert", TinyCheckpoint::bert());
   for (const char* checkpoint : {"cross", "bert"}) {
-    EXPECT_THAT(encode(checkpoint),
-                FailsWith(fmt::format("'{}' reads query and document together, so nothing can be "
-                                      "encoded before",
-                                      checkpoint)));
+    EXPECT_THAT(
+        encode(checkpoint),
+        FailsWith(fmt::format(
+            "'{}' reads query and document together, so documents cannot be encoded in advance",
+            checkpoint)));
   }
   encode_well("dual");
-  EXPECT_THAT(score("bert", all_cached).err, HasSubstr("so there is no cache for it"));
+  EXPECT_THAT(score("bert", all_cached).err, HasSubstr("cannot use a cache"));
 }
 
 TEST_F(Encode, RefusesADuplicateQuery) {
   encode_well("dual");
   program_.write("twice.tsv", "q1\ta b\nq2\tc\nq1\tc\n");
   EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "twice.tsv"}),
-              FailsWith("line 3: query 'q1' stands in line 1 already"));
+              FailsWith("line 3: query 'q1' is already in line 1"));
 }
 
 TEST_F(Encode, RefusesContradictoryOptions) {
@@ -383,7 +384,7 @@ TEST_F(Encode, RefusesInvalidLinesAndDuplicateIdsBeforeEncoding) {
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv, line 2: has 1 columns"));
   program_.write("docs.tsv", "d1\ta\nd2\tb\nd1\tc\n");
   EXPECT_THAT(encode("dual").err,
-              HasSubstr("docs.tsv, line 3: the id 'd1' is that of line 1, too"));
+              HasSubstr("docs.tsv, line 3: the id 'd1' is also that of line 1"));
   program_.write("docs.tsv", "");
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv: has no documents"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
@@ -401,13 +402,14 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   const std::string whole = program_.read("cache");
   std::filesystem::remove(program_.path("cache"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8", "--worker", worker_for(5)}),
-              FailsWith("the process that computes ended before it answered"));
+              FailsWith("the measuring process ended before it answered"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));
-  EXPECT_THAT(encode("dual"),
-              FailsWith("kept in int8, and float32 is asked for; finish it as it was "
-                        "begun, begin anew with --restart, or name another file"));
+  EXPECT_THAT(
+      encode("dual"),
+      FailsWith("stored in int8, but float32 is requested; finish it with the same settings, "
+                "start again with --restart, or name another file"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8"}), Notes("of 2500 documents are already encoded"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
   EXPECT_EQ(program_.read("cache").size(), whole.size());
@@ -419,8 +421,9 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
   write_documents(2500);
   EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
   write_documents(2400);
-  EXPECT_THAT(encode("dual"), FailsWith("other ones than these (2500 of 'docs.tsv', now 2400 of "
-                                        "'docs.tsv')"));
+  EXPECT_THAT(encode("dual"),
+              FailsWith("other documents than these (2500 of 'docs.tsv', now 2400 of "
+                        "'docs.tsv')"));
   encode_well("dual", {"--restart"});
   EXPECT_THAT(score("dual", all_cached).err, Not(HasSubstr("attnscope")));
 }
@@ -428,9 +431,10 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
 TEST_F(Encode, RefusesToReplaceExistingFiles) {
   program_.write("cache", "notes");
   for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
-    EXPECT_THAT(encode("dual", how),
-                FailsWith("cache: is there already and is no cache of documents; move "
-                          "it away, or name another file"));
+    EXPECT_THAT(
+        encode("dual", how),
+        FailsWith(
+            "cache: exists and is not a cache of documents; move it away, or name another file"));
     EXPECT_EQ(program_.read("cache"), "notes");
   }
   std::filesystem::remove(program_.path("cache"));
@@ -453,8 +457,8 @@ TEST_F(Encode, RefusesDocumentsThatChangeWhileTheyAreRead) {
                         "again with --restart"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   program_.write("docs.tsv", before);
-  EXPECT_THAT(encode("dual").err, HasSubstr("the 2500 documents that are encoded are others than "
-                                            "those of the file by now; begin anew with --restart"));
+  EXPECT_THAT(encode("dual").err, HasSubstr("the 2500 documents encoded so far differ from the "
+                                            "file's current ones; restart with --restart"));
   encode_well("dual", {"--restart"});
 }
 
@@ -464,14 +468,14 @@ TEST_F(Encode, RefusesACacheOfAnotherTokenizer) {
   const std::string other = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nb\na\nc\nd\ne\nf\ng\nh\n";
   program_.write("dual/vocab.txt", other);
   EXPECT_THAT(encode("dual").err,
-              HasSubstr("cache.part: its documents were cut into tokens by another tokenizer than "
-                        "the checkpoint has now; finish it as it was begun"));
+              HasSubstr("cache.part: its documents were tokenized by another tokenizer than the "
+                        "checkpoint has now; finish it with the same settings"));
   program_.write("dual/vocab.txt", letters);
   encode_well("dual");
   program_.write("dual/vocab.txt", other);
   EXPECT_THAT(score("dual", all_cached),
-              Refuses("cache: its documents were cut into tokens by another tokenizer "
-                      "than the checkpoint has now; encode them again"));
+              Refuses("cache: its documents were tokenized by another tokenizer than the "
+                      "checkpoint has now; encode them again"));
 }
 
 TEST_F(Encode, RefusesACacheOfAnotherPatternWithTheSameName) {
@@ -515,33 +519,34 @@ TEST_F(Encode, RefusesFinishedAndUnfinishedCachesWithOtherHeads) {
   other.write(program_.path("tkl"));
   EXPECT_THAT(encode("tkl").err,
               HasSubstr("cache.part: its documents were encoded as 'chunks of 40 words, 2 heads', "
-                        "and the model encodes them as 'chunks of 40 words, 4 heads'; finish it as "
-                        "it was begun"));
+                        "but the model encodes them as 'chunks of 40 words, 4 heads'; finish it "
+                        "with the same settings"));
   TinyCheckpoint::tkl().write(program_.path("tkl"));
   encode_well("tkl");
   other.write(program_.path("tkl"));
   EXPECT_THAT(score("tkl", all_cached),
               Refuses("cache: its documents were encoded as 'chunks of 40 words, 2 "
-                      "heads', and the model encodes them as"));
+                      "heads', but the model encodes them as"));
 }
 
 TEST_F(Encode, RefusesACacheWithAnotherTokenLimit) {
   write_documents(2500);
   EXPECT_EQ(encode("tkl", {"--worker", worker_for(5)}).exit_code, 2);
-  EXPECT_THAT(encode("tkl", {"--max-tokens", "5"}).err,
-              HasSubstr("cache.part: its documents were cut to 200 tokens, and 5 are asked for; "
-                        "finish it as it was begun"));
+  EXPECT_THAT(
+      encode("tkl", {"--max-tokens", "5"}).err,
+      HasSubstr("cache.part: its documents were truncated to 200 tokens, but 5 are requested; "
+                "finish it with the same settings"));
   encode_well("tkl", {"--restart", "--max-tokens", "5"});
   std::vector<std::string> all = all_cached;
   EXPECT_THAT(score("tkl", all),
-              Notes("note: the documents of cache were cut to 5 tokens when they "
+              Notes("note: the documents of cache were truncated to 5 tokens when they "
                     "were encoded"));
   all.insert(all.end(), {"--max-tokens", "5"});
   EXPECT_EQ(score("tkl", all).err, "");
   all.back() = "6";
   EXPECT_THAT(score("tkl", all),
-              Refuses("cache: its documents were cut to 5 tokens when they were encoded, and "
-                      "--max-tokens asks for 6; leave it out, or encode them again"));
+              Refuses("cache: its documents were truncated to 5 tokens when they were encoded, and "
+                      "--max-tokens is 6; remove it, or encode them again"));
 }
 
 TEST_F(Encode, ScoresEmptyDocumentsAsWithoutTheCache) {
@@ -569,10 +574,10 @@ TEST_F(Encode, RefusesACacheThatAnotherProcessEncodes) {
   const auto claim = CacheClaim::take(program_.path("cache"));
   ASSERT_TRUE(claim);
   for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
-    EXPECT_THAT(encode("dual", how),
-                FailsWith(fmt::format("cache: is being encoded by process {}; wait "
-                                      "for its end, or stop it",
-                                      ::getpid())));
+    EXPECT_THAT(
+        encode("dual", how),
+        FailsWith(fmt::format(
+            "cache: is being encoded by process {}; wait until it ends, or stop it", ::getpid())));
   }
 }
 
@@ -599,8 +604,8 @@ TEST_F(Encode, ReportsACacheThatIsTruncatedWhileItIsRead) {
   write_documents(2500);
   encode_well("dual", {"--restart"});
   EXPECT_THAT(score("dual", joined(all_cached, {"--worker", cutting})),
-              FailsWith("cache: was cut short to 4096 bytes while it was read; encode "
-                        "its documents again (0 scores before it are written)"));
+              FailsWith("cache: was truncated to 4096 bytes while it was read; encode its "
+                        "documents again (0 scores before it are written)"));
 }
 
 TEST_F(Encode, RefusesAMissingFolder) {

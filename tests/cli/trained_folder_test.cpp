@@ -197,7 +197,7 @@ TEST_F(TrainedFolder, RefusesAFolderThatDiffersFromTheTrainedModel) {
         "start",
         {"--restart", "--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is not the model that was trained: the query '"));
+    EXPECT_THAT(outcome.err, HasSubstr("differs from the trained one: the query '"));
     EXPECT_THAT(outcome.err, HasSubstr(complaint));
     EXPECT_THAT(outcome.err, Not(HasSubstr("out has the trained model")));
   }
@@ -209,8 +209,8 @@ TEST_F(TrainedFolder, RefusesModelsThatCannotBeTrained) {
            {"pylate-bert", "a late-interaction model (ColBERT)"},
            {"modernbert-mean", "a model of the family modernbert"},
            {"distilbert", "a model of the family distilbert"},
-           {"modules-mean", "a model whose score is made by modules of sentence-transformers"},
-           {"modules-cls-last", "a model whose score is made by modules"},
+           {"modules-mean", "a model whose score is computed by modules of sentence-transformers"},
+           {"modules-cls-last", "a model whose score is computed by modules"},
            {"bert-log-softmax", "a model with 3 labels"},
            {"bert-two-labels", "a model with 2 labels"}}) {
     const Outcome outcome = train((root() / folder).string());

@@ -138,7 +138,7 @@ TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
   }
   const Cell& declined = cells.at("64 mean-embeddings/segment");
   EXPECT_EQ(declined.status, CellStatus::unsupported);
-  EXPECT_THAT(declined.reason, HasSubstr("'plain' alone, not by 'segment'"));
+  EXPECT_THAT(declined.reason, HasSubstr("only by 'plain', not by 'segment'"));
 }
 
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands in one argument of the command line: --only filters, ranges and windows.
+// Texts in one argument of the command line: --only filters, ranges and windows.
 #include "engine/pattern/axes.h"
 #include "engine/report/figure.h"
 #include "engine/report/sheet.h"

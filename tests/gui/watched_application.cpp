@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "tests/gui/gui_test.h"
+
 namespace attnscope::gui {
 namespace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/waiting_policy.h"
 #include "tests/measure/small_heat.h"
 #include "tests/measure/worker_under_test.h"
@@ -89,7 +89,7 @@ TEST(Worker, InvalidLinesAreErrorsAndTheWorkerContinues) {
 
 TEST(Worker, HeatReportsProgressThenCells) {
   WorkerUnderTest worker;
-  worker.send(protocol::to_json(
+  worker.send(protocol::as_request(
       measure::small_heat({measure::contender("full", "dense"),
                            measure::contender("sparse", "segment", Window::of(4))})));
   std::vector<json> events = worker.read_until("heat");
@@ -107,7 +107,7 @@ TEST(Worker, HeatReportsProgressThenCells) {
 
 TEST(Worker, CancelEndsTheRunningHeat) {
   WorkerUnderTest worker;
-  worker.send(protocol::to_json(long_heat()));
+  worker.send(protocol::as_request(long_heat()));
   ASSERT_FALSE(worker.read_until("progress").empty());
   worker.send({{"request", "cancel"}});
   const std::vector<json> events = worker.read_until("heat");
@@ -122,7 +122,7 @@ TEST(Worker, CancelEndsTheRunningHeat) {
 TEST(Worker, CancelDoesNotAffectTheNextHeat) {
   WorkerUnderTest worker;
   worker.send({{"request", "cancel"}});
-  worker.send(protocol::to_json(measure::small_heat({measure::contender("full", "sdpa")})));
+  worker.send(protocol::as_request(measure::small_heat({measure::contender("full", "sdpa")})));
   const std::vector<json> events = worker.read_until("heat");
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
@@ -173,7 +173,7 @@ TEST(Worker, QuitAndEndOfInputEndTheWorkerAlsoDuringAHeat) {
       SCOPED_TRACE(fmt::format("busy {}, quit {}", is_busy, quits));
       WorkerUnderTest worker;
       if (is_busy) {
-        worker.send(protocol::to_json(long_heat()));
+        worker.send(protocol::as_request(long_heat()));
         ASSERT_FALSE(worker.read_until("progress").empty());
       }
       if (quits) {

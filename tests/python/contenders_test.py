@@ -111,7 +111,7 @@ class Contenders(unittest.TestCase):
                     "dies-in-prepare": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies-in-peak-bytes": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
-                    "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
+                    "leaves": ("crashed", "ended with exit code 3; its last output: I had enough"),
                     "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}
         self.assert_outcomes(self.cells([f"full/{name}" for name in expected], code=1), expected)
 
@@ -234,11 +234,11 @@ class Contenders(unittest.TestCase):
         mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
         for text, message in (
-                ("nonsense\n", "ended with exit code 1; its last words: NameError: name 'nonsense' is not defined"),
+                ("nonsense\n", "ended with exit code 1; its last output: NameError: name 'nonsense' is not defined"),
                 ("pass\n", "ended with exit code 0"),
                 ("from attnscope import serve\nserve()\n", "offers no implementation and no model"),
                 (mark.format("segment"), "'segment', whose id is already in use"),
-                (mark.format("a/b"), "ids are letters, digits"),
+                (mark.format("a/b"), "an id must consist of letters, digits"),
                 (other.format(b'{"protocol": 3}\n'), "uses version 3 of the contenders' protocol, and this program version 2"),
                 *((other.format(answer), "contenders' protocol") for answer in (
                     b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
