@@ -33,7 +33,7 @@ extern "C" void count_interrupt(int /*signal*/) {
 }  // namespace
 
 void Session::fail(int code, const std::string& sentence) {
-  say("attnscope: {}", report::one_line(sentence));
+  print_status("attnscope: {}", report::one_line(sentence));
   exit_code = code;
 }
 
@@ -113,7 +113,7 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   }
   auto store = Store::open(file, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
+  if (!store->warning().empty()) print_status("attnscope: warning: {}", store->warning());
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   if (is_in_trash(*run)) {
@@ -161,7 +161,7 @@ void status_line(std::string_view line) {
 }
 
 void note(std::string_view sentence) {
-  if (!sentence.empty()) say("attnscope: note: {}", sentence);
+  if (!sentence.empty()) print_status("attnscope: note: {}", sentence);
 }
 
 void print_to_terminal(const std::string& text) {

@@ -110,7 +110,7 @@ void status_line(std::string_view line);
 /// depends on them.
 void print_to_terminal(const std::string& text);
 template <typename... Values>
-void say(fmt::format_string<Values...> format, Values&&... values) {
+void print_status(fmt::format_string<Values...> format, Values&&... values) {
   status_line(fmt::format(format, std::forward<Values>(values)...));
 }
 

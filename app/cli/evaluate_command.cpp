@@ -153,7 +153,7 @@ Status add_texts(const EvaluateCommand& arguments,
       moved.text = std::move(*document);
     }
   }
-  if (missing > 0) say("attnscope: note: {} ids have no text in these files", missing);
+  if (missing > 0) print_status("attnscope: note: {} ids have no text in these files", missing);
   return {};
 }
 

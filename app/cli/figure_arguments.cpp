@@ -57,7 +57,7 @@ void write_figure(Session& session, const charts::Printable& what, const FigureA
   const auto written = charts::write_printable(what, arguments.file, options);
   if (!written) return session.fail(written.error());
   for (const std::filesystem::path& file : *written) {
-    say("{} written", file.string());
+    print_status("{} written", file.string());
   }
 }
 

@@ -95,24 +95,20 @@ Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringM
                                            const std::map<std::string, std::string>& metadata,
                                            const std::vector<std::int64_t>& layers,
                                            const std::filesystem::path& file) {
-  const Status sent = worker.send(
-      {{"request", "inspect"},
-       {"cls", model.tokenizer->cls()},
-       {"items", {pair_json(pair)}},
-       {"layers", layers.empty() || model.regions ? nlohmann::json() : nlohmann::json(layers)},
-       {"half", arguments.half},
-       {"metadata", metadata},
-       {"out", std::filesystem::absolute(file).string()}});
-  if (!sent) return tl::unexpected(sent.error());
-  const auto answer = wait_for(worker, "inspect", interrupts());
+  protocol::InspectRequest request{.cls = model.tokenizer->cls(),
+                                   .items = {score_item(pair)},
+                                   .half = arguments.half,
+                                   .metadata = metadata,
+                                   .out = std::filesystem::absolute(file).string()};
+  if (!layers.empty() && !model.regions) request.layers = layers;
+  if (Status sent = send_request(worker, request); !sent) return tl::unexpected(sent.error());
+  const auto answer = receive_answer<protocol::InspectRequest>(worker, interrupts());
   if (!answer) return tl::unexpected(answer.error());
   if (!*answer) {
     worker.kill();
     return fail("interrupted");
   }
-  std::optional<double> score;
-  if ((*answer)->contains("score")) score = (*answer)->at("score").get<double>();
-  return score;
+  return (*answer)->score;
 }
 
 /// Has the worker compute the pair and write its dump; returns the score, if the model has a head.
@@ -132,9 +128,9 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
   const auto pair = model.tokenizer->encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
-    say("attnscope: note: the {} was truncated to {} tokens",
-        pair->document_cut ? "document" : "query",
-        pair->document_cut ? pair->document.size() : pair->query.size());
+    print_status("attnscope: note: the {} was truncated to {} tokens",
+                 pair->document_cut ? "document" : "query",
+                 pair->document_cut ? pair->document.size() : pair->query.size());
   }
   Result<std::map<std::string, std::string>> metadata =
       model.regions ? regions_metadata(model, arguments.query, *document, *pair)
@@ -233,7 +229,7 @@ void write_page(Session& session, const std::filesystem::path& file,
   if (!regions) return session.fail(regions.error());
   const auto written = write_file(arguments.figure.file, regions_html(*regions));
   if (!written) return session.fail(written.error());
-  say("{} written", arguments.figure.file.string());
+  print_status("{} written", arguments.figure.file.string());
 }
 
 /// Prints the score, and its parts for a document with regions.
@@ -304,8 +300,8 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   progress.clear();
   note(reader->notes());
   if (cut > 0) {
-    say("attnscope: note: {} of {} pairs were truncated to the model's maximum length", cut,
-        positions.documents());
+    print_status("attnscope: note: {} of {} pairs were truncated to the model's maximum length",
+                 cut, positions.documents());
   }
   return positions;
 }
@@ -334,7 +330,7 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   if (!positions) return session.fail(positions.error());
   auto figure = positions->figure(model->name);
   if (!figure) return session.fail(figure.error());
-  say("attnscope: {}", positions->in_words());
+  print_status("attnscope: {}", positions->in_words());
   draw_positions(session, std::move(*figure), arguments);
 }
 
@@ -374,8 +370,8 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto score = write_dump(arguments, *model, layers, file);
   if (!score) return session.fail(score.error());
   if (*wanted == Wanted::score) return print_score(session, file, *model, *score);
-  if (*score) say("score {}", static_cast<float>(**score));
-  if (*wanted == Wanted::dump) say("{} written", file.string());
+  if (*score) print_status("score {}", static_cast<float>(**score));
+  if (*wanted == Wanted::dump) print_status("{} written", file.string());
   if (*wanted == Wanted::figure) draw(session, file, model->regions.has_value(), arguments);
   if (*wanted == Wanted::masses) print_masses(session, file, arguments);
   if (*wanted == Wanted::page) write_page(session, file, arguments);

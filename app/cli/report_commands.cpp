@@ -117,7 +117,9 @@ struct AnswerCommand : TableArguments {
   std::optional<std::int64_t> query_tokens, candidates;
   std::optional<double> memory_mb, latency_ms;
 
-  [[nodiscard]] bool asks() const { return !document_tokens.empty() || !sequence_tokens.empty(); }
+  [[nodiscard]] bool has_lengths() const {
+    return !document_tokens.empty() || !sequence_tokens.empty();
+  }
 };
 
 /// A number, or the name of a file of numbers.
@@ -174,7 +176,7 @@ Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& op
                                report::TableFormat format) {
   std::optional<std::string> baseline;
   if (!arguments.baseline.empty()) baseline = arguments.baseline;
-  if (!arguments.asks()) {
+  if (!arguments.has_lengths()) {
     const auto table = report::make_answer_table(open.store, open.run, baseline, filter, x);
     if (!table) return tl::unexpected(table.error());
     return report::write_answers(open.run, report::make_answers(*table, x), format);
@@ -198,8 +200,8 @@ Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& op
 }
 
 void answer(Session& session, const AnswerCommand& arguments) {
-  if (!arguments.asks() && (arguments.query_tokens || arguments.candidates || arguments.memory_mb ||
-                            arguments.latency_ms)) {
+  if (!arguments.has_lengths() && (arguments.query_tokens || arguments.candidates ||
+                                   arguments.memory_mb || arguments.latency_ms)) {
     return session.fail(
         exit_wrong_use,
         "--query-tokens, --candidates, --memory-mb and --latency-ms need the documents' lengths; "
@@ -413,7 +415,7 @@ void report_runs(Session& session, const ReportCommand& arguments) {
       !written) {
     return session.fail(written.error());
   }
-  say("{} written", arguments.file.string());
+  print_status("{} written", arguments.file.string());
 }
 
 }  // namespace

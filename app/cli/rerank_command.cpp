@@ -181,11 +181,12 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
                        .measures = std::move(measures)};
 }
 
-std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocuments how) {
+std::string truncation_note(const TruncatedTexts& cut, const PairLimits& limits,
+                            LongDocuments how) {
   std::string words = cut.in_words(limits);
-  if (cut.has_cut_documents() && how == LongDocuments::first_p)
+  if (cut.has_truncated_documents() && how == LongDocuments::first_p)
     words += "; --max-p also scores the ends of documents";
-  if (cut.has_cut_documents() && how == LongDocuments::max_p_as_published)
+  if (cut.has_truncated_documents() && how == LongDocuments::max_p_as_published)
     words += "; --max-p without --as-published also scores the ends of documents";
   return words;
 }
@@ -271,7 +272,7 @@ void rerank(Session& session, RerankCommand& arguments) {
     return session.fail(exit_wrong_use, fmt::format("{} (nothing is written)", why.message));
   }
   if (run.was_interrupted()) return session.fail(exit_cancelled, "interrupted; nothing is written");
-  note(cut_in_words(pairs->cut(), prepared->model.limits, arguments.long_documents()));
+  note(truncation_note(pairs->cut(), prepared->model.limits, arguments.long_documents()));
   if (!prepared->qrels) return;
   const bool is_kept = !arguments.out.empty();
   print_evaluation(session, is_kept ? arguments.out : scratch.name(), tag, *prepared, is_kept);

@@ -126,7 +126,7 @@ void warn_of_differences(const RunInfo& first, const Store& store, const RunEven
     warning.text =
         fmt::format("different from run {} (A: then, B: now): {}", first.number, difference);
     if (as_events) static_cast<void>(print_event(warning));
-    say("attnscope: warning: {}", warning.text);
+    print_status("attnscope: warning: {}", warning.text);
   }
 }
 
@@ -139,7 +139,7 @@ void print_comparison(Session& session, const OpenRun& first, const Store& store
 
 void report_outcome(Session& session, const RunCommandArguments& arguments,
                     const RunOutcome& outcome, const std::optional<OpenRun>& first) {
-  for (const std::string& failure : outcome.failures) say("{}", failure);
+  for (const std::string& failure : outcome.failures) print_status("{}", failure);
   if (!outcome.store_refusal.empty()) {
     return session.fail(exit_store_refused, outcome.store_refusal);
   }
@@ -157,17 +157,18 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
       if (const std::string disturbed =
               report::disturbed_cells_in_words(*run, report::all_rows(table->rows));
           !disturbed.empty())
-        say("{}", disturbed);
+        print_status("{}", disturbed);
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
   if (has_rest) {
-    say("run {} is cancelled; {} measures the rest", run->number, command_on(*run, "run --resume"));
+    print_status("run {} is cancelled; {} measures the rest", run->number,
+                 command_on(*run, "run --resume"));
   }
   if (!arguments.quiet && !has_rest) {
-    say("run {} is {}; {}, {}", run->number, name_of(outcome.status),
-        command_on(*run, "table", "--baseline CONTENDER"),
-        command_on(*run, "plot", "-o FIGURE.pdf"));
+    print_status("run {} is {}; {}, {}", run->number, name_of(outcome.status),
+                 command_on(*run, "table", "--baseline CONTENDER"),
+                 command_on(*run, "plot", "-o FIGURE.pdf"));
   }
 }
 
@@ -218,26 +219,26 @@ void run(Session& session, const RunCommandArguments& arguments) {
       Store::open(arguments.database, begins ? Store::Mode::read_write : Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   if (begins && !is_new && !prepare()) return;
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
+  if (!store->warning().empty()) print_status("attnscope: warning: {}", store->warning());
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
       progress.clear();
-      say("attnscope: {}; press Ctrl-C again to end immediately", event.text);
+      print_status("attnscope: {}; press Ctrl-C again to end immediately", event.text);
     }
     if (event.kind == RunEvent::Kind::waiting && !arguments.quiet) {
       progress.clear();
-      say("attnscope: {}; {}", event.text, other_ways_than_waiting);
+      print_status("attnscope: {}; {}", event.text, other_ways_than_waiting);
     }
     if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
       progress.clear();
-      say("attnscope: paused; 'attnscope continue {}{}' continues the run",
-          event.run.uuid.substr(0, 8), database_option(store->file()));
+      print_status("attnscope: paused; 'attnscope continue {}{}' continues the run",
+                   event.run.uuid.substr(0, 8), database_option(store->file()));
     }
     if (event.kind == RunEvent::Kind::warning) {
       progress.clear();
-      say("attnscope: warning: {}", event.text);
+      print_status("attnscope: warning: {}", event.text);
     }
     if (arguments.events && !print_event(event)) events_lost = true;
     if (first && event.kind == RunEvent::Kind::started && !arguments.quiet) {
@@ -262,7 +263,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
       earlier = store->find_run(earlier->id.uuid);
       if (!earlier) return session.fail(exit_store_refused, earlier.error().message);
       if (earlier->status == RunStatus::done)
-        return say("run {} already has all its heats; nothing is measured", earlier->number);
+        return print_status("run {} already has all its heats; nothing is measured",
+                            earlier->number);
     }
     outcome = resume_run(*earlier, *store, options);
   }

@@ -118,8 +118,8 @@ bool is_on_path(const std::string& program) {
 Status check_sbatch() {
   if (is_on_path("sbatch")) return {};
   return fail(
-      "--slurm: there is no sbatch on PATH; run this where Slurm's commands are, or add "
-      "--slurm-dry-run to see what would be submitted");
+      "--slurm: sbatch is not in PATH; run this on a machine with Slurm's commands, or add "
+      "--slurm-dry-run to print what would be submitted");
 }
 
 /// The words of `first`, or of `other` if it is empty.
@@ -139,7 +139,7 @@ std::string in_its_words(const Answer& answer) {
 }
 
 /// "; the array has 2000 tasks, ...": advice if the array is too large, else "".
-std::string way_on(const Answer& refusal, int tasks) {
+std::string advice_on(const Answer& refusal, int tasks) {
   const ArrayLimit limit = limit_in(refusal.err + refusal.out);
   if (limit == ArrayLimit::none || tasks == 0) return "";
   const std::string size =
@@ -178,7 +178,7 @@ Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
   const auto job = job_in(answer->out);
   if (answer->exit_code == 0 && job) return Submission{.job = job};
   if (answer->exit_code && *answer->exit_code != 0 && !job)
-    return fail("sbatch refused the job: {}{}", in_its_words(*answer), way_on(*answer, tasks));
+    return fail("sbatch refused the job: {}{}", in_its_words(*answer), advice_on(*answer, tasks));
   const std::string words = words_of(answer->out, answer->err);
   std::string doubt =
       words.empty() ? "sbatch printed nothing" : fmt::format("sbatch answered '{}'", words);
@@ -187,7 +187,7 @@ Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
   } else if (*answer->exit_code != 0) {
     doubt += fmt::format(" and ended with exit code {}", *answer->exit_code);
   }
-  if (!words.empty() && !job) doubt += ", which names no job or several";
+  if (!words.empty() && !job) doubt += ", which does not name exactly one job";
   return Submission{.doubt = std::move(doubt)};
 }
 
@@ -250,7 +250,7 @@ std::optional<std::string> living_job(const std::vector<std::filesystem::path>& 
 Status check_folder(const std::filesystem::path& folder) {
   std::error_code none;
   if (std::filesystem::is_directory(folder, none)) return {};
-  return fail("--slurm: there is no folder {}; make it, or name another with dir=FOLDER",
+  return fail("--slurm: the folder {} does not exist; create it, or name another with dir=FOLDER",
               folder.string());
 }
 
@@ -288,8 +288,9 @@ Status check_heats(const std::vector<Heat>& heats, const WorkerChoice& worker, b
   auto process = start(worker);
   if (!process && dry_run && worker.with.empty()) return {};
   if (!process) {
-    return fail("{} (it is asked here which implementations there are, before any task waits)",
-                process.error().message);
+    return fail(
+        "{} (the worker is started here to check the implementations before tasks are submitted)",
+        process.error().message);
   }
   return check_implementations(heats, process->hello());
 }
@@ -322,8 +323,8 @@ std::string part_in_words(const RunPart& part) {
 std::string dry_run_text(const SlurmArray& array, const std::vector<RunPart>& parts) {
   std::string text = fmt::format(
       "# Nothing is submitted. {}\n",
-      array.uuid == "RUN" ? "RUN stands for the run's UUID, which it gets when it is sent."
-                          : "This is what would be sent.");
+      array.uuid == "RUN" ? "RUN is the run's UUID, which is assigned when it is submitted."
+                          : "This would be submitted.");
   for (std::size_t task = 0; task < parts.size(); ++task)
     text += fmt::format("# task {}: {}\n", task, part_in_words(parts[task]));
   text += fmt::format("\n# {}\n{}", SlurmArray::tasks_file, task_script(array));
@@ -359,7 +360,7 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
           const RunInfo& run, const std::vector<RunPart>& parts) {
   std::error_code failed;
   std::filesystem::create_directories(array.folder, failed);
-  Status done = failed ? Status(fail("the folder {} cannot be made: {}", array.folder.string(),
+  Status done = failed ? Status(fail("the folder {} cannot be created: {}", array.folder.string(),
                                      failed.message()))
                        : write_parts(array, run, parts);
   Result<Submission> sent = fail("not sent");
@@ -374,15 +375,14 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   const std::string by_hand = import_in_words(array);
   const std::string known = sent->job ? *sent->job : fmt::format("{}{}", name_mark, name);
   if (Status kept = write_file(array.folder / job_file, known + "\n"); !kept)
-    say("attnscope: warning: {}", kept.error().message);
+    print_status("attnscope: warning: {}", kept.error().message);
   if (!sent->job) {
-    session.fail(
-        exit_wrong_use,
-        fmt::format("{}; its tasks may be on their way, so run {} and its folder stay: {} shows "
-                    "whether there is a job; once it has ended, {} brings its tasks' heats "
-                    "together, and if there is none, {} sends them again",
-                    sent->doubt, run.number, shell_line({"squeue", "--name=" + name}), by_hand,
-                    command_on(run, "run --resume", "--slurm array=N,...")));
+    session.fail(exit_wrong_use,
+                 fmt::format("{}; its tasks may have been submitted, so run {} and its folder are "
+                             "kept: {} shows whether there is a job; after it has ended, {} "
+                             "collects its tasks' heats; if there is none, {} submits them again",
+                             sent->doubt, run.number, shell_line({"squeue", "--name=" + name}),
+                             by_hand, command_on(run, "run --resume", "--slurm array=N,...")));
     return true;
   }
   const std::string& job = *sent->job;
@@ -393,7 +393,8 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
     heats += part.heats.size();
   }
   if (!arguments.quiet) {
-    say("run {} is with Slurm as job {}: {} in {}, each at most {:.0f} s besides set-up and "
+    print_status(
+        "run {} is submitted as Slurm job {}: {} in {}, each at most {:.0f} s plus set-up and "
         "checks; their files are in {}",
         run.number, job, heats_in_words(heats), counted(parts.size(), "task"), longest,
         report::one_line(array.folder.string()));
@@ -402,32 +403,32 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   const auto merge = submit(merge_command(array, job), /*tasks=*/0);
   if (!merge || !merge->job) {
     session.fail(exit_wrong_use,
-                 fmt::format("the tasks are sent, but {} the job that brings them together: {}; "
-                             "once they have ended, {} does it",
+                 fmt::format("the tasks are submitted, but {} the job that collects their results: "
+                             "{}; after they have ended, {} collects them",
                              merge ? "perhaps not" : "not",
                              merge ? merge->doubt : merge.error().message, by_hand));
   } else if (!arguments.quiet) {
-    say("job {} brings them into {} once all have ended", *merge->job,
-        report::one_line(array.database.string()));
+    print_status("job {} collects them into {} after all have ended", *merge->job,
+                 report::one_line(array.database.string()));
   }
   return true;
 }
 
-void say_of_tasks(const SlurmOptions& options, const std::vector<RunPart>& parts) {
+void note_unused_tasks(const SlurmOptions& options, const std::vector<RunPart>& parts) {
   if (parts.size() < static_cast<std::size_t>(options.tasks)) {
-    say("attnscope: note: {} for {} tasks: {} it is", heats_in_words(parts.size()), options.tasks,
-        counted(parts.size(), "task"));
+    print_status("attnscope: note: there are only {} for {} tasks; the array has {}",
+                 heats_in_words(parts.size()), options.tasks, counted(parts.size(), "task"));
   }
 }
 
 /// "heat 5, 256 tokens (task-2.db)"
-std::string heat_in_words(const BroughtTogether::Missing& missing) {
+std::string heat_in_words(const MergedParts::Missing& missing) {
   return fmt::format(
       "heat {}, {} tokens{}", missing.heat.index, missing.heat.point.sequence_tokens,
       missing.part.empty() ? "" : fmt::format(" ({})", missing.part.filename().string()));
 }
 
-std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missing) {
+std::string missing_in_words(const std::vector<MergedParts::Missing>& missing) {
   constexpr std::size_t most = 12;
   std::string text;
   for (std::size_t i = 0; i < std::min(missing.size(), most); ++i)
@@ -437,26 +438,26 @@ std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missin
 }
 
 /// Merges the tasks' results and returns what is missing; nothing if the session has an error.
-std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, const RunInfo& run,
-                                               const std::filesystem::path& folder) {
+std::optional<MergedParts> merge_rounds(Session& session, Store& store, const RunInfo& run,
+                                        const std::filesystem::path& folder) {
   const std::vector<std::filesystem::path> rounds = rounds_in(folder);
   if (const auto job = living_job(rounds)) {
-    session.fail(exit_wrong_use,
-                 fmt::format("run {} is with Slurm as job {}, which has not ended; wait for it, or "
-                             "end it with scancel {}",
-                             run.number, *job, *job));
+    session.fail(exit_wrong_use, fmt::format("run {} is submitted as Slurm job {}, which has not "
+                                             "ended; wait for it, or cancel it with scancel {}",
+                                             run.number, *job, *job));
     return std::nullopt;
   }
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& round : rounds)
     std::ranges::move(stores_in(round), std::back_inserter(files));
-  auto brought = bring_together(store, run.id, files);
-  if (!brought) {
-    session.fail(exit_store_refused, brought.error().message);
+  auto merged = merge_parts(store, run.id, files);
+  if (!merged) {
+    session.fail(exit_store_refused, merged.error().message);
     return std::nullopt;
   }
-  for (const std::string& sentence : brought->left_out) say("attnscope: warning: {}", sentence);
-  return std::move(*brought);
+  for (const std::string& sentence : merged->skipped)
+    print_status("attnscope: warning: {}", sentence);
+  return std::move(*merged);
 }
 
 /// Another merge may hold the database while it adds a store.
@@ -486,8 +487,8 @@ void send_to_slurm(Session& session, const SlurmArguments& arguments, const Swee
   run.start = std::move(*record);
   const auto heats = stored_heats(run);
   if (!heats) return refuse(heats.error());
-  const std::vector<RunPart> parts = deal_out(*heats, options->tasks);
-  say_of_tasks(*options, parts);
+  const std::vector<RunPart> parts = divide_heats(*heats, options->tasks);
+  note_unused_tasks(*options, parts);
   run.start.device = fmt::format("Slurm, {}", counted(parts.size(), "task"));
   if (Status known = check_heats(*heats, arguments.worker, arguments.dry_run); !known)
     return refuse(known.error());
@@ -501,7 +502,7 @@ void send_to_slurm(Session& session, const SlurmArguments& arguments, const Swee
   }
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
+  if (!store->warning().empty()) print_status("attnscope: warning: {}", store->warning());
   const auto id = store->begin_run(run.start);
   if (!id) return session.fail(exit_store_refused, id.error().message);
   const auto begun = store->find_run(id->uuid);
@@ -510,14 +511,14 @@ void send_to_slurm(Session& session, const SlurmArguments& arguments, const Swee
       array_of(arguments, *options, *begun, parts, *heats, folder_of(*begun, within) / "1");
   if (send(session, arguments, array, *begun, parts)) {
     if (auto whole = Store::create_with(array.folder.parent_path() / whole_file, *begun); !whole)
-      say("attnscope: warning: {}", whole.error().message);
+      print_status("attnscope: warning: {}", whole.error().message);
     return;
   }
   // Nothing was measured, and no task is left to measure.
   std::error_code ignored;
   std::filesystem::remove(array.folder.parent_path(), ignored);
   if (Status removed = store->remove_run(*id); !removed)
-    say("attnscope: warning: {}", removed.error().message);
+    print_status("attnscope: warning: {}", removed.error().message);
 }
 
 void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
@@ -534,25 +535,25 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
   if (!run) return refuse(run.error());
   if (!was_sent_to_slurm(*run)) {
     return session.fail(exit_wrong_use,
-                        fmt::format("run {} was begun without --slurm; {} goes on with it",
+                        fmt::format("run {} was started without --slurm; {} resumes it",
                                     run->number, command_on(*run, "run --resume")));
   }
   const std::filesystem::path within =
       std::filesystem::absolute(options->folder.value_or(reported_folder(*run))).lexically_normal();
   if (Status there = check_folder(within); !there) return refuse(there.error());
   const std::filesystem::path folder = folder_of(*run, within);
-  const auto brought = bring_in_rounds(session, *store, *run, folder);
-  if (!brought) return;
-  if (brought->missing.empty()) {
-    say("run {} has all of its {}; nothing is sent", run->number,
-        heats_in_words(static_cast<std::size_t>(run->start.heats_planned)));
+  const auto merged = merge_rounds(session, *store, *run, folder);
+  if (!merged) return;
+  if (merged->missing.empty()) {
+    print_status("run {} already has its {}; nothing is submitted", run->number,
+                 heats_in_words(static_cast<std::size_t>(run->start.heats_planned)));
     return;
   }
   std::vector<Heat> heats;
-  heats.reserve(brought->missing.size());
-  for (const BroughtTogether::Missing& missing : brought->missing) heats.push_back(missing.heat);
-  const std::vector<RunPart> parts = deal_out(heats, options->tasks);
-  say_of_tasks(*options, parts);
+  heats.reserve(merged->missing.size());
+  for (const MergedParts::Missing& missing : merged->missing) heats.push_back(missing.heat);
+  const std::vector<RunPart> parts = divide_heats(heats, options->tasks);
+  note_unused_tasks(*options, parts);
   const std::string round = std::to_string(rounds_in(folder).size() + 1);
   const SlurmArray array = array_of(arguments, *options, *run, parts, heats, folder / round);
   if (arguments.dry_run) return print_result(session, dry_run_text(array, parts));
@@ -561,27 +562,27 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
 
 bool bring_in_from_slurm(Session& session, Store& store, const RunInfo& run) {
   store.set_busy_timeout(merging_patience);
-  return bring_in_rounds(session, store, run, folder_of(run, reported_folder(run))).has_value();
+  return merge_rounds(session, store, run, folder_of(run, reported_folder(run))).has_value();
 }
 
 void bring_in(Session& session, Store& store, const RunInfo& run,
               const std::vector<std::filesystem::path>& files) {
   store.set_busy_timeout(merging_patience);
-  const auto brought = bring_together(store, run.id, files);
-  if (!brought) return session.fail(exit_store_refused, brought.error().message);
-  for (const std::string& sentence : brought->left_out) session.fail(exit_wrong_use, sentence);
+  const auto merged = merge_parts(store, run.id, files);
+  if (!merged) return session.fail(exit_store_refused, merged.error().message);
+  for (const std::string& sentence : merged->skipped) session.fail(exit_wrong_use, sentence);
   const std::string added =
       fmt::format("{} added to run {}",
-                  heats_in_words(static_cast<std::size_t>(brought->heats_added)), run.number);
-  if (brought->missing.empty()) {
-    say("{}, which has all {} now", added, run.start.heats_planned);
+                  heats_in_words(static_cast<std::size_t>(merged->heats_added)), run.number);
+  if (merged->missing.empty()) {
+    print_status("{}, which now has all {}", added, run.start.heats_planned);
     return;
   }
   if (session.exit_code == exit_done) session.exit_code = exit_cells_failed;
-  say("{}, which lacks {} of {}: {}; {} sends only what is missing again", added,
-      brought->missing.size(), run.start.heats_planned, missing_in_words(brought->missing),
-      was_sent_to_slurm(run) ? command_on(run, "run --resume", "--slurm array=N,...")
-                             : command_on(run, "run --resume"));
+  print_status("{}, which lacks {} of {}: {}; {} submits only the missing heats", added,
+               merged->missing.size(), run.start.heats_planned, missing_in_words(merged->missing),
+               was_sent_to_slurm(run) ? command_on(run, "run --resume", "--slurm array=N,...")
+                                      : command_on(run, "run --resume"));
 }
 
 }  // namespace attnscope::cli

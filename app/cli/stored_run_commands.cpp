@@ -141,7 +141,7 @@ void empty_trash(Session& session, const TrashCommand& arguments, Store& store) 
   if (!trash->empty() && !is_meant(session, arguments, trash->size())) return;
   const auto removed = store.empty_trash();
   if (!removed) return session.fail(exit_store_refused, removed.error().message);
-  say("{} deleted permanently", counted(static_cast<std::size_t>(*removed), "run"));
+  print_status("{} deleted permanently", counted(static_cast<std::size_t>(*removed), "run"));
 }
 
 void remove_for_good(Session& session, const TrashCommand& arguments, Store& store,
@@ -157,7 +157,7 @@ void remove_for_good(Session& session, const TrashCommand& arguments, Store& sto
       return session.fail(exit_store_refused, done.error().message);
     }
   }
-  say("{} deleted permanently", counted(runs.size(), "run"));
+  print_status("{} deleted permanently", counted(runs.size(), "run"));
 }
 
 void change(Session& session, const TrashCommand& arguments) {
@@ -181,8 +181,8 @@ void change(Session& session, const TrashCommand& arguments) {
   const std::vector<RunId> ids = ids_of(*runs);
   const Status done = arguments.restore ? store->take_from_trash(ids) : store->put_in_trash(ids);
   if (!done) return session.fail(exit_store_refused, done.error().message);
-  say("{} {}", counted(ids.size(), "run"),
-      arguments.restore ? "restored from the trash" : "moved to the trash");
+  print_status("{} {}", counted(ids.size(), "run"),
+               arguments.restore ? "restored from the trash" : "moved to the trash");
 }
 
 struct PauseCommand {
@@ -190,27 +190,28 @@ struct PauseCommand {
   std::filesystem::path database;
 };
 
-using Ask = Status (*)(const RunInfo&);
+using PauseRequester = Status (*)(const RunInfo&);
 
-void ask(Session& session, const PauseCommand& arguments, Ask ask, std::string_view words) {
+void send_request(Session& session, const PauseCommand& arguments, PauseRequester request,
+                  std::string_view words) {
   auto store = Store::open(arguments.database, Store::Mode::read_only);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto run = store->find_run(arguments.run);
   if (!run) return session.fail(exit_store_refused, run.error().message);
-  if (Status requested = ask(*run); !requested) {
-    return session.fail(requested.error());
-  }
-  say("run {} {}", run->number, words);
+  if (Status requested = request(*run); !requested) return session.fail(requested.error());
+  print_status("run {} {}", run->number, words);
 }
 
 void add_pause_command(CLI::App& app, Session& session, const std::string& name,
-                       const std::string& description, Ask what, const std::string& words) {
+                       const std::string& description, PauseRequester request,
+                       const std::string& words) {
   auto arguments = std::make_shared<PauseCommand>();
   CLI::App* command = app.add_subcommand(name, description);
   add_option(*command, "run", arguments->run, "RUN", "Run: number, UUID, name or 'last'")
       ->capture_default_str();
   add_database_option(*command, arguments->database);
-  command->callback([&session, arguments, what, words] { ask(session, *arguments, what, words); });
+  command->callback(
+      [&session, arguments, request, words] { send_request(session, *arguments, request, words); });
 }
 
 struct ExportCommand {
@@ -267,7 +268,7 @@ void export_runs(Session& session, const ExportCommand& arguments) {
                             ? fmt::format("{}; --force replaces it", done.error().message)
                             : done.error().message);
   }
-  say("{} written to {}", counted(runs->size(), "run"), arguments.file.string());
+  print_status("{} written to {}", counted(runs->size(), "run"), arguments.file.string());
 }
 
 struct ImportCommand {
@@ -354,11 +355,11 @@ void import_runs(Session& session, const ImportCommand& arguments) {
       all.taken_from_trash == 0
           ? ""
           : fmt::format(", {} of them restored from the trash", all.taken_from_trash);
-  say("{} imported, {} already present{}{}", all.added, all.already_there, from_trash,
-      all.heats_added == 0
-          ? ""
-          : fmt::format(", {} heat{} added to {}", all.heats_added, all.heats_added == 1 ? "" : "s",
-                        all.already_there == 1 ? "it" : "them"));
+  print_status("{} imported, {} already present{}{}", all.added, all.already_there, from_trash,
+               all.heats_added == 0 ? ""
+                                    : fmt::format(", {} heat{} added to {}", all.heats_added,
+                                                  all.heats_added == 1 ? "" : "s",
+                                                  all.already_there == 1 ? "it" : "them"));
 }
 
 void check_store(Session& session, const std::filesystem::path& database) {
@@ -414,8 +415,8 @@ void add_trash_command(CLI::App& app, Session& session) {
 void add_pause_commands(CLI::App& app, Session& session) {
   add_pause_command(app, session, "pause",
                     "Pause a run after the current heat; a paused run uses no memory",
-                    &ask_to_pause, "pauses after the current heat");
-  add_pause_command(app, session, "continue", "Continue a paused run", &ask_to_continue,
+                    &request_pause, "pauses after the current heat");
+  add_pause_command(app, session, "continue", "Continue a paused run", &request_continue,
                     "continues");
 }
 

@@ -106,7 +106,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
   if (Status can = check_training(options); !can) return tl::unexpected(can.error());
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
-  if (model->request["dtype"] == "float16")
+  if (model->request.dtype == DType::float16)
     return fail("--dtype float16 cannot represent small gradients; use float32 or bfloat16");
   auto file = open_triples(options);
   if (!file) return tl::unexpected(file.error());
@@ -116,7 +116,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
   if (!validation) return tl::unexpected(validation.error());
   auto settings = training_settings(options, *model, file->size(), interrupts());
   if (!settings) return tl::unexpected(settings.error());
-  auto before = look_into_folder(options, *settings);
+  auto before = claim_folder(options, *settings);
   if (!before) return tl::unexpected(before.error());
   return ReadyToTrain{std::move(*model),      std::move(*file),     std::move(*texts),
                       std::move(*validation), std::move(*settings), std::move(*before)};
@@ -143,9 +143,9 @@ class TrainPrinter {
     first_ = run.done();
     if (events_ || first_ >= options_.steps) return;
     const TrainingData& data = run.data();
-    say("attnscope: {} steps of {} groups from {} lines ({:.2f} epochs){}", options_.steps,
-        data.groups_of_step(), data.lines(), data.epochs(options_.steps),
-        first_ > 0 ? fmt::format("; resuming after step {}", first_) : "");
+    print_status("attnscope: {} steps of {} groups from {} lines ({:.2f} epochs){}", options_.steps,
+                 data.groups_of_step(), data.lines(), data.epochs(options_.steps),
+                 first_ > 0 ? fmt::format("; resuming after step {}", first_) : "");
   }
 
   void clear() { progress_.clear(); }
@@ -159,10 +159,10 @@ class TrainPrinter {
       return print_event(event);
     }
     if (kept) {
-      say("attnscope: the weights of step {} are kept; its nDCG@10 of {:.4f} is the best",
-          kept->step, kept->ndcg);
+      print_status("attnscope: the weights of step {} are kept; its nDCG@10 of {:.4f} is the best",
+                   kept->step, kept->ndcg);
     } else {
-      say("attnscope: the weights of the last step, {}, are kept", run.done());
+      print_status("attnscope: the weights of the last step, {}, are kept", run.done());
     }
   }
 
@@ -197,7 +197,8 @@ class TrainPrinter {
     }
     if (!step.ndcg && step.step % options_.save_every != 0 && step.step != options_.steps) return;
     progress_.clear();
-    say("attnscope: step {} of {}: loss {:.4f} (mean of {} steps), {:.0f} tokens a second{}{}",
+    print_status(
+        "attnscope: step {} of {}: loss {:.4f} (mean of {} steps), {:.0f} tokens a second{}{}",
         step.step, options_.steps, losses_ / static_cast<double>(counted_), counted_,
         tokens_ / seconds_, step.ndcg ? fmt::format(", nDCG@10 {:.4f}", *step.ndcg) : "",
         is_best ? ", the best so far" : "");
@@ -251,11 +252,11 @@ void train(Session& session, const TrainCommand& arguments) {
   }
   printer.kept(*run);
   const std::optional<Window>& window = ready->model.window;
-  say("attnscope: the trained model is in {}{}", options.out,
-      run->attention().pattern.empty()
-          ? fmt::format("; use it with --pattern {}{}", options.question.pattern,
-                        window ? " --window " + window->text() : "")
-          : "");
+  print_status("attnscope: the trained model is in {}{}", options.out,
+               run->attention().pattern.empty()
+                   ? fmt::format("; use it with --pattern {}{}", options.question.pattern,
+                                 window ? " --window " + window->text() : "")
+                   : "");
   if (!printer.lost_events().empty()) {
     session.fail(exit_wrong_use, fmt::format("some events could not be written to standard output "
                                              "({}); the trained model in {} is complete",

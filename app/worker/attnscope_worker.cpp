@@ -31,8 +31,8 @@ Status fit_to_measure() {
   const auto runtimes = measure::mapped_openmp_runtimes();
   if (runtimes.size() > 1) {
     return fail(
-        "more than one OpenMP runtime is loaded ({}); unset LD_PRELOAD, or build against the one "
-        "that LibTorch brings.",
+        "more than one OpenMP runtime is loaded ({}); unset LD_PRELOAD, or build with LibTorch's "
+        "own.",
         fmt::join(runtimes, ", "));
   }
   if (const auto limit = measure::memory_limit_bytes(); !limit)
@@ -55,8 +55,8 @@ int serve() {
   ProtocolChannel channel;
   if (person) {
     fmt::print(stderr,
-               "attnscope-worker measures for 'attnscope run' and expects one JSON request a line "
-               "({{\"request\":\"describe\"}} for a start); Ctrl-D ends it.\n");
+               "attnscope-worker measures for 'attnscope run' and expects one JSON request per "
+               "line, such as {{\"request\":\"describe\"}}; Ctrl-D ends it.\n");
   }
   if (const Status fit = fit_to_measure(); !fit) {
     channel.send_error(fit.error().message);
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   }
   if (argc > 1) {
     fmt::print(stderr,
-               "attnscope-worker takes no arguments but --version, not '{}'; it is started by "
+               "attnscope-worker supports only the argument --version, not '{}'; it is started by "
                "'attnscope run' and reads its requests from stdin.\n",
                argv[1]);
     return exit_wrong_use;

@@ -26,7 +26,7 @@
 #include "base/result.h"
 #include "engine/checkpoint/head_config.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {
@@ -61,6 +61,7 @@ struct LocalAttention {
 struct LayerAttention {
   AttentionPattern pattern;
   std::optional<Window> window{};
+  friend bool operator==(const LayerAttention&, const LayerAttention&) = default;
 };
 /// The same for a LocalAttention, whose pattern is built in.
 [[nodiscard]] std::optional<LayerAttention> layer_attention(

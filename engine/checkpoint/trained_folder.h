@@ -24,7 +24,7 @@
 #include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/family_description.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
 

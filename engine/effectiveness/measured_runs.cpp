@@ -95,9 +95,8 @@ void complete(MeasuredRuns& measured) {
   }
   if (left_out > 0) {
     measured.notes.push_back(
-        fmt::format("{} of {} judged queries are in none of the runs, and are "
-                    "left out",
-                    left_out, measured.queries.size()));
+        fmt::format("{} of {} judged queries are in none of the runs and are ignored", left_out,
+                    measured.queries.size()));
   }
 }
 

@@ -279,7 +279,7 @@ std::string Measure::definition() const {
       text = fmt::format("product of SetP and SetR; {}", relevant);
       break;
   }
-  if (judged_only) text += "; documents not judged left out";
+  if (judged_only) text += "; unjudged documents ignored";
   return text;
 }
 
@@ -346,7 +346,7 @@ Result<std::vector<Measure>> parse_measures(std::string_view text) {
     if (!measure) return tl::unexpected(measure.error());
     if (std::ranges::any_of(
             measures, [&](const Measure& other) { return other.name() == measure->name(); })) {
-      return fail("{} is given twice; give each measure once", measure->name());
+      return fail("{} is given twice; give every measure once", measure->name());
     }
     measures.push_back(*measure);
     begin = i + 1;
@@ -416,7 +416,7 @@ Status check_grades(const std::vector<Measure>& measures, const Qrels& qrels) {
         if (level <= *largest) continue;
         return fail(
             "{}: document '{}' of query '{}' has the relevance {}, and {} is defined for "
-            "relevances up to {}; leave the measure out, or give judgements on a smaller scale",
+            "relevances up to {}; remove the measure, or give judgements on a smaller scale",
             in_a_sentence(qrels.file.string(), 400), in_a_sentence(document), in_a_sentence(query),
             level, measure.name(), *largest);
       }

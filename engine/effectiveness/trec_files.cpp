@@ -129,8 +129,8 @@ Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
     const bool is_whole = fields.size() == layout.columns;
     if (!line.has_end) {
       const std::string_view doubt =
-          is_whole ? "has no line end; if the file was cut off, lines are missing after it"
-                   : "breaks off: the file was cut off, so copy it again";
+          is_whole ? "has no line end; if the file is truncated, lines are missing after it"
+                   : "is incomplete: the file is truncated; copy it again";
       (is_whole ? kinds.endless : kinds.wrong).add([&] {
         return fmt::format("{} {}", place(), doubt);
       });
@@ -255,7 +255,7 @@ Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path&
     if (!(*line)->has_end) {
       kinds.endless.add([&] {
         return fmt::format(
-            "{} has no line end; if the file was cut off, lines are missing after it", place);
+            "{} has no line end; if the file is truncated, lines are missing after it", place);
       });
     }
   }
@@ -397,12 +397,12 @@ std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels) {
     for (const RankedDocument& document : documents) judged += found->second.contains(document.id);
   }
   if (missing > 0) {
-    sentences.push_back(fmt::format("{}: lacks {} of the {} judged queries, the first is '{}'",
-                                    run_name, missing, qrels.queries.size(), first_missing));
+    sentences.push_back(fmt::format("{}: lacks {} of the {} judged queries, first '{}'", run_name,
+                                    missing, qrels.queries.size(), first_missing));
   }
   if (unknown > 0) {
     sentences.push_back(
-        fmt::format("{}: has {} not judged in {} and left out, the first is '{}'", run_name,
+        fmt::format("{}: has {} not judged in {}, which are ignored, first '{}'", run_name,
                     unknown == 1 ? std::string("1 query") : fmt::format("{} queries", unknown),
                     qrels_name, first_unknown));
   }

@@ -71,7 +71,7 @@ std::string why_impossible(const Sample& sample) {
       !is_amount(sample.clock_mhz.value_or(0)) || !is_amount(sample.cpu_ns.value_or(0)) ||
       !is_amount(sample.waited_ns.value_or(0)) ||
       !(std::abs(sample.temperature_c.value_or(0)) < 1000))
-    return "conditions of a sample that no machine has";
+    return "impossible conditions of a sample";
   return {};
 }
 
@@ -83,7 +83,7 @@ std::string why_impossible(const std::vector<Sample>& samples, const CellWork& w
       return fmt::format("round {} of placement {} twice", sample.round, sample.placement);
     for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials}) {
       if (amount > most_per_second * 1e-9 * sample.time_ns) {
-        return fmt::format("a time of {:g} ns for a work of {:g}, which no machine does so fast",
+        return fmt::format("a time of {:g} ns for a work of {:g}, which is impossibly fast",
                            sample.time_ns, amount);
       }
     }
@@ -153,7 +153,7 @@ std::string why_impossible(const HeatPoint& point, const Cell& cell) {
   if (!is_size(memory.requested_bytes) || !is_size(memory.reserved_bytes) ||
       !is_size(memory.workspace_bytes) || !is_size(memory.process_peak_bytes.value_or(0)) ||
       !is_size(memory.cache_bytes.value_or(0)))
-    return "a memory of no possible size";
+    return "an impossible memory size";
   const CellWork& work = cell.work;
   for (const double amount : {work.useful_flop, work.least_bytes, work.exponentials,
                               work.executed_flop, work.executed_bytes}) {

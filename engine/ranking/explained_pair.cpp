@@ -15,13 +15,14 @@ namespace attnscope {
 namespace {
 
 std::string_view name_of(Pooling pooling) {
-  constexpr std::array<std::string_view, 7> names{"[CLS]",
-                                                  "maximum of all tokens",
-                                                  "mean of all tokens",
-                                                  "sum of all tokens over the root of their number",
-                                                  "position-weighted mean of all tokens",
-                                                  "last token",
-                                                  "sum of all tokens"};
+  constexpr std::array<std::string_view, 7> names{
+      "[CLS]",
+      "maximum of all tokens",
+      "mean of all tokens",
+      "sum of all tokens divided by the square root of their number",
+      "position-weighted mean of all tokens",
+      "last token",
+      "sum of all tokens"};
   return names.at(static_cast<std::size_t>(pooling));
 }
 
@@ -45,7 +46,7 @@ std::string in_words(const LabelChoice& label) {
     case LabelChoice::Kind::logit:
       return fmt::format("logit {}", label.label);
     case LabelChoice::Kind::difference:
-      return fmt::format("logit {} less logit {}", label.label, label.other);
+      return fmt::format("logit {} minus logit {}", label.label, label.other);
     case LabelChoice::Kind::log_softmax:
       return fmt::format("log-probability of label {}", label.label);
   }
@@ -91,7 +92,7 @@ std::string attention_in_words(const ScoringModel& model) {
     return window ? fmt::format("{}, window {}", pattern.name, window->text()) : pattern.name;
   };
   std::string words = in_words(model.pattern, model.window);
-  if (model.options.contains(pair_is_one_text)) words += ", [CLS] alone is global";
+  if (model.options.contains(pair_is_one_text)) words += ", only [CLS] is global";
   if (!model.local) return words;
   const auto local = std::ranges::count(model.is_local, true);
   return fmt::format("{}; {} of {} layers: {}", words, local, model.is_local.size(),
@@ -114,7 +115,8 @@ void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& mo
                      counted(static_cast<std::size_t>(model.limits.most_query_tokens), "token"),
                      model.query_limit_source});
   }
-  lines.push_back({"cut", parts.truncates_left ? "first tokens go" : "last tokens go",
+  lines.push_back({"cut",
+                   parts.truncates_left ? "first tokens are removed" : "last tokens are removed",
                    "truncation_side of tokenizer_config.json"});
   if (!parts.query_prefix.empty()) {
     lines.push_back({"prompt", fmt::format("'{}'", visible(parts.query_prefix)),

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "engine/documents/cache_file.h"
 #include "engine/worker/ask.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 namespace {
@@ -27,14 +27,14 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
   const std::uintmax_t bytes = size_of_file(name);
   if (!model.keeps_documents) {
     return fail(
-        "'{}' reads query and document together, so there is no cache for it; leave --cache out "
-        "and give both texts",
+        "'{}' reads query and document together and cannot use a cache; remove --cache and give "
+        "both texts",
         question.checkpoint.string());
   }
   auto cache = DocumentCache::open(name);
   if (!cache) return tl::unexpected(cache.error());
   if (!cache->has_ids()) {
-    return fail("{}: its documents have no ids; 'attnscope encode' writes some that do", name);
+    return fail("{}: its documents have no ids; encode them again with 'attnscope encode'", name);
   }
   const CacheSource& source = cache->source();
   if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
@@ -43,8 +43,8 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
   const std::int64_t requested = question.most_tokens;
   if (!source.file.empty() && requested > 0 && requested != source.most_tokens) {
     return fail(
-        "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
-        "out, or encode them again",
+        "{}: its documents were {} when they were encoded, and --max-tokens is {}; remove it, or "
+        "encode them again",
         name, cut_in_words(source), requested);
   }
   std::string note;
@@ -56,17 +56,15 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
 }
 
 Status OpenedCache::open_in(WorkerProcess& worker) const {
-  const Status opened =
-      ask(worker, {{"request", "open-cache"}, {"path", std::filesystem::absolute(name).string()}},
-          [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
-  if (!opened) return tl::unexpected(explained(opened.error()));
-  return opened;
+  const auto opened =
+      ask(worker, protocol::OpenCacheRequest{.path = std::filesystem::absolute(name).string()});
+  return opened ? Status() : tl::unexpected(explained(opened.error()));
 }
 
 Error OpenedCache::explained(const Error& error) const {
   const std::uintmax_t now = size_of_file(name);
   if (now >= bytes) return error;
-  return {fmt::format("{}: was cut short to {} bytes while it was read; encode its documents again",
+  return {fmt::format("{}: was truncated to {} bytes while it was read; encode its documents again",
                       name, now)};
 }
 

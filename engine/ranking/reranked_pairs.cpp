@@ -64,7 +64,9 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
   const auto query = texts_.queries.find(id);
   if (!query) return tl::unexpected(query.error());
-  if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
+  if (!*query)
+    return fail("{}: query '{}' no longer exists; run the command again", texts_.queries.name(),
+                id);
   // With one passage the tokenizer truncates the pair, as in `score`; several are cut here.
   const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;
   PairLimits limits = model_.limits;
@@ -80,8 +82,8 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
     const auto text = texts_.documents.find(documents[i].id);
     if (!text) return tl::unexpected(text.error());
     if (!*text) {
-      return fail("{}: document '{}' is gone; begin again", texts_.documents.name(),
-                  in_a_sentence(documents[i].id));
+      return fail("{}: document '{}' no longer exists; run the command again",
+                  texts_.documents.name(), in_a_sentence(documents[i].id));
     }
     auto tokens = model_.tokenizer->encode(**query, **text, limits);
     if (!tokens) return fail("{}: {}", place(documents[i].line), tokens.error().message);
@@ -116,15 +118,14 @@ Status RerankedPairs::add_passages(const std::string& id, const RankedDocument& 
       ends;
   if (room < 1) {
     return fail(
-        "{}: its query has {} tokens with its [SEP], which leaves no room for a document "
-        "within {} tokens; limit the query's or allow more",
+        "{}: its query has {} tokens with its [SEP], which leaves no tokens for a document within "
+        "{}; limit the query or allow more",
         place(document.line), length_of(whole.query), limits.most_tokens);
   }
   if (how_ == LongDocuments::whole && tokens > room) {
     return fail(
-        "{}: document '{}' has {} tokens, and there is room for {}; allow more with --max-tokens "
-        "or "
-        "--extend-positions, or take --first-p or --max-p",
+        "{}: document '{}' has {} tokens, more than the limit of {}; allow more with --max-tokens "
+        "or --extend-positions, or use --first-p or --max-p",
         place(document.line), in_a_sentence(document.id), tokens, room);
   }
   const std::vector<Passage> passages = passages_of(
@@ -166,7 +167,8 @@ Status CachedCandidates::load_query(const std::string& id,
                                     std::span<const RankedDocument> documents) {
   const auto query = queries_.find(id);
   if (!query) return tl::unexpected(query.error());
-  if (!*query) return fail("{}: query '{}' is gone; begin again", queries_.name(), id);
+  if (!*query)
+    return fail("{}: query '{}' no longer exists; run the command again", queries_.name(), id);
   auto tokens = model_.tokenizer->encode(**query, "", model_.limits);
   if (!tokens) return fail("{}: {}", place(documents.front().line), tokens.error().message);
   tokens->document.clear();
@@ -204,13 +206,13 @@ Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::
   std::vector<std::string> sentences;
   if (unjudged > 0) {
     sentences.push_back(
-        fmt::format("{}: {} not judged in {} and left out", name,
+        fmt::format("{}: {} not judged in {} and ignored", name,
                     unjudged == 1 ? "1 query is" : fmt::format("{} queries are", unjudged),
                     in_a_sentence(qrels.file.string(), 400)));
   }
   if (own > 0) {
     sentences.push_back(
-        fmt::format("{}: {} the id of its query; left out, as in BEIR", name,
+        fmt::format("{}: {} the id of its query and is ignored, as in BEIR", name,
                     own == 1 ? "1 document has" : fmt::format("{} documents have", own)));
   }
   return sentences;

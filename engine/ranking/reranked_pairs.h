@@ -15,10 +15,10 @@
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/ranking/cut_texts.h"
 #include "engine/ranking/passages.h"
 #include "engine/ranking/scored_pairs.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/ranking/truncated_texts.h"
 #include "engine/text/text_collection.h"
 
 namespace attnscope {
@@ -43,7 +43,7 @@ class RunCandidates : public PairSource {
     return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
   }
   /// Counts of truncated queries and of documents whose end is in no pair.
-  [[nodiscard]] const CutTexts& cut() const { return cut_; }
+  [[nodiscard]] const TruncatedTexts& cut() const { return cut_; }
 
  protected:
   /// Loads the pairs of one query.
@@ -54,7 +54,7 @@ class RunCandidates : public PairSource {
   const effectiveness::TrecRun& run_;
   std::int64_t depth_;
   std::deque<ScoredPair> pairs_;  // of the query before at_
-  CutTexts cut_;
+  TruncatedTexts cut_;
 
  private:
   std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;

@@ -22,7 +22,7 @@ Result<ScoreFormat> parse_score_format(std::string_view text) {
   if (text == "tsv") return ScoreFormat::tsv;
   if (text == "trec") return ScoreFormat::trec;
   if (text == "jsonl") return ScoreFormat::jsonl;
-  return fail("'{}' is no format of scores; known: tsv, trec, jsonl", in_a_sentence(text));
+  return fail("'{}' is not a format of scores; known: tsv, trec, jsonl", in_a_sentence(text));
 }
 
 Status ScoreLines::check_id(std::string_view id, std::string_view whose) const {
@@ -31,9 +31,8 @@ Status ScoreLines::check_id(std::string_view id, std::string_view whose) const {
   }
   if (format_ == ScoreFormat::jsonl || visible(id) == id) return {};
   return fail(
-      "the {} id '{}' has a character that no one sees, that a terminal obeys, or that is no "
-      "UTF-8; "
-      "name it otherwise, or write --format jsonl",
+      "the {} id '{}' has an invisible or control character, or is not UTF-8; use another id, or "
+      "--format jsonl",
       whose, in_a_sentence(id));
 }
 
@@ -73,7 +72,8 @@ std::string ScoreLines::line_of(const PairIds& ids, float raw) const {
 
 Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
   if (format_ != ScoreFormat::trec && (ids.query_id.empty() || ids.document_id.empty()))
-    return fail("the best documents of a query need pairs with the ids of both, and one has none");
+    return fail(
+        "ranking the documents of a query needs pairs with the ids of both, and a pair has none");
   std::string text;
   if (ids.query_id != query_id_) {
     text = finish();
@@ -82,16 +82,14 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
     seen_documents_.clear();
     if (!seen_.insert(std::hash<std::string>{}(query_id_)).second) {
       return fail(
-          "the documents of query '{}' do not stand together, so they cannot be ranked while they "
-          "are read; sort the pairs by query",
+          "the pairs of query '{}' are not consecutive, so they cannot be ranked while they are "
+          "read; sort the pairs by query",
           in_a_sentence(query_id_));
     }
   }
   if (ids.query != query_) {
-    return fail(
-        "query '{}' has another text here than in the lines before; give each query an id of "
-        "its own",
-        in_a_sentence(query_id_));
+    return fail("query '{}' has a different text in earlier lines; give each query its own id",
+                in_a_sentence(query_id_));
   }
   if (options_.best_of_passages && !documents_.empty() &&
       documents_.back().document_id == ids.document_id) {
@@ -100,7 +98,7 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
     if (!options_.documents_differ &&
         !seen_documents_.insert(std::hash<std::string>{}(ids.document_id)).second) {
       return fail(
-          "document '{}' stands twice under query '{}', and a ranking has each once; leave one out",
+          "document '{}' occurs twice for query '{}', and a ranking has each once; remove one",
           in_a_sentence(ids.document_id), in_a_sentence(query_id_));
     }
     documents_.push_back({ids.document_id, score});

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -34,25 +33,25 @@ Result<bool> applies_sigmoid(const ScoringModel& model, const std::string& activ
   if (activation == "none") return false;
   if (activation == "sigmoid") return true;
   if (activation != "checkpoint") {
-    return fail("--activation '{}' is unknown; it is none, sigmoid or checkpoint",
+    return fail("--activation '{}' is unknown; use none, sigmoid or checkpoint",
                 in_a_sentence(activation));
   }
   if (model.head.max_sim) {
-    return fail("--activation checkpoint is of cross-encoders, and this model has no activation");
+    return fail("--activation checkpoint is for cross-encoders, and this model has no activation");
   }
   const std::string& own = model.activation;
   if (!own.starts_with("torch.")) return model.head.labels == 1;
   if (own.ends_with(".Sigmoid")) return true;
   if (own.ends_with(".Identity")) return false;
   return fail(
-      "the checkpoint's activation is '{}', which is not computed here; leave --activation "
-      "out for raw scores",
+      "the checkpoint's activation is '{}', which is not supported; remove --activation for raw "
+      "scores",
       in_a_sentence(own));
 }
 
 Status may_be_tag(const std::string& tag) {
   if (tag.find(' ') == std::string::npos && !has_control_character(tag)) return {};
-  return fail("--tag '{}' has a blank or a control character; a TREC run's has none",
+  return fail("--tag '{}' has a blank or a control character, which a TREC run does not allow",
               in_a_sentence(tag));
 }
 
@@ -88,8 +87,8 @@ Result<bool> ScoreRun::begins_another_set(const Window& window, const ScoredPair
   if (!window.pairs.empty() && pair.tokens.query == window.pairs.front().tokens.query) {
     if (window.pairs.size() < options_.read_ahead) return false;
     return fail(
-        "{}: a query has more than {} documents, and this model reads all of a query's together; "
-        "give a larger --read-ahead",
+        "{}: a query has more than {} documents, and this model reads all documents of a query "
+        "together; give a larger --read-ahead",
         reader_.place(pair.line), options_.read_ahead);
   }
   const auto bytes = std::as_bytes(std::span(pair.tokens.query));
@@ -98,7 +97,7 @@ Result<bool> ScoreRun::begins_another_set(const Window& window, const ScoredPair
   if (scored_queries_.insert(std::hash<std::string_view>()(text)).second) return false;
   return fail(
       "{}: its query was scored already, and this model reads all documents of a query together; "
-      "let them stand one behind the other",
+      "put them in consecutive lines",
       reader_.place(pair.line));
 }
 
@@ -136,42 +135,33 @@ ScoreRun::Window ScoreRun::read_window() {
   return window;
 }
 
-nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
-  nlohmann::json request = {{"request", "score"}, {"cls", model_.tokenizer->cls()}};
-  nlohmann::json items = nlohmann::json::array();
+protocol::ScoreRequest ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
+  protocol::ScoreRequest request{.cls = model_.tokenizer->cls(), .one_query = batch.one_query};
   if (from_cache_ && batch.one_query) {
-    for (const std::size_t at : batch.pairs) items.push_back(window.pairs[at].cached);
-    request["query"] = window.pairs[batch.pairs.front()].tokens.query;
-    request["cached"] = std::move(items);
+    request.query = window.pairs[batch.pairs.front()].tokens.query;
+    request.cached.emplace();
+    for (const std::size_t at : batch.pairs) request.cached->push_back(window.pairs[at].cached);
     return request;
   }
+  request.items.emplace();
   for (const std::size_t at : batch.pairs) {
-    nlohmann::json item = pair_json(window.pairs[at].tokens);
-    if (from_cache_) item["cached"] = window.pairs[at].cached;
-    items.push_back(std::move(item));
+    protocol::ScoreItem& item = request.items->emplace_back(score_item(window.pairs[at].tokens));
+    if (from_cache_) item.cached = window.pairs[at].cached;
   }
-  request["one_query"] = batch.one_query;
-  request["items"] = std::move(items);
   return request;
 }
 
 Result<std::optional<std::vector<float>>> ScoreRun::scores_of(const ScoreBatch& batch,
                                                               const Window& window,
                                                               WorkerProcess& worker) const {
-  if (Status sent = worker.send(request_for(batch, window)); !sent)
+  if (Status sent = send_request(worker, request_for(batch, window)); !sent)
     return tl::unexpected(sent.error());
-  const auto answer = wait_for(worker, "score", interrupted_);
+  auto answer = receive_answer<protocol::ScoreRequest>(worker, interrupted_);
   if (!answer) return tl::unexpected(answer.error());
   if (!*answer) return std::optional<std::vector<float>>();
-  const nlohmann::json scores = (*answer)->value("scores", nlohmann::json::array());
-  if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
-  std::vector<float> numbers;
-  numbers.reserve(scores.size());
-  for (const nlohmann::json& score : scores) {
-    numbers.push_back(score.is_number() ? score.get<float>()
-                                        : std::numeric_limits<float>::quiet_NaN());
-  }
-  return std::optional(std::move(numbers));
+  if ((*answer)->scores.size() != batch.pairs.size())
+    return fail("the worker answered for other pairs");
+  return std::optional(std::move((*answer)->scores));
 }
 
 std::string ScoreRun::query_of(const ScoredPair& pair) {
@@ -184,13 +174,13 @@ void ScoreRun::count_ties_of(const ModelQuestion& question) {
   const std::string& few = question.multiplies_in();
   if (few == "float32") return;
   ties_.emplace();
-  way_out_of_ties_ = fmt::format("{} has few digits to tell them apart by; {} float32 has more",
-                                 few, question.precision == "float32" ? "--dtype" : "--precision");
+  advice_on_ties_ = fmt::format("{} has few digits to distinguish them; {} float32 has more", few,
+                                question.precision == "float32" ? "--dtype" : "--precision");
 }
 
 std::string ScoreRun::ties_in_words() const {
   const std::string ties = ties_ ? ties_->in_words() : "";
-  return ties.empty() ? ties : fmt::format("{}: {}", ties, way_out_of_ties_);
+  return ties.empty() ? ties : fmt::format("{}: {}", ties, advice_on_ties_);
 }
 
 Status ScoreRun::compare(const Window& window) {
@@ -238,7 +228,7 @@ Status ScoreRun::add_lines(Window& window, std::string& lines) {
         name = fmt::format("query '{}' and document '{}'", in_a_sentence(pair.ids.query_id),
                            in_a_sentence(pair.ids.document_id));
       }
-      return fail("{}: the score of {} is no number; are the checkpoint's weights damaged?",
+      return fail("{}: the score of {} is NaN; are the checkpoint's weights damaged?",
                   reader_.place(pair.line), name);
     }
     const auto text = lines_.add(pair.ids, *pair.score);

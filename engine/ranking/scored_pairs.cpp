@@ -40,7 +40,7 @@ tl::unexpected<Error> ScoredPairs::not_in_cache(const TextPair& first) {
   std::string names;
   if (!others.empty()) names = fmt::format(", nor are {}", fmt::join(others, ", "));
   if (more > 0) names += fmt::format(" and {} more", more);
-  return fail("{}: document '{}' is not among the {} of {}{}; encode them, or leave them out",
+  return fail("{}: document '{}' is not among the {} of {}{}; encode them, or remove them",
               reader_.place(first.line), in_a_sentence(first.document_id), cache_->documents(),
               name_, names);
 }
@@ -84,7 +84,7 @@ Status ScoredPairs::next_query() {
   query_ = std::move(**line);
   const auto [first, is_new] = lines_of_queries_.try_emplace(query_->ids.query_id, query_->line);
   if (is_new || first->first.empty()) return {};
-  return fail("{}: query '{}' stands in line {} already; give each query an id of its own",
+  return fail("{}: query '{}' is already in line {}; give each query its own id",
               reader_.place(query_->line), in_a_sentence(query_->ids.query_id), first->second);
 }
 

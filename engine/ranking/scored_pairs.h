@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/ranking/cut_texts.h"
 #include "engine/ranking/score_lines.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/ranking/truncated_texts.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/tokenizer.h"
 
@@ -88,7 +88,7 @@ class ScoredPairs : public PairSource {
   std::unordered_map<std::string, std::int64_t> lines_of_queries_;
   std::int64_t next_document_ = 0;
   double before_query_ = 0;
-  CutTexts cut_;
+  TruncatedTexts cut_;
 };
 
 }  // namespace attnscope

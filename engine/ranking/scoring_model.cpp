@@ -41,12 +41,13 @@ Result<LayerAttention> choose(const ReceivedRequest& requested, const Own& confi
     const auto parsed = parse_window(requested.window);
     if (!parsed) return tl::unexpected(parsed.error());
     if (!pattern->has_window()) {
-      return fail("pattern '{}' has no window, and {} was given", pattern->name, requested.window);
+      return fail("pattern '{}' has no window; remove the window {}", pattern->name,
+                  requested.window);
     }
     window = *parsed;
   }
   if (pattern->has_window() && !window) {
-    return fail("pattern '{}' has a window; give one (tokens, or inf)", pattern->name);
+    return fail("pattern '{}' needs a window; give its tokens, or inf", pattern->name);
   }
   return LayerAttention{std::move(*pattern), window};
 }
@@ -55,7 +56,7 @@ Result<LayerAttention> choose(const ReceivedRequest& requested, const Own& confi
 Result<LayerAttention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
   const bool own = question.pattern.empty() || question.pattern == config.pattern;
   if (!own && config.family->reads_words()) {
-    return fail("models of the family {} have the pattern '{}', not '{}'; leave it out",
+    return fail("models of the family {} have the pattern '{}', not '{}'; remove the pattern",
                 config.family->id(), config.pattern, in_a_sentence(question.pattern));
   }
   return choose({question.pattern, question.window}, {config.pattern, config.window});
@@ -68,8 +69,8 @@ Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& qu
   if (!config.local) {
     if (!requested) return std::nullopt;
     return fail(
-        "all layers of this model have one attention; leave the pattern and the window of local "
-        "layers out");
+        "all layers of this model have the same attention; remove the pattern and the window of "
+        "local layers");
   }
   if (!requested && !question.pattern.empty()) return std::nullopt;
   auto chosen = choose({question.local_pattern, question.local_window},
@@ -92,10 +93,6 @@ Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig
   return config.family->options_for(config, pattern, std::move(wanted));
 }
 
-json json_of(const std::optional<Window>& window) {
-  return window ? json(window->text()) : json();
-}
-
 /// `own` is the checkpoint's own limit; 0: only its positions limit the length.
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
                              std::int64_t own, std::int64_t query_tokens) {
@@ -104,9 +101,8 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
                     .most_query_tokens =
                         question.most_query_tokens > 0 ? question.most_query_tokens : query_tokens};
   if (limits.most_tokens > positions) {
-    return fail(
-        "pairs of {} tokens were asked for, and the model has positions for {}; extend them",
-        limits.most_tokens, positions);
+    return fail("pairs of {} tokens were requested, and the model has {} positions; extend them",
+                limits.most_tokens, positions);
   }
   return limits;
 }
@@ -115,7 +111,7 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
 Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVectorTexts& texts,
                                   std::int64_t positions, std::int64_t own) {
   if (texts.expansion_length > positions) {
-    return fail("queries are expanded to {} tokens, and the model has positions for {}",
+    return fail("queries are expanded to {} tokens, and the model has {} positions",
                 texts.expansion_length, positions);
   }
   const auto usual = [&](std::int64_t length) {
@@ -127,7 +123,7 @@ Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVect
       .most_query_tokens = usual(texts.query.length) - 1};
   if (limits.most_tokens > positions) {
     return fail(
-        "documents of {} tokens were asked for, and the model has positions for {}; extend them",
+        "documents of {} tokens were requested, and the model has {} positions; extend them",
         limits.most_tokens, positions);
   }
   if (question.most_query_tokens > 0)
@@ -142,8 +138,8 @@ Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConf
   const auto within = [](std::int64_t requested, std::int64_t most,
                          std::string_view of) -> Result<std::int64_t> {
     if (most > 0 && requested > most) {
-      return fail("{} of {} words were asked for, and the model reads {}; ask for fewer", of,
-                  requested, most);
+      return fail("{} of {} words were requested, and the model reads at most {}; request fewer",
+                  of, requested, most);
     }
     return requested > 0 ? requested : most;
   };
@@ -211,7 +207,7 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   if (types > 0 && opened.document_type >= types) {
     return fail(
         "{}: its tokenizer gives documents the token type {}, and 'type_vocab_size' of config.json "
-        "is {}; leave token_type_ids out of 'model_input_names' in tokenizer_config.json",
+        "is {}; remove token_type_ids from 'model_input_names' in tokenizer_config.json",
         folder.string(), opened.document_type, types);
   }
   if (!extras.prompt.empty()) {
@@ -247,7 +243,7 @@ Result<HeadConfig> head_with_label(const ModelQuestion& question, const Checkpoi
   if (head.max_sim) {
     if (question.label.empty()) return head;
     return fail(
-        "{}: its score adds up products of token vectors and has no labels; leave --label out",
+        "{}: its score is a sum of products of token vectors and has no labels; remove --label",
         question.checkpoint.string());
   }
   if (!question.label.empty()) {
@@ -260,8 +256,8 @@ Result<HeadConfig> head_with_label(const ModelQuestion& question, const Checkpoi
   } else if (checkpoint.gives_scores && head.labels > 1 &&
              head.label.kind == LabelChoice::Kind::none) {
     return fail(
-        "{}: the model has {} labels; choose what makes the score with --label 1 (a logit), "
-        "--label 1-0 (a difference of logits) or --label log-softmax-1 (a log-probability)",
+        "{}: the model has {} labels; choose the score with --label 1 (a logit), --label 1-0 (a "
+        "difference of logits) or --label log-softmax-1 (a log-probability)",
         question.checkpoint.string(), head.labels);
   }
   return head;
@@ -274,14 +270,15 @@ Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
   const std::int64_t size = tokenizer.table_rows();
   if (words && size != rows) {
     return fail(
-        "{}: has {} words, and the checkpoint has vectors of {} words and of padding; copy {} anew",
+        "{}: has {} words, and the checkpoint has vectors of {} words and of padding; copy {} "
+        "again",
         (folder / WordList::file).string(), size - 1, std::max<std::int64_t>(rows - 1, 0),
         WordList::file);
   }
   if (size <= rows) return {};
   return fail(
       "{}: its tokenizer has {} tokens, and its model's vocabulary {}; copy the tokenizer's files "
-      "anew, of the same checkpoint as the weights",
+      "from the checkpoint of the weights",
       folder.string(), size, rows);
 }
 
@@ -342,18 +339,6 @@ std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pa
 
 }  // namespace
 
-namespace {
-
-/// The checkpoint's windows by layer, where they differ and no other attention is requested.
-json layer_windows_of(const ModelQuestion& question, const ModelConfig& config) {
-  json windows = json::array();
-  if (!question.pattern.empty() || !question.window.empty()) return windows;
-  for (const Window& window : config.layer_windows) windows.push_back(window.text());
-  return windows;
-}
-
-}  // namespace
-
 Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
   const Result<CheckpointPlace> place = find_checkpoint(requested.checkpoint);
   if (!place) return tl::unexpected(place.error());
@@ -372,8 +357,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
   const ModelConfig& config = checkpoint->config;
   if (*precision != Products::float32 && config.family->reads_words()) {
     return fail(
-        "{}: models that read words have few linear layers, which are computed in float32; leave "
-        "the precision out",
+        "{}: models that read words have few linear layers, which are computed in float32; remove "
+        "the precision",
         question.checkpoint.string());
   }
   auto opened =
@@ -394,18 +379,18 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
     return tl::unexpected(alike.error());
   }
   if (question.positions > most_positions) {
-    return fail("{} positions are more than {}", question.positions, most_positions);
+    return fail("{} positions are more than the limit of {}", question.positions, most_positions);
   }
   if (question.positions > 0 && config.family->reads_words()) {
     return fail(
-        "{}: such a model reads documents of any length and has no positions to extend; "
-        "leave the number of positions out",
+        "{}: this model reads documents of any length and has no positions to extend; remove the "
+        "number of positions",
         question.checkpoint.string());
   }
   if (question.positions > 0 && question.positions < shape.positions) {
     return fail(
-        "{}: has {} positions, which cannot be extended to {}; leave the number out, and limit "
-        "texts by --max-tokens",
+        "{}: has {} positions, which cannot be extended to {}; remove the number, and limit texts "
+        "with --max-tokens",
         question.checkpoint.string(), shape.positions, question.positions);
   }
   shape.positions = std::max(shape.positions, question.positions);
@@ -438,33 +423,31 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
     limits->most_document_tokens =
         limits->most_tokens - config.family->first_tokens_of_document(config, *options);
     if (limits->most_document_tokens < 1) {
-      return fail("{} tokens leave no room for a document behind the {} before it; allow more",
+      return fail("{} tokens leave none for a document after the {} before it; allow more",
                   limits->most_tokens, limits->most_tokens - limits->most_document_tokens);
     }
   } else if (texts == nullptr && !config.family->reads_words()) {
     limits->most_tokens_of_document = config.most_document_tokens;
   }
-  nlohmann::json request = {
-      {"request", "model"},
-      {"checkpoint", std::filesystem::absolute(question.checkpoint).string()},
-      {"pattern_json", pattern_json(attention->pattern)},
-      {"window", json_of(attention->window)},
-      {"local", *local ? json{{"pattern_json", pattern_json((*local)->pattern)},
-                              {"window", json_of((*local)->window)}}
-                       : json()},
-      {"implementation", question.implementation},
-      {"dtype", question.dtype},
-      {"device", question.device},
-      {"precision", question.precision},
-      {"options", *options},
-      {"positions", shape.positions},
-      {"layer_windows", layer_windows_of(question, config)},
-      {"label", question.label},
-      {"skipped_tokens", head->skipped_tokens},
-      {"max_sim", head->max_sim ? json{{"separator", head->max_sim->separator},
-                                       {"skipped", head->max_sim->skipped}}
-                                : json()},
-      {"document_type", opened->document_type}};
+  protocol::ModelRequest request{
+      .checkpoint = std::filesystem::absolute(question.checkpoint).string(),
+      .pattern = attention->pattern,
+      .window = attention->window,
+      .local = *local,
+      .implementation = question.implementation,
+      .dtype = *dtype,
+      .precision = *precision,
+      .device = *device,
+      .positions = shape.positions,
+      .options = *options,
+      .label = question.label,
+      .skipped_tokens = head->skipped_tokens,
+      .document_type = static_cast<std::int32_t>(opened->document_type)};
+  if (question.pattern.empty() && question.window.empty())
+    request.layer_windows = config.layer_windows;
+  if (head->max_sim) {
+    request.max_sim = {.separator = head->max_sim->separator, .skipped = head->max_sim->skipped};
+  }
   return ScoringModel{.name = place->name,
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
@@ -510,7 +493,7 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
   const ShownTokens& shown = model.shown;
   if (!shown.some) {
     return fail(
-        "{}: this model encodes query and document apart, so there is no attention of the pair to "
+        "{}: this model encodes query and document separately, so the pair has no attention to "
         "show; 'score' scores it",
         model.name);
   }

@@ -71,7 +71,7 @@ std::string_view without_end(std::string_view line) {
 
 }  // namespace
 
-Result<TrainingCurveFile> TrainingCurveFile::go_on(const fs::path& file, std::int64_t done) {
+Result<TrainingCurveFile> TrainingCurveFile::resume(const fs::path& file, std::int64_t done) {
   std::string kept(header);
   std::error_code failed;
   if (done > 0 && fs::exists(file, failed)) {
@@ -97,12 +97,12 @@ Status TrainingCurveFile::add(const TrainedStep& step) {
   const std::string line = line_of(step);
   std::fwrite(line.data(), 1, line.size(), out_.get());
   if (std::fflush(out_.get()) == 0 && std::ferror(out_.get()) == 0) return {};
-  return fail("{}: cannot be written; make room", file_.string());
+  return fail("{}: cannot be written; free disk space", file_.string());
 }
 
 Status TrainingCurveFile::flush() {
   if (::fdatasync(::fileno(out_.get())) == 0) return {};
-  return fail("{}: cannot be written; make room", file_.string());
+  return fail("{}: cannot be written; free disk space", file_.string());
 }
 
 Result<TrainingCurve> read_training_curve(const fs::path& place) {
@@ -111,7 +111,7 @@ Result<TrainingCurve> read_training_curve(const fs::path& place) {
   if (fs::is_directory(place, failed)) {
     curve.file /= training_curve_file;
     if (!fs::exists(curve.file, failed)) {
-      return fail("{}: has no {}; name the folder that 'attnscope train' writes into",
+      return fail("{}: has no {}; give the output folder of 'attnscope train'",
                   in_a_sentence(place.string()), training_curve_file);
     }
   }
@@ -120,14 +120,14 @@ Result<TrainingCurve> read_training_curve(const fs::path& place) {
   WholeLines lines(*text);
   const std::string name = in_a_sentence(curve.file.string());
   if (lines.next() != header) {
-    return fail("{}: is no training's curve: it does not begin with the line '{}'", name,
+    return fail("{}: is not a training curve: it does not begin with the line '{}'", name,
                 "step loss learning_rate ...");
   }
   for (std::int64_t number = 2; const auto line = lines.next(); ++number) {
     const auto step = parse_line(without_end(*line));
-    if (!step) return fail("{}, line {}: is no step of a training", name, number);
+    if (!step) return fail("{}, line {}: is not a training step", name, number);
     if (!curve.steps.empty() && step->step <= curve.steps.back().step) {
-      return fail("{}, line {}: step {} stands behind step {}", name, number, step->step,
+      return fail("{}, line {}: step {} comes after step {}", name, number, step->step,
                   curve.steps.back().step);
     }
     curve.steps.push_back(*step);

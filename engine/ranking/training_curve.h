@@ -3,7 +3,7 @@
 //
 // The curve of a training run: the file `training.tsv` in its folder, one line per step.
 //
-//   Result<TrainingCurveFile> file = TrainingCurveFile::go_on("out/training.tsv", 500);
+//   Result<TrainingCurveFile> file = TrainingCurveFile::resume("out/training.tsv", 500);
 //   Status written = file->add({.step = 501, .loss = 0.25});
 //   Result<TrainingCurve> curve = read_training_curve("out");
 
@@ -36,8 +36,8 @@ struct TrainedStep {
 class TrainingCurveFile {
  public:
   /// Keeps only the lines up to the step `done` of an existing file.
-  [[nodiscard]] static Result<TrainingCurveFile> go_on(const std::filesystem::path& file,
-                                                       std::int64_t done);
+  [[nodiscard]] static Result<TrainingCurveFile> resume(const std::filesystem::path& file,
+                                                        std::int64_t done);
 
   /// Appends a line, which is visible to readers of the file at once.
   [[nodiscard]] Status add(const TrainedStep& step);

@@ -68,21 +68,21 @@ Status same_contents(const json& now, const json& then, const fs::path& state) {
   }
   if (others.empty()) return {};
   return fail(
-      "{}: is of a training that read other contents of {}; give the same, --restart, or another "
-      "folder",
+      "{}: is from a training that read other contents of {}; give the same contents, --restart, "
+      "or another folder",
       in_a_sentence(state.string(), longest_train_name), fmt::join(others, ", "));
 }
 
 /// Locks the folder: only one training at a time writes into it. On a file system without locks
 /// there is no protection.
-Result<FolderClaim> claim(const fs::path& folder) {
+Result<FolderClaim> lock_folder(const fs::path& folder) {
   const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
   auto claimed = std::make_shared<Descriptor>();
   if (!claimed->take(number))
     return fail("{}: cannot be locked: {}", folder.string(), std::strerror(errno));
   if (::flock(claimed->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return fail("{}: another training writes into it; stop that one, or name another folder",
+    return fail("{}: another training writes into it; stop that training, or name another folder",
                 folder.string());
   }
   return FolderClaim(std::move(claimed));
@@ -108,7 +108,7 @@ Result<std::vector<std::string>> listed_files(const TrainRunOptions& options) {
   if (!text) return tl::unexpected(text.error());
   const json list = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!list.is_object() || !list.value("files", json()).is_array())
-    return fail("{}: is no list of a training's files; name another folder", file.string());
+    return fail("{}: is not a list of a training's files; name another folder", file.string());
   std::vector<std::string> names = written_files();
   std::erase_if(names, [&](const std::string& name) {
     return std::ranges::find(list["files"], json(name)) == list["files"].end();
@@ -133,7 +133,8 @@ Status has_only(const std::vector<std::string>& listed, const TrainRunOptions& o
         own, [&](const std::string& name) { return file == name || is_part_of(name, file); });
     if (is_own && !is_read(entry.path())) continue;
     return fail(
-        "{}: holds '{}', which no training has listed in {}; move it away, or name another folder",
+        "{}: contains '{}', which no training has listed in {}; move it elsewhere, or name another "
+        "folder",
         in_a_sentence(options.out, longest_train_name), in_a_sentence(file), list_file);
   }
   if (failed) return fail("{}: cannot be read: {}", options.out, failed.message());
@@ -155,8 +156,8 @@ Result<json> training_settings(const TrainRunOptions& options, const ScoringMode
                                std::int64_t triples, const std::atomic<int>& interrupted) {
   auto contents = contents_read(options, model, interrupted);
   if (!contents) return contents;
-  json settings = model.request;
-  settings.erase("request");
+  json settings = as_json(model.request);
+  settings.erase("threads");  // the worker determines them
   settings.update({{"contents", std::move(*contents)},
                    {"max_tokens", model.limits.most_tokens},
                    {"max_query_tokens", model.limits.most_query_tokens},
@@ -195,34 +196,30 @@ Status same_settings(const json& now, const json& then, const fs::path& state) {
     const json before = then.value(key, json()), value = now.value(key, json());
     if (before == value) continue;
     return fail(
-        "{}: is of a training with {} {}, and now it is {}; give the same, --restart, or another "
-        "folder",
+        "{}: is from a training with {} {}, which is now {}; give the same value, --restart, or "
+        "another folder",
         in_a_sentence(state.string(), longest_train_name), key, word(before), word(value));
   }
   return {};
 }
 
-Status take_folder(const TrainRunOptions& options) {
-  if (options.restart) {
-    const auto listed = listed_files(options);
-    if (!listed) return tl::unexpected(listed.error());
-    std::error_code failed;
-    for (const std::string& name : *listed) fs::remove(options.in_folder(name), failed);
-  }
+Status prepare_folder(const TrainRunOptions& options, const FoundState& found) {
+  std::error_code failed;
+  for (const std::string& name : found.replaced) fs::remove(options.in_folder(name), failed);
   return write_file(
       options.in_folder(list_file),
       json{{"written by", "attnscope train"}, {"files", written_files()}}.dump(2) + "\n");
 }
 
-Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& settings) {
+Result<FoundState> claim_folder(const TrainRunOptions& options, const json& settings) {
   std::error_code failed;
   fs::create_directories(options.out, failed);
   if (failed) {
-    return fail("{}: cannot be made: {}; name another folder", options.out, failed.message());
+    return fail("{}: cannot be created: {}; name another folder", options.out, failed.message());
   }
   if (fs::equivalent(options.out, settings["checkpoint"].get<std::string>(), failed))
-    return fail("-o names the checkpoint's own folder; name another");
-  auto claimed = claim(options.out);
+    return fail("-o is the folder of the checkpoint; name another folder");
+  auto claimed = lock_folder(options.out);
   if (!claimed) return tl::unexpected(claimed.error());
   const fs::path state = options.in_folder(training_state_file);
   const auto listed = listed_files(options);
@@ -230,20 +227,24 @@ Result<FoundState> look_into_folder(const TrainRunOptions& options, const json& 
   if (Status own = has_only(*listed, options); !own) return tl::unexpected(own.error());
   if (options.restart || !fs::exists(state, failed)) {
     if (!options.restart && fs::exists(options.in_folder(trained_model_file), failed)) {
-      return fail("{}: there is a model in it already; name another folder, or give --restart",
+      return fail("{}: already contains a model; name another folder, or give --restart",
                   options.out);
     }
-    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = {}, .settings = {}};
+    return FoundState{.claim = std::move(*claimed),
+                      .is_there = false,
+                      .kept = {},
+                      .settings = {},
+                      .replaced = options.restart ? *listed : std::vector<std::string>()};
   }
   const auto file = SafetensorsFile::open(state);
   const Status whole = file ? file->check_sum() : tl::unexpected(file.error());
   if (!whole) {
-    return fail("{}; begin anew with --restart, or name another folder", whole.error().message);
+    return fail("{}; restart with --restart, or name another folder", whole.error().message);
   }
   const auto text = file->metadata("settings");
   if (!text) return tl::unexpected(text.error());
   const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
+  if (!then.is_object()) return fail("{}: has settings that are not JSON", state.string());
   // The worker determines the number of threads.
   json requested = settings;
   requested["threads"] = then.value("threads", json());

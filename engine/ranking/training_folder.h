@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/spawn.h"
@@ -85,11 +86,12 @@ struct FoundState {
   bool is_there = false;
   std::optional<KeptStep> kept;
   nlohmann::json settings;
+  std::vector<std::string> replaced{};  // files of an earlier training, which a restart removes
 };
 /// Checks that a training with these settings may write into its folder, which is created.
-[[nodiscard]] Result<FoundState> look_into_folder(const TrainRunOptions& options,
-                                                  const nlohmann::json& settings);
-/// Lists all files in it as this training's; with `restart`, removes those of an earlier training.
-[[nodiscard]] Status take_folder(const TrainRunOptions& options);
+[[nodiscard]] Result<FoundState> claim_folder(const TrainRunOptions& options,
+                                              const nlohmann::json& settings);
+/// Removes the replaced files, and lists all files that the training may write as its own.
+[[nodiscard]] Status prepare_folder(const TrainRunOptions& options, const FoundState& found);
 
 }  // namespace attnscope

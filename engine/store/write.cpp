@@ -107,7 +107,7 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
                   command_on(*info, "trash --restore"));
     }
     if (info->damaged) {
-      return fail("run {} is damaged in {} and cannot be resumed; start it anew", number,
+      return fail("run {} is damaged in {} and cannot be resumed; start a new run", number,
                   own.file.string());
     }
     Statement insert(own.database,

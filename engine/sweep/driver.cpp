@@ -44,20 +44,10 @@ std::string failure_line(const Cell& cell, const HeatPoint& point) {
                      name_of(cell.status), cell.reason);
 }
 
-std::vector<std::string> listed_implementations(const json& hello) {
-  std::vector<std::string> ids;
-  const auto listed = hello.find("implementations");
-  if (listed == hello.end() || !listed->is_array()) return ids;
-  for (const json& entry : *listed) {
-    const auto id = entry.is_object() ? entry.find("id") : entry.end();
-    if (id != entry.end() && id->is_string()) ids.push_back(id->get<std::string>());
-  }
-  return ids;
-}
-
-json part(const json& hello, const char* key) {
-  const auto found = hello.find(key);
-  return found == hello.end() ? json() : *found;
+/// A field of an object; null if there is none.
+json part(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? json() : *found;
 }
 
 /// Replaces threads 0 with `cores`; an error when two heats are then the same point.
@@ -66,9 +56,8 @@ Status settle_threads(std::vector<Heat>& heats, int cores) {
   for (Heat& heat : heats) {
     if (heat.point.threads == 0) heat.point.threads = cores;
     if (!points.insert(point_key(heat.point)).second) {
-      return fail(
-          "threads 0 and {} are the same on this machine, which has {} cores; leave one out", cores,
-          cores);
+      return fail("threads 0 and {} are the same on this machine, which has {} cores; remove one",
+                  cores, cores);
     }
   }
   return {};
@@ -86,14 +75,11 @@ std::string cache_states(const Sweep& sweep) {
 
 /// The worker's description of its first usable CUDA device, if the sweep has heats there;
 /// otherwise null.
-json device_of(const Sweep& sweep, const json& hello) {
+json device_of(const Sweep& sweep, const protocol::Hello& hello) {
   const auto on_cuda = [](const Heat& heat) { return heat.point.device == DeviceKind::cuda; };
   if (std::ranges::none_of(sweep.heats, on_cuda)) return {};
-  const json devices = part(hello, "devices");
-  for (const json& device : devices.is_array() ? devices : json::array()) {
-    if (!device.is_object()) continue;
+  for (const json& device : hello.devices)
     if (part(device, "kind") == "cuda" && part(device, "available") == true) return device;
-  }
   return {};
 }
 
@@ -119,14 +105,14 @@ json slurm_task() {
 
 /// The record of a start: device and build from the greeting, this program's own build, and the
 /// plan for a new run (a resumed one has its own). `again_of` is the run that it repeats, if any.
-NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
-                    const std::string& worker_command, const json& plan,
-                    const RunInfo* again_of = nullptr) {
-  const json device = part(hello, "device");
-  const json name = device.is_object() ? part(device, "name") : json();
+NewRun describe_run(const Sweep& sweep, const protocol::Hello& hello,
+                    const std::string& command_line, const std::string& worker_command,
+                    const json& plan, const RunInfo* again_of = nullptr) {
+  const json& device = hello.device;
+  const json name = part(device, "name");
   json provenance = {{"device", device},
                      {"measuring", {{"cache", cache_states(sweep)}}},
-                     {"build", part(hello, "build")},
+                     {"build", hello.build},
                      {"driver",
                       {{"version", ATTNSCOPE_VERSION},
                        {"commit", ATTNSCOPE_GIT_COMMIT},
@@ -196,7 +182,7 @@ class Run {
     if (measured) return std::move(outcome_);
     if (!outcome_.store_refusal.empty())
       return fail("{}; {}", measured.error().message, outcome_.store_refusal);
-    return fail("{}{}", measured.error().message, way_on());
+    return fail("{}{}", measured.error().message, remedy());
   }
 
  private:
@@ -216,7 +202,7 @@ class Run {
     return done;
   }
 
-  std::string way_on() const {
+  std::string remedy() const {
     const auto run = store_.find_run(outcome_.run.uuid);
     return run ? fmt::format("; every finished heat is kept, and {} measures the rest",
                              command_on(*run, "run --resume"))
@@ -225,9 +211,10 @@ class Run {
   // Sends the event before writing, because the database may block.
   void acknowledge_cancel() {
     doing_ = {};
-    send(Kind::cancelling,
-         "cancelling: the current iteration ends first, and what does not end within 2 s is ended");
-    set_progress("cancelling: the current iteration ends first", /*now=*/true);
+    send(
+        Kind::cancelling,
+        "cancelling after the current iteration; a worker that does not stop within 2 s is killed");
+    set_progress("cancelling after the current iteration", /*now=*/true);
   }
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
@@ -252,8 +239,8 @@ class Run {
       }
       if (!reported) {
         warn(fmt::format(
-            "{}; to be stored as soon as it takes more: {}; a cancel, or {:g} min without, writes "
-            "a file instead",
+            "{}; {} will be stored as soon as the database can be written; after a cancel or {:g} "
+            "min they are written to a file instead",
             stored.error().message, pending_.in_words(),
             std::chrono::duration<double, std::ratio<60>>(options_.store_patience).count()));
       }
@@ -372,7 +359,7 @@ class Run {
       if (repeats == most_repeats) {
         warn(
             fmt::format("this machine slept for {:.1f} s while {} tokens were measured, as it did "
-                        "{} times before; these times are kept",
+                        "{} times before; the measured times are kept",
                         seconds, heat.point.sequence_tokens, repeats));
         return result;
       }
@@ -386,13 +373,8 @@ class Run {
   // Measures the rates of the machine at every number of threads of the heats, and of the device;
   // without them a run is still valid, but has no limits to compare with.
   Status measure_ceilings() {
-    for (const json& request : ceilings_requests(heats_)) {
-      const auto threads = request.find("threads");
-      const std::string whose =
-          threads == request.end()
-              ? "the device"
-              : fmt::format("the machine, {}", counted(threads->get<std::size_t>(), "thread"));
-      const Status done = measure_ceilings(whose, request);
+    for (const protocol::CeilingsRequest& request : ceilings_requests(heats_)) {
+      const Status done = measure_ceilings(request);
       if (!done || is_over()) return done;
     }
     if (const std::string others = others_measured(); !others.empty())
@@ -400,11 +382,15 @@ class Run {
     return {};
   }
 
-  Status measure_ceilings(const std::string& whose, const json& request) {
-    set_progress("ceilings of " + whose, /*now=*/true);
+  Status measure_ceilings(const protocol::CeilingsRequest& request) {
+    set_progress(
+        request.device
+            ? "ceilings of the device"
+            : fmt::format("ceilings of the machine, {}",
+                          counted(static_cast<std::size_t>(request.threads.value_or(0)), "thread")),
+        /*now=*/true);
     const auto ask = [&] {
-      const WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
-      return pool_.ask(request, "ceilings", patience, [](const json&) {});
+      return pool_.ask(request, {std::chrono::minutes(2), std::chrono::minutes(10)});
     };
     auto answer = ask();
     while (answer.kind == WorkerPool::Answer::Kind::lost) {
@@ -421,19 +407,19 @@ class Run {
   }
 
   void store_ceilings(const WorkerPool::Answer& answer) {
-    const bool answered = answer.kind == WorkerPool::Answer::Kind::answered;
-    auto ceilings = answered ? protocol::read_ceilings(answer.event.value("ceilings", json()))
-                             : Result<Ceilings>(fail("{}", answer.words));
-    if (!ceilings) {
-      return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
-    }
-    if (!is_possible(*ceilings)) {
+    const auto measured = answer.kind == WorkerPool::Answer::Kind::answered
+                              ? protocol::read_message<protocol::MeasuredCeilings>(answer.event)
+                              : Result<protocol::MeasuredCeilings>(fail("{}", answer.words));
+    if (!measured)
+      return warn("the machine's ceilings could not be measured: " + measured.error().message);
+    Ceilings ceilings = measured->ceilings;
+    if (!is_possible(ceilings)) {
       return warn(
-          "the machine's ceilings are not kept: the measuring process told impossible rates");
+          "the machine's ceilings are not stored: the measuring process reported impossible rates");
     }
-    ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
-    ceilings_.push_back(*ceilings);
-    pending_.add(*ceilings);
+    ceilings.seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
+    ceilings_.push_back(ceilings);
+    pending_.add(std::move(ceilings));
   }
 
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
@@ -537,7 +523,7 @@ std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int
   warnings.reserve(too_many.size());
   for (const int threads : too_many) {
     warnings.push_back(fmt::format(
-        "{} threads share {} cores; times will be those of waiting threads", threads, cores));
+        "{} threads share {} cores; times will include waiting for cores", threads, cores));
   }
   return warnings;
 }
@@ -551,31 +537,27 @@ Status evaluate_runs(Sweep& sweep) {
 }
 
 /// Memory of the device that computes the heats; nothing if unknown.
-std::optional<double> memory_of(DeviceKind device, const json& hello) {
-  const auto bytes_of = [](const json& object) -> std::optional<double> {
-    const json bytes = part(object, "memory_bytes");
-    return bytes.is_number() ? std::optional(bytes.get<double>()) : std::nullopt;
-  };
-  if (device == DeviceKind::cpu) {
-    const json machine = part(hello, "device");
-    return machine.is_object() ? bytes_of(machine) : std::nullopt;
+std::optional<double> memory_of(DeviceKind device, const protocol::Hello& hello) {
+  json computes = hello.device;
+  if (device != DeviceKind::cpu) {
+    const auto of_kind = std::ranges::find_if(hello.devices, [device](const json& listed) {
+      return part(listed, "kind") == name_of(device);
+    });
+    computes = of_kind == hello.devices.end() ? json() : *of_kind;
   }
-  const json devices = part(hello, "devices");
-  for (const json& entry : devices.is_array() ? devices : json::array()) {
-    if (entry.is_object() && part(entry, "kind") == name_of(device)) return bytes_of(entry);
-  }
-  return std::nullopt;
+  const json bytes = part(computes, "memory_bytes");
+  return bytes.is_number() ? std::optional(bytes.get<double>()) : std::nullopt;
 }
 
 /// A heat cannot be measured if the tensors of a single item exceed the machine's memory.
-Status check_memory(const std::vector<Heat>& heats, const json& hello) {
+Status check_memory(const std::vector<Heat>& heats, const protocol::Hello& hello) {
   for (const Heat& heat : heats) {
     const std::optional<double> memory = memory_of(heat.point.device, hello);
     const double bytes = item_bytes(heat.point);
     if (!memory || bytes <= *memory) continue;
     return fail(
-        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure "
-        "shorter ones, or start with --oversize, which reports such cells as oom",
+        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure shorter "
+        "items, or start with --oversize, which reports such cells as oom",
         heat.point.sequence_tokens, bytes / 1e9,
         heat.point.device == DeviceKind::cpu ? "machine" : "device", *memory / 1e9);
   }
@@ -624,8 +606,8 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
       return in_a_sentence(value.is_string() ? value.get<std::string>() : value.dump(), 100);
     };
     return fail(
-        "run {} began with the {} '{}' and would go on with '{}', and times of the two do not "
-        "compare; resume it where it began, or measure all of it anew with run --again {}",
+        "run {} began with the {} '{}' and would continue with '{}', and their times are not "
+        "comparable; resume it where it began, or measure all of it again with run --again {}",
         earlier.number, then[i].first, words(then[i].second), words(now[i].second), earlier.number);
   }
   return {};
@@ -633,7 +615,7 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
 
 Status check_resumable(const RunInfo& run) {
   if (run.status == RunStatus::done) {
-    return fail("run {} is done; there is nothing left of it to resume", run.number);
+    return fail("run {} is done; nothing is left to resume", run.number);
   }
   if (run.status == RunStatus::running) {
     return fail("run {} is still running (process {}); cancel it first, or wait", run.number,
@@ -641,10 +623,6 @@ Status check_resumable(const RunInfo& run) {
   }
   return {};
 }
-
-}  // namespace
-
-namespace {
 
 /// How an earlier run obtained the implementation: " (run 3 had it by --with 'mine.py')". The
 /// program is never started automatically, because a run may come from another person.
@@ -665,10 +643,11 @@ std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
 
 }  // namespace
 
-Status check_implementations(const std::vector<Heat>& heats, const json& hello,
+Status check_implementations(const std::vector<Heat>& heats, const protocol::Hello& hello,
                              const RunInfo* earlier) {
-  const std::vector<std::string> ids = listed_implementations(hello);
-  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  std::vector<std::string_view> known;
+  for (const protocol::ListedImplementation& listed : hello.implementations)
+    known.push_back(listed.id);
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;
@@ -681,12 +660,22 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello,
   return {};
 }
 
+Result<WorkerPool> start_pool(const std::vector<Heat>& heats, const DriverOptions& options,
+                              const RunInfo* earlier) {
+  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
+                                options.cancel, options.memory_kills);
+  if (!pool) return pool;
+  if (Status known = check_implementations(heats, pool->hello(), earlier); !known)
+    return tl::unexpected(known.error());
+  return pool;
+}
+
 Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& command_line) {
   Sweep sweep = requested;
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   if (Status settled = settle_threads(sweep.heats, cores); !settled)
     return tl::unexpected(settled.error());
-  NewRun record = describe_run(sweep, json::object(), command_line, {}, plan_json(sweep.heats));
+  NewRun record = describe_run(sweep, {}, command_line, {}, plan_json(sweep.heats));
   record.device.clear();
   record.process_id = 0;
   record.process_start_ticks = 0;
@@ -695,13 +684,9 @@ Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& c
 
 Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
-  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
-                                options.cancel, options.memory_kills);
-  if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
-  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
-  if (Status known = check_implementations(heats, pool->hello(), again_of); !known)
-    return tl::unexpected(known.error());
+  auto pool = start_pool(heats, options, options.again_of ? &*options.again_of : nullptr);
+  if (!pool) return tl::unexpected(pool.error());
   if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
     return tl::unexpected(settled.error());
   if (!options.oversize) {
@@ -750,12 +735,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
-                                options.cancel, options.memory_kills);
+  auto pool = start_pool(*heats, options, &earlier);
   if (!pool) return tl::unexpected(pool.error());
-  if (Status known = check_implementations(*heats, pool->hello(), &earlier); !known) {
-    return tl::unexpected(known.error());
-  }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
       pool->hello(), options.command_line, options.worker_command, json());
@@ -772,7 +753,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   // Tasks of a cluster measured the heats so far; any other run is refused above.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(fmt::format(
-        "the run began on '{}' and is continued on '{}', and times of the two do not compare",
+        "the run began on '{}' and continues on '{}', and their times are not comparable",
         earlier.start.device, restart.device));
   }
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),
@@ -780,15 +761,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
       .run(warnings);
 }
 
-std::vector<json> ceilings_requests(const std::vector<Heat>& heats) {
+std::vector<protocol::CeilingsRequest> ceilings_requests(const std::vector<Heat>& heats) {
   std::set<int> threads;
   for (const Heat& heat : heats)
     if (heat.point.device == DeviceKind::cpu) threads.insert(heat.point.threads);
-  std::vector<json> requests;
-  requests.reserve(threads.size() + 1);
-  for (const int count : threads) requests.push_back({{"request", "ceilings"}, {"threads", count}});
+  std::vector<protocol::CeilingsRequest> requests;
+  for (const int count : threads) requests.push_back({.threads = count});
   if (devices_of(heats).contains(DeviceKind::cuda))
-    requests.push_back({{"request", "ceilings"}, {"device", "cuda"}});
+    requests.push_back({.device = DeviceKind::cuda});
   return requests;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 namespace {
@@ -76,12 +76,13 @@ class Assumption {
   void judge(Cell& cell) const {
     std::string reason = why_not(cell);
     if (!reason.empty()) {
-      cell = failed_cell(request_.heat, cell.contender, CellStatus::crashed,
-                         "the measuring process answered what cannot be: " + std::move(reason));
+      cell =
+          failed_cell(request_.heat, cell.contender, CellStatus::crashed,
+                      "the measuring process reported an impossible result: " + std::move(reason));
     } else if (cell.status == CellStatus::ok) {
       if (const std::string unproven = why_unproven(cell); !unproven.empty()) {
         cell.status = CellStatus::wrong;
-        cell.reason = "the measuring process called it ok with " + unproven;
+        cell.reason = "the measuring process reported ok with " + unproven;
       }
     }
     cell.reason = in_a_sentence(cell.reason, longest_reason);
@@ -99,21 +100,20 @@ class Assumption {
     const Cell requested = failed_cell(request_.heat, cell.contender, cell.status, {});
     if (cell.query_tokens != requested.query_tokens ||
         cell.document_tokens != requested.document_tokens) {
-      return fmt::format("{} query and {} document tokens, where {} and {} were asked for",
+      return fmt::format("{} query and {} document tokens, where {} and {} were requested",
                          cell.query_tokens, cell.document_tokens, requested.query_tokens,
                          requested.document_tokens);
     }
     if (std::string reason = why_impossible(request_.heat.point, cell); !reason.empty())
       return reason;
-    if (cell.status == CellStatus::cancelled)
-      return "a cell that was cancelled, which nobody asked for";
+    if (cell.status == CellStatus::cancelled) return "a cell that was cancelled without a request";
     if (cell.status != CellStatus::ok && cell.reason.empty())
       return fmt::format("a cell that is {}, without a reason", name_of(cell.status));
     return cell.status == CellStatus::ok ? why_not_timed(cell) : "";
   }
 
   [[nodiscard]] std::string why_not_timed(const Cell& cell) const {
-    if (cell.samples.empty()) return "that it was measured, without a sample";
+    if (cell.samples.empty()) return "a measured cell without samples";
     const double least_ns = limit_of(cell) / slack_of_ceilings;
     double together = 0;
     std::map<int, int> samples;  // by placement
@@ -121,7 +121,7 @@ class Assumption {
       together += sample.time_ns * sample.iterations;
       if (sample.process != request_.process ||
           !std::ranges::count(request_.placements, sample.placement)) {
-        return fmt::format("a sample of process {} and placement {}, which was not asked for",
+        return fmt::format("a sample of process {} and placement {}, which was not requested",
                            sample.process, sample.placement);
       }
       ++samples[sample.placement];
@@ -131,7 +131,7 @@ class Assumption {
       }
     }
     if (together * 1e-9 > seconds_ + slack_seconds) {
-      return fmt::format("calls of {:.3g} s together, {:.3g} s after it was asked", together * 1e-9,
+      return fmt::format("calls of {:.3g} s in total, {:.3g} s after the request", together * 1e-9,
                          seconds_);
     }
     // A placement ends when its time is up, but not before its share of three samples.
@@ -139,7 +139,7 @@ class Assumption {
     const int least_samples = (3 + placements - 1) / placements;
     for (const int placement : request_.placements) {
       if (samples[placement] < least_samples) {
-        return fmt::format("{} of placement {}, where at least {} were asked for",
+        return fmt::format("{} of placement {}, where at least {} were requested",
                            counted(static_cast<std::size_t>(samples[placement]), "sample"),
                            placement, least_samples);
       }
@@ -166,10 +166,10 @@ class Assumption {
   const std::vector<Ceilings>& ceilings_;
 };
 
-class Measurement {
+class HeatMeasurement {
  public:
-  Measurement(const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
-              milliseconds patience, const HeatListener& listener)
+  HeatMeasurement(const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
+                  milliseconds patience, const HeatListener& listener)
       : heat_(heat),
         pool_(pool),
         ceilings_(ceilings),
@@ -191,7 +191,7 @@ class Measurement {
       }
       if (was_cut_off(last)) continue;
       Answer ended = last;
-      if (!lose_the_one_that_ran(last)) ended = find_who_does_it(last);
+      if (!drop_running_contender(last)) ended = find_cause(last);
       if (ended.kind == Answer::Kind::cancelled) return std::nullopt;
       if (ended.kind == Answer::Kind::no_worker) return fail("{}", ended.words);
     }
@@ -217,7 +217,7 @@ class Measurement {
     // A contender and its checks take less than the limit without events.
     const WorkerPool::Patience patience{
         patience_, 4 * patience_ * static_cast<int>(requested.heat.contenders.size() + 2)};
-    Answer answer = pool_.ask(protocol::to_json(requested), "heat", patience,
+    Answer answer = pool_.ask(requested, patience,
                               [this](const nlohmann::json& event) { report_phase(event); });
     if (answer.kind != Answer::Kind::answered) return answer;
     auto result = read_result(answer.event);
@@ -263,26 +263,22 @@ class Measurement {
   }
 
   Result<HeatResult> read_result(const nlohmann::json& event) const {
-    const auto found = event.find("result");
-    if (found == event.end()) return fail("its answer has no field 'result'");
-    auto result = protocol::read_heat_result(*found);
-    if (!result) return result;
-    const bool same = result->point == heat_.point &&
-                      std::ranges::equal(result->cells, active_, {}, &Cell::contender,
+    auto measured = protocol::read_message<protocol::MeasuredHeat>(event);
+    if (!measured) return tl::unexpected(measured.error());
+    HeatResult& result = measured->result;
+    const bool same = result.point == heat_.point &&
+                      std::ranges::equal(result.cells, active_, {}, &Cell::contender,
                                          [this](std::size_t i) { return heat_.contenders[i]; });
-    if (!same) return fail("it answered another heat than the one it was asked for");
-    return result;
+    if (!same) return fail("it answered for another heat than the requested one");
+    return std::move(result);
   }
 
   void report_phase(const nlohmann::json& event) const {
-    const auto index = event.find("contender");
-    const auto phase = event.find("phase");
-    if (index == event.end() || !index->is_number_unsigned() || phase == event.end() ||
-        !phase->is_string() || index->get<std::size_t>() >= active_.size()) {
-      return;
-    }
-    listener_.on_phase(heat_.contenders[active_[index->get<std::size_t>()]],
-                       phase->get<std::string>());
+    const auto progress = protocol::read_message<protocol::Progress>(event);
+    if (!progress || progress->contender < 0) return;
+    const auto place = static_cast<std::size_t>(progress->contender);
+    if (place < active_.size())
+      listener_.on_phase(heat_.contenders[active_[place]], progress->phase);
   }
 
   // Whether the answer ends the measurement of the heat rather than of one contender.
@@ -302,12 +298,12 @@ class Measurement {
   }
 
   // Removes the contender that ran from the heat; false when it is unknown.
-  bool lose_the_one_that_ran(const Answer& answer) {
+  bool drop_running_contender(const Answer& answer) {
     if (is_final(answer)) return true;
     if (!answer.contender || static_cast<std::size_t>(*answer.contender) >= active_.size())
       return false;
     const auto place = active_.begin() + *answer.contender;
-    warn(heat_.contenders[*place].name + " ", answer, "going on with the rest of the heat");
+    warn(heat_.contenders[*place].name + " ", answer, "continuing with the rest of the heat");
     fail_contender(*place, answer);
     active_.erase(place);
     return true;
@@ -317,9 +313,9 @@ class Measurement {
   // contender (a corrupted heap). Therefore the heat gets a second try; then each contender runs
   // alone in a new process, and those that survive are measured together. Times of the single runs
   // are discarded, because they were measured without the other contenders.
-  Answer find_who_does_it(const Answer& answer) {
+  Answer find_cause(const Answer& answer) {
     if (!std::exchange(tried_again_, true)) {
-      warn("", answer, "trying once more");
+      warn("", answer, "trying again");
       return answer;
     }
     if (active_.size() == 1) {
@@ -327,7 +323,7 @@ class Measurement {
       active_.clear();
       return answer;
     }
-    warn("", answer, "looking for the contender that does it, each alone");
+    warn("", answer, "running each contender alone to find the one that causes it");
     const std::vector<std::size_t> suspects = active_;
     std::vector<std::size_t> innocent;
     for (const std::size_t suspect : suspects) {
@@ -337,7 +333,7 @@ class Measurement {
       if (alone.kind == Answer::Kind::answered) {
         innocent.push_back(suspect);
       } else {
-        warn(heat_.contenders[suspect].name + ", alone, ", alone, "going on without it");
+        warn(heat_.contenders[suspect].name + ", alone, ", alone, "continuing without it");
         fail_contender(suspect, alone);
       }
     }
@@ -345,7 +341,7 @@ class Measurement {
     active_ = found ? innocent : std::vector<std::size_t>();
     if (found) return answer;
     Answer together = answer;
-    together.words += ", with all contenders together and with none of them alone";
+    together.words += ", with all contenders together, but not with any of them alone";
     for (const std::size_t i : suspects) fail_contender(i, together);
     return answer;
   }
@@ -445,7 +441,7 @@ Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerPool& poo
                                                const std::vector<Ceilings>& ceilings,
                                                std::optional<milliseconds> patience,
                                                const HeatListener& listener) {
-  return Measurement(heat, pool, ceilings, patience.value_or(default_patience(heat)), listener)
+  return HeatMeasurement(heat, pool, ceilings, patience.value_or(default_patience(heat)), listener)
       .run();
 }
 

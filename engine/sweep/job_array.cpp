@@ -28,10 +28,10 @@ constexpr const char* part_key = "part";
 /// Ok, or the reason why the file is not imported.
 Status check_part(const std::filesystem::path& file, const std::vector<RunInfo>& runs,
                   const RunId& wanted) {
-  if (runs.empty()) return fail("{} holds no run and was left out", file.string());
+  if (runs.empty()) return fail("{} contains no run and was skipped", file.string());
   for (const RunInfo& run : runs) {
     if (run.id == wanted) continue;
-    return fail("{} holds run {} of sweep '{}', not run {}, and was left out", file.string(),
+    return fail("{} contains run {} of sweep '{}', not run {}, and was skipped", file.string(),
                 run.id.uuid, in_a_sentence(run.start.sweep_name), wanted.uuid);
   }
   return {};
@@ -60,7 +60,7 @@ Result<int> bring_in_file(Store& store, const RunId& run, const std::filesystem:
 
 }  // namespace
 
-std::vector<RunPart> deal_out(const std::vector<Heat>& heats, int parts) {
+std::vector<RunPart> divide_heats(const std::vector<Heat>& heats, int parts) {
   const std::size_t count = std::min(static_cast<std::size_t>(std::max(parts, 1)), heats.size());
   std::vector<std::size_t> longest_first(heats.size());
   std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
@@ -115,9 +115,9 @@ std::vector<std::filesystem::path> stores_in(const std::filesystem::path& folder
   return files;
 }
 
-Result<BroughtTogether> bring_together(Store& store, const RunId& run,
-                                       const std::vector<std::filesystem::path>& files) {
-  BroughtTogether result;
+Result<MergedParts> merge_parts(Store& store, const RunId& run,
+                                const std::vector<std::filesystem::path>& files) {
+  MergedParts result;
   std::map<std::string, std::filesystem::path> parts;
   for (const std::filesystem::path& file : files) {
     const auto added = bring_in_file(store, run, file, parts);
@@ -126,7 +126,7 @@ Result<BroughtTogether> bring_together(Store& store, const RunId& run,
     } else if (added.error().kind == ErrorKind::locked) {
       return tl::unexpected(added.error());
     } else {
-      result.left_out.push_back(added.error().message);
+      result.skipped.push_back(added.error().message);
     }
   }
   const auto info = store.find_run(run.uuid);

@@ -79,7 +79,7 @@ Result<Wanted> wanted_of(const OnlyFilter& filter, std::string_view option) {
   const std::vector<std::string_view> known = known_keys();
   for (const auto& [key, value] : filter.terms) {
     if (std::ranges::find(known, key) == known.end()) {
-      return fail("{}: there is no key '{}' before a run; {}", option, in_a_sentence(key),
+      return fail("{}: a sweep has no key '{}'; {}", option, in_a_sentence(key),
                   suggest(in_a_sentence(key), known));
     }
     wanted[key].insert(value);
@@ -143,8 +143,8 @@ Result<OnlyFilter> parse_only(std::string_view text, std::string_view option) {
     const std::size_t equals = term.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == term.size()) {
       return fail(
-          "{}: '{}' is not KEY=VALUE; write e.g. window=4,sequence_tokens=512, and repeat the "
-          "key for more values",
+          "{}: '{}' is not KEY=VALUE; write for example window=4,sequence_tokens=512, and repeat "
+          "the key for more values",
           option, in_a_sentence(term));
     }
     const std::string_view key = term.substr(0, equals);
@@ -178,9 +178,9 @@ Result<Sweep> skip(const Sweep& sweep, const OnlyFilter& filter) {
   Sweep kept = part_of(sweep, [&](const HeatPoint& point, const Contender& contender) {
     return !matches(*wanted, point, contender, false);
   });
-  if (kept.heats.empty()) return fail("skip: leaves nothing to measure; skip less");
+  if (kept.heats.empty()) return fail("skip: removes all cells; skip fewer");
   if (count(kept) == count(sweep)) {
-    return fail("skip: no cell is left out, for the sweep has {}; correct it or leave it out",
+    return fail("skip: removes no cell, because the sweep has {}; correct or remove it",
                 values_of(sweep, *wanted));
   }
   return kept;

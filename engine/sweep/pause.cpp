@@ -33,20 +33,20 @@ Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
   const std::int64_t process = run.start.process_id;
   // Numbers of 0 and below address process groups.
   if (process <= 0 || !is_alive(process, run.start.process_start_ticks)) {
-    return fail("run {} has no process any more; {} measures the rest", run.number,
+    return fail("the process of run {} no longer exists; {} measures the rest", run.number,
                 command_on(run, "run --resume"));
   }
   if (!takes(process, pause_signal())) {
     return fail(
-        "process {}, which measures run {}, does not know how to pause; cancel the run and resume "
-        "it later",
+        "process {}, which measures run {}, does not support pausing; cancel the run and resume it "
+        "later",
         process, run.number);
   }
   sigval value{};
   value.sival_int = static_cast<int>(request);
   if (::sigqueue(static_cast<pid_t>(process), pause_signal(), value) != 0) {
     if (errno == EAGAIN) {
-      return fail("run {} has been asked too often and does not look; try again later", run.number);
+      return fail("run {} has too many pending requests; try again later", run.number);
     }
     return fail("run {} belongs to another user and cannot be {} from here", run.number, what);
   }
@@ -55,12 +55,12 @@ Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
 
 }  // namespace
 
-Status ask_to_pause(const RunInfo& run) {
+Status request_pause(const RunInfo& run) {
   return send(run, PauseRequest::pause, "paused");
 }
 
-Status ask_to_continue(const RunInfo& run) {
-  return send(run, PauseRequest::go_on, "continued");
+Status request_continue(const RunInfo& run) {
+  return send(run, PauseRequest::resume, "continued");
 }
 
 }  // namespace attnscope

@@ -7,7 +7,7 @@
 // window nor a locked database can leave a run stopped without a way to continue. The run's
 // progress shows the state.
 //
-//   if (Status asked = ask_to_pause(run); !asked) show(asked.error().message);
+//   if (Status sent = request_pause(run); !sent) show(sent.error().message);
 //   if (is_paused(progress)) show("paused");
 
 #include <csignal>
@@ -23,7 +23,7 @@ namespace attnscope {
 [[nodiscard]] inline int pause_signal() {
   return SIGRTMIN;
 }
-enum class PauseRequest : int { go_on = 1, pause = 2 };
+enum class PauseRequest : int { resume = 1, pause = 2 };
 /// The request of a received signal; nothing for a signal without a value.
 [[nodiscard]] inline std::optional<PauseRequest> pause_request(const siginfo_t& signal) {
   if (signal.si_code != SI_QUEUE) return std::nullopt;
@@ -32,9 +32,9 @@ enum class PauseRequest : int { go_on = 1, pause = 2 };
 
 /// Errors: the run is not being measured, or is measured by a program too old to pause or by
 /// another user.
-[[nodiscard]] Status ask_to_pause(const RunInfo& run);
+[[nodiscard]] Status request_pause(const RunInfo& run);
 /// The errors are the same. Has no effect on a run that is not paused.
-[[nodiscard]] Status ask_to_continue(const RunInfo& run);
+[[nodiscard]] Status request_continue(const RunInfo& run);
 
 /// Progress::current of a paused driver.
 inline constexpr std::string_view paused_words = "paused";

@@ -37,16 +37,17 @@ std::filesystem::path free_name(const std::filesystem::path& folder,
 
 /// The command that imports the file into the database, or that reads it if the database cannot be
 /// opened.
-std::string way_to(const std::filesystem::path& file, const std::filesystem::path& database) {
+std::string import_advice(const std::filesystem::path& file,
+                          const std::filesystem::path& database) {
   const std::string name = shell_word(file.string());
   const auto there = Store::open(database, Store::Mode::read_only);
   if (there || there.error().kind == ErrorKind::locked) {
-    return fmt::format("attnscope import {} --db {} brings in what is missing", name,
+    return fmt::format("attnscope import {} --db {} adds what is missing", name,
                        shell_word(std::filesystem::absolute(database).string()));
   }
   return fmt::format(
-      "attnscope list runs --db {} shows it, and attnscope import {} --db DATABASE "
-      "brings it into another one",
+      "attnscope list runs --db {} shows it, and attnscope import {} --db DATABASE adds it to "
+      "another database",
       name, name);
 }
 
@@ -85,12 +86,12 @@ void PendingResults::leave_place() {
     const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
     if (!store_.continue_in(file)) continue;
     moved_ =
-        fmt::format("{}; all that it held, and this run, is in {}: attnscope list runs --db {}",
+        fmt::format("{}; all of its contents and this run are in {}: attnscope list runs --db {}",
                     what, file.string(), shell_word(file.string()));
     return on_warning_(moved_);
   }
   if (!std::exchange(reported_no_copy_, true)) {
-    on_warning_(what + ", and no copy of it could be written; what is measured waits in memory");
+    on_warning_(what + ", and no copy of it could be written; results wait in memory");
     reported_ = true;
   }
 }
@@ -100,7 +101,7 @@ Status PendingResults::store_all() {
   while (!waiting_.empty()) {
     if (Status stored = store_in(store_, waiting_.front()); !stored) {
       if (!std::exchange(reported_, true)) {
-        on_warning_(fmt::format("{}; what is measured waits in memory until the database takes it",
+        on_warning_(fmt::format("{}; results wait in memory until the database can be written",
                                 stored.error().message));
       }
       return stored;
@@ -109,7 +110,7 @@ Status PendingResults::store_all() {
     waiting_.pop_front();
   }
   if (std::exchange(reported_, false))
-    on_warning_("the database takes results again; those that waited are in it now");
+    on_warning_("the database can be written again; the waiting results are stored");
   return {};
 }
 
@@ -140,16 +141,16 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "pending", run_, ".attn");
     if (write(file, status)) {
-      return fmt::format("{}; {} that it did not take {} safe in {}: {}", reason, in_words(),
+      return fmt::format("{}; {} that could not be stored in it {} in {}: {}", reason, in_words(),
                          waiting_.size() == 1 ? "is" : "are", file.string(),
-                         way_to(file, database));
+                         import_advice(file, database));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
   }
   return fmt::format(
-      "{}; nor could {} be written to a file beside it or in {}; they are lost, and "
-      "attnscope run --resume {}{} measures them again",
+      "{}; {} could not be written to a file next to it or in {} either and are lost; attnscope "
+      "run --resume {}{} measures them again",
       reason, in_words(), folders_for(database).back().string(), run_.uuid.substr(0, 8),
       database_option(database));
 }

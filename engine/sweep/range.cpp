@@ -21,7 +21,7 @@ std::optional<Number> number(std::string_view text) {
 
 tl::unexpected<Error> not_a_range(std::string_view text) {
   return fail(
-      "'{}' is neither a number nor a range; write \"64\", \"64:4096:*2\" (each the double of the "
+      "'{}' is neither a number nor a range; write \"64\", \"64:4096:*2\" (each value doubles the "
       "one before) or \"64:512:+64\" (in steps of 64)",
       text);
 }
@@ -65,7 +65,7 @@ Result<std::vector<std::int64_t>> geometric(const Range& range, std::string_view
     // Factors near 1 may round to the same number twice, and even smaller factors never leave it.
     if (values.empty() || value > values.back()) values.push_back(value);
     if (steps > most_values) {
-      return fail("range '{}' takes more than {} steps; take a larger factor", text, most_values);
+      return fail("range '{}' has more than {} steps; use a larger factor", text, most_values);
     }
   }
   return values;
@@ -92,7 +92,7 @@ Result<std::vector<std::int64_t>> parse_range(std::string_view given) {
   const std::string shown = in_a_sentence(given);
   const std::string_view text = shown;
   if (const auto single = number<std::int64_t>(text)) {
-    if (*single < 0) return fail("'{}' is negative; give a number from 0 on", text);
+    if (*single < 0) return fail("'{}' is negative; give 0 or more", text);
     return std::vector<std::int64_t>{*single};
   }
   const auto range = split(text);
@@ -103,7 +103,7 @@ Result<std::vector<std::int64_t>> parse_range(std::string_view given) {
   }
   auto values = range->step_kind == '*' ? geometric(*range, text) : arithmetic(*range, text);
   if (values && values->size() > most_values) {
-    return fail("range '{}' has more than {} values; take a larger step", text, most_values);
+    return fail("range '{}' has more than {} values; use a larger step", text, most_values);
   }
   return values;
 }

@@ -81,8 +81,8 @@ Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
   const auto plan = provenance.is_object() ? provenance.find("plan") : provenance.end();
   if (plan == provenance.end()) {
     return fail(
-        "run {} has no stored plan to go on with; attnscope show {} prints its sweep, to be "
-        "started anew",
+        "run {} has no stored plan and cannot be resumed; attnscope show {} prints its sweep for a "
+        "new run",
         run.number, run.number);
   }
   return read_plan(*plan);
@@ -101,8 +101,7 @@ std::optional<effectiveness::MeasuredRuns> stored_runs(const RunInfo& run) {
 
 Result<Sweep> stored_sweep(const RunInfo& run) {
   if (run.damaged) {
-    return fail("run {} is damaged: what is stored of its plan may not be what was measured",
-                run.number);
+    return fail("run {} is damaged: its stored plan may differ from the measured one", run.number);
   }
   auto heats = stored_heats(run);
   if (!heats) return tl::unexpected(heats.error());

@@ -81,7 +81,7 @@ Status read_tasks(const std::string& value, SlurmOptions& options) {
   const bool limits = mark != std::string::npos;
   if (!tasks ||
       (limits && !number_from_one(std::string_view(value).substr(mark + 1), most_tasks))) {
-    return fail("--slurm: array={} is no number of tasks; give one from 1 to {}",
+    return fail("--slurm: array={} is not a number of tasks; give a number from 1 to {}",
                 in_a_sentence(value), most_tasks);
   }
   options.tasks = *tasks;
@@ -92,17 +92,17 @@ Status read_tasks(const std::string& value, SlurmOptions& options) {
 Status read_cores(const std::string& value, SlurmOptions& options) {
   options.cores = number_from_one(value, most_cores);
   if (options.cores) return {};
-  return fail("--slurm: cpus-per-task={} is no number of cores; give one from 1 to {}",
+  return fail("--slurm: cpus-per-task={} is not a number of cores; give a number from 1 to {}",
               in_a_sentence(value), most_cores);
 }
 
 Status read_pair(const std::string& key, const std::string& value, SlurmOptions& options) {
   if (is_one_of(key, own_keys)) {
-    return fail("--slurm: {} is set by AttnScope, since the run's files hang on it; leave it out",
+    return fail("--slurm: {} is set by AttnScope, because the run's files depend on it; remove it",
                 key);
   }
   if (const std::string_view whole = cut_short(key); !whole.empty())
-    return fail("--slurm: {} is short for {}; write the whole name", key, whole);
+    return fail("--slurm: {} is short for {}; write the full name", key, whole);
   if (key == "array") return read_tasks(value, options);
   if (key == "cpus-per-task") return read_cores(value, options);
   if (key == "dir") {
@@ -195,18 +195,18 @@ Result<SlurmOptions> parse_slurm(const std::vector<std::string>& texts) {
       }
       if (!is_key(key)) {
         return fail(
-            "--slurm: '{}' is no key; write KEY=VALUE with a long option of sbatch without its "
+            "--slurm: '{}' is not a key; write KEY=VALUE with a long option of sbatch without its "
             "dashes, dir or array",
             in_a_sentence(key));
       }
       if (std::ranges::find(seen, key) != seen.end())
-        return fail("--slurm: {} stands twice; leave one out", key);
+        return fail("--slurm: {} is given twice; remove one", key);
       if (Status read = read_pair(key, piece.substr(equals + 1), options); !read)
         return tl::unexpected(read.error());
       seen.push_back(key);
     }
   }
-  if (options.tasks == 0) return fail("--slurm: over how many tasks is not said; add array=N");
+  if (options.tasks == 0) return fail("--slurm: the number of tasks is missing; add array=N");
   return options;
 }
 
@@ -221,15 +221,15 @@ std::string task_script(const SlurmArray& array) {
     worker += fmt::format(" --with {}", shell_word(program));
   return fmt::format(
       "{}exec {} run --resume {} --db \"task-$SLURM_ARRAY_TASK_ID.db\" --quiet{}\n",
-      begin_script(array, "Measures one part of a run; started anew, it goes on where it stopped."),
+      begin_script(
+          array, "Measures one part of a run; continues where it stopped if it is started again."),
       shell_word(array.program.string()), array.uuid, worker);
 }
 
 std::string merge_script(const SlurmArray& array) {
-  return fmt::format("{}exec {} import . --into {} --db {}\n",
-                     begin_script(array, "Brings the parts of a run together."),
-                     shell_word(array.program.string()), array.uuid,
-                     shell_word(array.database.string()));
+  return fmt::format(
+      "{}exec {} import . --into {} --db {}\n", begin_script(array, "Combines the parts of a run."),
+      shell_word(array.program.string()), array.uuid, shell_word(array.database.string()));
 }
 
 std::vector<std::string> tasks_command(const SlurmArray& array) {

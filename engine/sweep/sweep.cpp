@@ -85,8 +85,7 @@ std::vector<std::int64_t> read_values(const Axis& axis, const JsonField& field) 
   for (const JsonField& part : field.one_or_more()) {
     for (const std::int64_t value : read_part(axis, part)) {
       if (!seen.insert(value).second) {
-        part.wrong(
-            fmt::format("gives {} a second time; give every value once", text_of(axis, value)));
+        part.wrong(fmt::format("gives {} twice; give every value once", text_of(axis, value)));
       }
       all.push_back(value);
     }
@@ -101,17 +100,17 @@ void check_models(const JsonField& root, Values& values) {
   };
   constexpr std::array<Rule, 5> rules{{
       {"direction", "forward", ": a re-ranker only scores"},
-      {"memory_order", "token-major", ", which is what a model's projections give; leave it out"},
-      {"cache", "warm", ": each layer finds what the one before it left"},
+      {"memory_order", "token-major", ", the layout of a model's projections; remove it"},
+      {"cache", "warm", ": each layer reads what the layer before it left there"},
       {"shared_query", "false",
-       ", whose batch always is one query with many documents: a model that can encodes it once; "
-       "leave it out"},
-      {"documents", "1", ", which scores pairs; leave it out"},
+       ", whose batch is always one query with many documents, encoded once where the model can; "
+       "remove it"},
+      {"documents", "1", ", which scores pairs; remove it"},
   }};
   const auto& candidates = values_of(values, "candidates");
   if (candidates.size() > 1 && std::ranges::find(candidates, 0) != candidates.end()) {
     root["candidates"].wrong(
-        "holds 0, which is as many as a batch has; leave it out or give numbers from 1 on");
+        "has 0, which means the batch size; remove it, or give numbers from 1 on");
   }
   for (const Rule& rule : rules) {
     const auto& requested = values_of(values, rule.key);
@@ -140,8 +139,8 @@ Values read_axes(const JsonField& root) {
   const bool of_models = std::ranges::find(operations, model) != operations.end();
   if (of_models && operations.size() > 1) {
     root["operation"].wrong(
-        "has 'model' beside others, whose contenders are patterns; give models a sweep of their "
-        "own");
+        "has 'model' together with operations whose contenders are patterns; give models their own "
+        "sweep");
   }
   if (of_models) {
     values_of(values, "memory_order") = {static_cast<std::int64_t>(MemoryOrder::token_major)};
@@ -151,7 +150,7 @@ Values read_axes(const JsonField& root) {
     const auto field = field_of(heat_axes[i], root);
     const bool is_of_models = heat_axes[i].of == Axis::Of::models && &heat_axes[i] != lengths;
     if (field && is_of_models && !of_models) {
-      field->wrong("is for operation model; leave it out, or add \"operation\": \"model\"");
+      field->wrong("is for operation model; remove it, or add \"operation\": \"model\"");
     }
     read(i);
   }
@@ -163,11 +162,11 @@ Values read_axes(const JsonField& root) {
   };
   if (words && !of_models && std::ranges::any_of(values_of(values, "document_lengths"), is_drawn)) {
     words->wrong(
-        "draws lengths, which is for operation model; give numbers, or add \"operation\": "
-        "\"model\"");
+        "is a distribution of lengths, which is for operation model; give numbers, or add "
+        "\"operation\": \"model\"");
   }
   if (words && root.member("sequence_tokens")) {
-    words->wrong("says how long sequences are, and so does 'sequence_tokens'; give one of them");
+    words->wrong("gives the length of sequences, as 'sequence_tokens' does; give only one of them");
   }
   std::ranges::sort(values_of(values, "sequence_tokens"));
   std::ranges::sort(values_of(values, "document_lengths"));
@@ -197,10 +196,10 @@ void take_usual_shape(const JsonField& root, const std::vector<Contender>& conte
     for (const Contender& contender : contenders) {
       const std::int64_t own = size.of(of(contender).usual_shape());
       if (own == usual) continue;
-      root.wrong(fmt::format(
-          "has models of different sizes and says nothing of them: {} usually has {} {} and {} {}; "
-          "give \"layers\", \"heads\", \"head_dim\" and \"feed_forward\"",
-          contenders.front().model, size.key, usual, contender.model, own));
+      root.wrong(
+          fmt::format("has models of different default sizes: {} has {} {} and {} {}; give "
+                      "\"layers\", \"heads\", \"head_dim\" and \"feed_forward\"",
+                      contenders.front().model, size.key, usual, contender.model, own));
     }
     // For other layer widths it is a multiple of the width.
     const bool multiple = size.key == "feed_forward" && widths && !first.reads_words();
@@ -237,10 +236,9 @@ StopRule read_stop(const JsonField& root) {
   if (stop.processes > stop.placements) {
     field->member("processes")
         .value_or(*field)
-        .wrong(fmt::format(
-            "spreads {} placements over {} processes, which leaves some without work; give at most "
-            "as many \"processes\" as \"placements\"",
-            stop.placements, stop.processes));
+        .wrong(fmt::format("spreads {} placements over {} processes, so some have no work; give at "
+                           "most as many \"processes\" as \"placements\"",
+                           stop.placements, stop.processes));
   }
   return stop;
 }
@@ -285,10 +283,10 @@ std::vector<Heat> heats_of(const JsonField& root, const Values& values, const St
     count = std::min(count * of_axis.size(), enough);
   }
   if (count * contenders.size() > most_cells) {
-    root.wrong(fmt::format(
-        "declares {} heats of {} contenders, and a sweep may have at most {} cells; shorten its "
-        "lists or split it",
-        count, contenders.size(), most_cells));
+    root.wrong(
+        fmt::format("has {} heats of {} contenders, and a sweep may have at most {} cells; shorten "
+                    "its lists or split it",
+                    count, contenders.size(), most_cells));
   }
   std::vector<HeatPoint> points;
   HeatPoint first;
@@ -331,7 +329,7 @@ std::string read_baseline(const JsonField& field, const SweepContenders& own) {
   ids.reserve(own.contenders.size());
   for (const Contender& contender : own.contenders) ids.push_back(contender.id());
   const std::vector<std::string_view> known(ids.begin(), ids.end());
-  field.wrong(fmt::format("is '{}', which is no contender; {}", in_a_sentence(name),
+  field.wrong(fmt::format("is '{}', which is not a contender; {}", in_a_sentence(name),
                           suggest(in_a_sentence(name), known)));
 }
 
@@ -353,12 +351,12 @@ std::optional<effectiveness::RunsToEvaluate> read_runs(const JsonField& root, Sw
   if (own.runs.empty()) {
     for (const auto& field : {qrels, requested}) {
       if (field)
-        field->wrong("is of TREC runs, and no contender has a \"run\"; give one or leave it out");
+        field->wrong("is for TREC runs, and no contender has a \"run\"; give one, or remove it");
     }
     return std::nullopt;
   }
   if (!qrels) {
-    root.wrong("has contenders with a \"run\" and nothing to judge it by; add \"qrels\": \"FILE\"");
+    root.wrong("has contenders with a \"run\" but no judgements; add \"qrels\": \"FILE\"");
   }
   effectiveness::RunsToEvaluate runs;
   runs.qrels = read_file_name(*qrels, folder);
@@ -411,7 +409,7 @@ std::vector<std::int64_t> read_numbers(const JsonField& part, std::int64_t least
   std::vector<std::int64_t> values = part.take(parse_range(part.text()));
   for (const std::int64_t value : values) {
     if (value < least || value > most) {
-      part.wrong(fmt::format("holds {}, but must stay from {} to {}", value, least, most));
+      part.wrong(fmt::format("has {}, but must be from {} to {}", value, least, most));
     }
   }
   return values;

@@ -13,7 +13,6 @@
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/pattern_json.h"
 
 namespace attnscope {
 namespace {
@@ -199,7 +198,7 @@ std::vector<std::optional<Window>> windows_of(const JsonField& field, const Decl
                                               const std::vector<Window>& windows) {
   if (!pattern.has_window()) {
     if (declared.window) {
-      field.wrong(fmt::format("has the window {}, but pattern '{}' has none; leave it out",
+      field.wrong(fmt::format("has the window {}, but pattern '{}' has none; remove it",
                               declared.window->text(), in_a_sentence(declared.pattern)));
     }
     return {std::nullopt};
@@ -219,13 +218,13 @@ class Contenders {
   void add(const JsonField& field, Contender contender) {
     if (contenders_.size() == most_contenders) {
       field.wrong(fmt::format(
-          "is one too many: a heat may have at most {} contenders, every window counted",
+          "is one too many: a heat may have at most {} contenders, counting every window",
           most_contenders));
     }
     const std::string id = contender.id();
     if (!ids_.insert(id).second) {
-      field.wrong(fmt::format("is the contender '{}' a second time; give every one once",
-                              in_a_sentence(id)));
+      field.wrong(
+          fmt::format("is the contender '{}' again; give every contender once", in_a_sentence(id)));
     }
     const auto [other, is_new] = id_of_name_.emplace(contender.name, id);
     if (!is_new) {
@@ -249,8 +248,7 @@ std::filesystem::path file_named(const JsonField& field, const std::string& name
   std::error_code failed;
   if (!std::filesystem::exists(file, failed)) {
     field.wrong(
-        fmt::format("names '{}', which is not there; relative names are from the sweep's "
-                    "folder",
+        fmt::format("is '{}', which does not exist; relative names are in the sweep's folder",
                     in_a_sentence(file.string(), 400)));
   }
   return file;
@@ -273,10 +271,10 @@ class Runs {
     std::string name = field.text();
     const std::size_t at = name.find(window_place);
     if (at == std::string::npos && windows > 1) {
-      field.wrong(fmt::format(
-          "is one run for {} windows; write {} where its name has the window, or give the "
-          "contender a \"window\"",
-          windows, window_place));
+      field.wrong(
+          fmt::format("is one run for {} windows; write {} in place of the window in its name, or "
+                      "give the contender a \"window\"",
+                      windows, window_place));
     }
     if (at != std::string::npos) {
       if (!contender.window)
@@ -326,11 +324,11 @@ std::vector<AttentionPattern> read_own_patterns(const JsonField& root) {
       return other.name == pattern.name;
     };
     if (std::ranges::any_of(own, same_name)) {
-      part.wrong(fmt::format("is named '{}' like another one; give every pattern a name of its own",
-                             pattern.name));
+      part.wrong(fmt::format(
+          "has the name '{}' of another pattern; give every pattern its own name", pattern.name));
     }
     if (std::ranges::any_of(built_in_patterns(), same_name)) {
-      part.wrong(fmt::format("is named '{}' like a pattern that ships; give it another name",
+      part.wrong(fmt::format("has the name '{}' of a built-in pattern; give it another name",
                              pattern.name));
     }
     own.push_back(std::move(pattern));
@@ -355,13 +353,13 @@ std::vector<Window> read_windows(const JsonField& root) {
     }
     for (const Window& window : found) {
       if (!seen.insert(window.text()).second) {
-        part.wrong(fmt::format("gives {} a second time; give every value once", window.text()));
+        part.wrong(fmt::format("gives {} twice; give every value once", window.text()));
       }
       if (windows.size() == most_contenders) {
-        part.wrong(fmt::format(
-            "brings more than {} windows, and a heat may have at most {} contenders; take a larger "
-            "step",
-            most_contenders, most_contenders));
+        part.wrong(
+            fmt::format("has more than {} windows, and a heat may have at most {} contenders; use "
+                        "a larger step",
+                        most_contenders, most_contenders));
       }
       windows.push_back(window);
     }

@@ -8,7 +8,7 @@
 //
 //   if (const auto exit_code = become_watched_worker()) return *exit_code;   // first thing in main
 //   take_over_from(driver);                                                  // at the greeting
-//   const std::jthread alive = tell_alive(alive_interval, send);             // while it measures
+//   const std::jthread alive = report_alive(alive_interval, send);           // while it measures
 //   beacon().calling(2);                                                     // before each call
 
 #include <atomic>

@@ -199,12 +199,12 @@ Status Turn::open() {
   }
   if (fstat(descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) {
     close();
-    return fail("{} is no regular file", file_.string());
+    return fail("{} is not a regular file", file_.string());
   }
   // Otherwise it may be any file under a second name, which would be overwritten.
   if (found.st_nlink > 1) {
     close();
-    return fail("{} has a second name", file_.string());
+    return fail("{} has a second hard link", file_.string());
   }
   constexpr int tries = 1000;  // other arrivals within the same nanosecond
   for (int i = 0; i < tries; ++i, ++place_)

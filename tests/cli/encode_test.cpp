@@ -182,15 +182,16 @@ TEST_F(Encode, SmallerFormatsReportTheirErrorAndScoreSimilarly) {
 }
 
 TEST_F(Encode, ReportsTruncatedTexts) {
-  EXPECT_THAT(encode("dual", {"--max-tokens", "4"}), Notes("of 40 documents were cut to 4 tokens"));
+  EXPECT_THAT(encode("dual", {"--max-tokens", "4"}),
+              Notes("of 40 documents were truncated to 4 tokens"));
   program_.write("queries.tsv", "q1\ta b\nq2\tc d e f g h\n");
   program_.write("bm25.trec", "q1 Q0 d1 1 2 x\nq2 Q0 d2 1 2 x\n");
   EXPECT_THAT(score("dual", joined(all_cached, {"--max-query-tokens", "4"})).err,
-              HasSubstr("1 of 2 queries was cut to 4 tokens"));
+              HasSubstr("1 of 2 queries was truncated to 4 tokens"));
   EXPECT_THAT(program_.run({"rerank", "--checkpoint", "dual", "--run", "bm25.trec", "--queries",
                             "queries.tsv", "--cache", "cache", "-o", "out.trec",
                             "--max-query-tokens", "4"}),
-              Notes("1 of 2 queries was cut to 4 tokens"));
+              Notes("1 of 2 queries was truncated to 4 tokens"));
 }
 
 TEST_F(Encode, ReportsTheLineOfADocumentWithoutAVector) {
@@ -245,9 +246,8 @@ TEST_F(Encode, ReportsIdsThatAreNotInTheCache) {
   const Outcome outcome = score("dual", {"--cache", "cache", "--pairs", "named.tsv"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err,
-              HasSubstr("named.tsv, line 2: document 'x' is not among the 40 of cache, "
-                        "nor are 'y'; encode them, or leave them out (1 scores before "
-                        "it are written)"));
+              HasSubstr("named.tsv, line 2: document 'x' is not among the 40 of cache, nor are "
+                        "'y'; encode them, or remove them (1 scores before it are written)"));
   EXPECT_THAT(outcome.out, HasSubstr("q1\td7\t"));
 }
 
@@ -331,20 +331,21 @@ TEST_F(Encode, RefusesCrossEncoders) {
   write_checkpoint("cross", TinyCheckpoint::cross_bert());
   write_checkpoint("bert", TinyCheckpoint::bert());
   for (const char* checkpoint : {"cross", "bert"}) {
-    EXPECT_THAT(encode(checkpoint),
-                FailsWith(fmt::format("'{}' reads query and document together, so nothing can be "
-                                      "encoded before",
-                                      checkpoint)));
+    EXPECT_THAT(
+        encode(checkpoint),
+        FailsWith(fmt::format(
+            "'{}' reads query and document together, so documents cannot be encoded in advance",
+            checkpoint)));
   }
   encode_well("dual");
-  EXPECT_THAT(score("bert", all_cached).err, HasSubstr("so there is no cache for it"));
+  EXPECT_THAT(score("bert", all_cached).err, HasSubstr("cannot use a cache"));
 }
 
 TEST_F(Encode, RefusesADuplicateQuery) {
   encode_well("dual");
   program_.write("twice.tsv", "q1\ta b\nq2\tc\nq1\tc\n");
   EXPECT_THAT(score("dual", {"--cache", "cache", "--queries", "twice.tsv"}),
-              FailsWith("line 3: query 'q1' stands in line 1 already"));
+              FailsWith("line 3: query 'q1' is already in line 1"));
 }
 
 TEST_F(Encode, RefusesContradictoryOptions) {
@@ -383,7 +384,7 @@ TEST_F(Encode, RefusesInvalidLinesAndDuplicateIdsBeforeEncoding) {
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv, line 2: has 1 columns"));
   program_.write("docs.tsv", "d1\ta\nd2\tb\nd1\tc\n");
   EXPECT_THAT(encode("dual").err,
-              HasSubstr("docs.tsv, line 3: the id 'd1' is that of line 1, too"));
+              HasSubstr("docs.tsv, line 3: the id 'd1' is also that of line 1"));
   program_.write("docs.tsv", "");
   EXPECT_THAT(encode("dual").err, HasSubstr("docs.tsv: has no documents"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
@@ -401,7 +402,7 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   const std::string whole = program_.read("cache");
   std::filesystem::remove(program_.path("cache"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8", "--worker", worker_for(5)}),
-              FailsWith("the process that computes ended before it answered"));
+              FailsWith("the measuring process ended before it answered"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));
@@ -456,8 +457,8 @@ TEST_F(Encode, RefusesDocumentsThatChangeWhileTheyAreRead) {
                         "again with --restart"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   program_.write("docs.tsv", before);
-  EXPECT_THAT(encode("dual").err, HasSubstr("the 2500 documents that are encoded are others than "
-                                            "those of the file by now; begin anew with --restart"));
+  EXPECT_THAT(encode("dual").err, HasSubstr("the 2500 documents encoded so far differ from the "
+                                            "file's current ones; restart with --restart"));
   encode_well("dual", {"--restart"});
 }
 
@@ -545,7 +546,7 @@ TEST_F(Encode, RefusesACacheWithAnotherTokenLimit) {
   all.back() = "6";
   EXPECT_THAT(score("tkl", all),
               Refuses("cache: its documents were truncated to 5 tokens when they were encoded, and "
-                      "--max-tokens asks for 6; leave it out, or encode them again"));
+                      "--max-tokens is 6; remove it, or encode them again"));
 }
 
 TEST_F(Encode, ScoresEmptyDocumentsAsWithoutTheCache) {
@@ -603,8 +604,8 @@ TEST_F(Encode, ReportsACacheThatIsTruncatedWhileItIsRead) {
   write_documents(2500);
   encode_well("dual", {"--restart"});
   EXPECT_THAT(score("dual", joined(all_cached, {"--worker", cutting})),
-              FailsWith("cache: was cut short to 4096 bytes while it was read; encode "
-                        "its documents again (0 scores before it are written)"));
+              FailsWith("cache: was truncated to 4096 bytes while it was read; encode its "
+                        "documents again (0 scores before it are written)"));
 }
 
 TEST_F(Encode, RefusesAMissingFolder) {

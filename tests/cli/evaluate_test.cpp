@@ -97,7 +97,7 @@ TEST_F(Evaluate, RefusesInvalidFilesAndOptions) {
     EXPECT_THAT(evaluate(arguments), Refuses(words));
   };
   refused({"nan.trec"}, "nan.trec, line 1 has NaN");
-  refused({"cut.trec"}, "cut.trec, line 2 breaks off");
+  refused({"cut.trec"}, "cut.trec, line 2 is incomplete");
   refused({"cut.trec.gz"}, "cut.trec.gz: its gzip data are truncated");
   refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' is already in line 1");
   refused({"full.trec", "sparse.trec", "full.trec"}, "the run 'full.trec' is given twice");

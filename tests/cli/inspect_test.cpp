@@ -47,11 +47,6 @@ class Inspect : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(Inspect, RefusesAMissingDocument) {
-  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b"}),
-              FailsWith("give --document or --document-file"));
-}
-
 TEST_F(Inspect, NeverReplacesInputFiles) {
   program_.write("text.safetensors", "cd b");
   for (const std::string out : {"text.safetensors", "model.safetensors"}) {
@@ -182,23 +177,21 @@ TEST_F(InspectLate, CountsTheClsTokenOfTheDocument) {
     EXPECT_EQ(dump_with({}).info().layout.item(0).documents.at(0), 7) << model;
   }
   EXPECT_THAT(inspect({"--layers", "0", "-o", "dump.safetensors"}),
-              FailsWith("do not look at each other in layer 0; they do in "));
+              FailsWith("do not attend to each other in layer 0; they do in "));
 }
 
 TEST_F(InspectLate, RefusesModelsWithoutAttentionBetweenTheTexts) {
   take("dual-bert");
-  EXPECT_THAT(inspect({"-o", "dump.safetensors"}), FailsWith("encodes query and document apart"));
+  EXPECT_THAT(inspect({"-o", "dump.safetensors"}),
+              FailsWith("encodes query and document separately"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("dump.safetensors")));
 }
 
-TEST_F(Inspect, PrintsTheScoreWithoutAFile) {
+TEST_F(Inspect, PrintsTheScoreOrTheNamesOfWrittenFiles) {
+  EXPECT_THAT(inspect({"-o", "dump.safetensors"}).err, HasSubstr("dump.safetensors written"));
   const Outcome outcome = inspect({});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, ::testing::MatchesRegex("score -?[0-9.]+\n"));
-}
-
-TEST_F(Inspect, PrintsTheNamesOfWrittenFiles) {
-  EXPECT_THAT(inspect({"-o", "dump.safetensors"}).err, HasSubstr("dump.safetensors written"));
 }
 
 /// TKL and TK, of the golden fixtures, which know no word of the texts.
@@ -247,7 +240,13 @@ TEST_F(InspectRegions, RefusesOptionsForHeads) {
   EXPECT_THAT(inspect({"--half", "-o", "r.safetensors"}).err, HasSubstr("remove --half"));
 }
 
-TEST_F(Inspect, RefusesMissingLayersAndHeads) {
+TEST_F(Inspect, RefusesMissingDocumentsLayersAndHeads) {
+  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b"}),
+              FailsWith("give --document or --document-file"));
+  program_.write("bad.txt", "cd \xff b");
+  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document-file",
+                            "bad.txt", "-o", "d.safetensors"}),
+              FailsWith("bad.txt: not valid UTF-8 at byte 4; convert it"));
   EXPECT_THAT(inspect({"--layers", "2", "-o", "dump.safetensors"}),
               FailsWith("layers are counted from 0 to 1"));
 #ifdef ATTNSCOPE_HAS_GUI
@@ -291,17 +290,10 @@ TEST_F(InspectTinyTkl, RefusesRegionsThatAreNotFinite) {
     tests::set_value(program_.path("tkl/model.safetensors"), "dense.weight", value, 3e38F);
   for (const char* name : {"r.safetensors", "r.html"}) {
     EXPECT_THAT(regions({"-o", name}),
-                FailsWith("'regions' of layer 0 is infinite or no number somewhere"))
+                FailsWith("'regions' of layer 0 has values that are infinite or NaN"))
         << name;
     EXPECT_FALSE(std::filesystem::exists(program_.path(name)));
   }
-}
-
-TEST_F(Inspect, RefusesTextThatIsNotUtf8) {
-  program_.write("bad.txt", "cd \xff b");
-  EXPECT_THAT(program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document-file",
-                            "bad.txt", "-o", "d.safetensors"}),
-              FailsWith("bad.txt: not valid UTF-8 at byte 4; convert it"));
 }
 
 /// The worker sends SIGTERM to the program when it receives the request to inspect.

@@ -116,8 +116,8 @@ TEST_F(RepeatedRun, FailedCellsSetTheExitCode) {
 
 TEST_F(RepeatedRun, RefusesWrongUseWithoutMeasuring) {
   for (const auto& [arguments, word, code] :
-       {std::tuple{std::vector<std::string>{"run", "sweep.json", "--again", "1"}, "leave out", 2},
-        {{"run", "--resume", "1", "--again", "1"}, "leave out", 2},
+       {std::tuple{std::vector<std::string>{"run", "sweep.json", "--again", "1"}, "remove", 2},
+        {{"run", "--resume", "1", "--again", "1"}, "remove", 2},
         {{"run", "--again", "77"}, "77", 3},
         {{"run", "--again", "1", "--only", "sequence_tokens=65"}, "sequence_tokens: 64, 128", 2}}) {
     expect_refusal(run(arguments), code, {word});

@@ -102,8 +102,10 @@ TEST_F(Rerank, ReadsAndWritesCompressedFiles) {
   EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
 }
 
-TEST_F(Rerank, WritesTheRunToStandardOutput) {
+TEST_F(Rerank, WritesTheRunToStandardOutputAndRemovesTemporaryFilesOfAKilledCommand) {
+  program_.write("out.trec.part-aB3xYz", "half");
   ASSERT_EQ(rerank({}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));
   const std::string written = program_.read("out.trec");
   const Outcome piped =
       program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries", "queries.tsv",
@@ -112,14 +114,10 @@ TEST_F(Rerank, WritesTheRunToStandardOutput) {
   EXPECT_EQ(piped.out, written);
 }
 
-TEST_F(Rerank, CountsTruncatedQueries) {
-  EXPECT_THAT(rerank({"--max-query-tokens", "3"}), Notes("1 of 2 queries was cut to 3 tokens"));
-}
-
 TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
   EXPECT_THAT(rerank({"--tag", "mine"}),
-              Notes("4 of 24 documents were cut; a pair has at most 64 tokens; "
-                    "--max-p also scores the ends of documents"));
+              Notes("4 of 24 documents were truncated; a pair has at most 64 tokens; --max-p also "
+                    "scores the ends of documents"));
   const auto scores = written();
   ASSERT_EQ(scores.size(), 2U * documents);
   std::vector<std::string> texts;
@@ -140,8 +138,9 @@ TEST_F(Rerank, RanksCandidatesByTheScoresOfTheirTexts) {
   EXPECT_TRUE(std::is_sorted(of_first.rbegin(), of_first.rend()));
 }
 
-TEST_F(Rerank, DepthCountsFromTheTopOfTheRun) {
-  EXPECT_EQ(rerank({"--depth", "2"}).exit_code, 0);
+TEST_F(Rerank, LimitsDepthAndQueryTokens) {
+  EXPECT_THAT(rerank({"--max-query-tokens", "3", "--depth", "2"}),
+              Notes("1 of 2 queries was truncated to 3 tokens"));
   const auto scores = written();
   EXPECT_EQ(scores.size(), 4U);
   EXPECT_TRUE(scores.contains("q1 d0") && scores.contains("q1 d1"));
@@ -171,7 +170,7 @@ TEST_F(Rerank, AsPublishedDropsTheEndOfTheLongestCandidate) {
 TEST_F(Rerank, WholeRefusesADocumentThatIsTooLong) {
   const Outcome refused = rerank({"--whole"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("bm25.trec, line"), HasSubstr("there is room for"),
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("bm25.trec, line"), HasSubstr("more than the limit of"),
                                  HasSubstr("--extend-positions"), HasSubstr("nothing is written")));
   EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec")));
   const Outcome taken =
@@ -197,7 +196,7 @@ TEST_F(Rerank, RefusesMissingTextsBeforeScoring) {
   refused("documents.tsv", "d0\ta\nd0\tb\n",
           "documents.tsv, line 2: the id 'd0' is already used in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
-  refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
+  refused("bm25.trec", "q1 Q0 d0 1", "is incomplete");
 }
 
 TEST_F(Rerank, WritesMetadataThatEvaluateIgnores) {
@@ -266,8 +265,9 @@ TEST_F(RerankBeir, ReranksAndEvaluatesABeirFolder) {
   const Outcome outcome =
       rerank_set({"--run", "bm25.trec", "-o", "out.trec", "--measures", "nDCG@10,R@5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("1 query is not judged in set/qrels/test.tsv and left"),
-                                 HasSubstr("1 document has the id of its query; left out")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("1 query is not judged in set/qrels/test.tsv and ignored"),
+                    HasSubstr("1 document has the id of its query and is ignored")));
   const auto scores = written();
   EXPECT_EQ(scores.size(), 1U * documents) << "judged queries alone, without the query's own text";
   // The title stands before the text, and the text has no blank at its end.
@@ -336,12 +336,6 @@ TEST_F(Rerank, NeverReplacesInputFiles) {
         << out;
     EXPECT_EQ(program_.read(out), before);
   }
-}
-
-TEST_F(Rerank, RemovesTemporaryFilesOfAKilledCommand) {
-  program_.write("out.trec.part-aB3xYz", "half");
-  ASSERT_EQ(rerank({}).exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));
 }
 
 }  // namespace

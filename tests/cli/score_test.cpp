@@ -137,9 +137,9 @@ TEST_F(Score, CountsEqualScores) {
 TEST_F(Score, RefusesUnsupportedPrecisions) {
   EXPECT_THAT(score({"--precision", "int4"}), Refuses("unknown precision 'int4'"));
   EXPECT_THAT(score({"--precision", "int8", "--dtype", "bfloat16"}),
-              Refuses("products of int8 are taken in a model that is float32 beside them"));
+              Refuses("products of int8 need a model whose other operations are in float32"));
   EXPECT_THAT(score({"--precision", "int8", "--device", "cuda"}),
-              Refuses("products of int8 are taken on the CPU"));
+              Refuses("products of int8 are supported only on the CPU"));
   EXPECT_THAT(score({"--qrels", "qrels.txt"}),
               Refuses("--qrels reports what a --precision other than float32 changes"));
   EXPECT_THAT(score({"--precision", "int8", "--qrels", "absent.txt"}), Refuses("absent.txt"));
@@ -147,7 +147,7 @@ TEST_F(Score, RefusesUnsupportedPrecisions) {
 
 TEST_F(Score, CountsTruncatedDocuments) {
   EXPECT_THAT(score({"--max-tokens", "8"}),
-              Notes("note: 45 of 60 documents were cut; a pair has at most 8 tokens"));
+              Notes("note: 45 of 60 documents were truncated; a pair has at most 8 tokens"));
   EXPECT_EQ(score({}).err, "") << "nothing is cut";
 }
 
@@ -171,18 +171,15 @@ TEST_F(Score, RefusesToExtendMissingPositions) {
   EXPECT_THAT(score({"--extend-positions", "8000"}), FailsWith("has no positions to extend"));
 }
 
-TEST_F(Score, ReadsAndWritesJsonLines) {
-  program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
-  EXPECT_THAT(score({"--format", "jsonl"}, "pairs.jsonl"), Prints("{\"docno\":\"x\",\"score\":"));
-}
-
-TEST_F(Score, RefusesEmptyInput) {
+TEST_F(Score, NotesAMissingLastLineEndAndRefusesEmptyInput) {
+  program_.write("pairs.tsv", "a\tb\nc\td");
+  EXPECT_THAT(score({}), Notes("pairs.tsv: its last line has no line end"));
   EXPECT_THAT(score({"--pairs-format", "tsv"}, "-"), FailsWith("standard input: has no pairs"));
 }
 
-TEST_F(Score, NotesAMissingLastLineEnd) {
-  program_.write("pairs.tsv", "a\tb\nc\td");
-  EXPECT_THAT(score({}), Notes("pairs.tsv: its last line has no line end"));
+TEST_F(Score, ReadsAndWritesJsonLines) {
+  program_.write("pairs.jsonl", "{\"query\": \"a b\", \"text\": \"c d\", \"docno\": \"x\"}\n");
+  EXPECT_THAT(score({"--format", "jsonl"}, "pairs.jsonl"), Prints("{\"docno\":\"x\",\"score\":"));
 }
 
 TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
@@ -196,7 +193,7 @@ TEST_F(Score, ReportsAnInvalidLineAndWritesTheScoresBeforeIt) {
 TEST_F(Score, CountsTruncatedQueries) {
   program_.write("pairs.tsv", "a\tb\na a a a a a\tb\n");
   EXPECT_THAT(score({"--max-tokens", "8"}),
-              Notes("1 of 2 queries was cut; a pair has at most 8 tokens"));
+              Notes("1 of 2 queries was truncated; a pair has at most 8 tokens"));
   EXPECT_THAT(score({"--max-tokens", "3"}),
               FailsWith("line 1: a limit of 3 tokens leaves no room for a pair"));
 }
@@ -215,8 +212,7 @@ TEST_F(Score, RefusesToRankTwoQueriesWithOneId) {
   for (const std::vector<std::string>& ranked :
        {std::vector<std::string>{"--format", "trec"}, std::vector<std::string>{"--top", "1"}}) {
     EXPECT_THAT(score(ranked),
-                FailsWith("pairs.tsv, line 2: query '1' has another text here than in the lines "
-                          "before"));
+                FailsWith("pairs.tsv, line 2: query '1' has a different text in earlier lines"));
   }
 }
 
@@ -237,6 +233,8 @@ TEST_F(Score, ReportsAFullStandardOutput) {
 }
 
 TEST_F(Score, WritesARankedTrecRun) {
+  EXPECT_THAT(score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"}),
+              FailsWith("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
   program_.write("pairs.tsv", "1\tx\ta\tb c\n1\ty\ta\tc d\n2\tx\tb\tc\n");
   const Outcome outcome = score({"--format", "trec", "--tag", "mine"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -252,17 +250,8 @@ TEST_F(Score, WritesScoresToAFile) {
   EXPECT_THAT(program_.read("out.tsv"), HasSubstr("qa\td0\t"));
   EXPECT_EQ(score({"-o", "-"}).out, program_.read("out.tsv"));
   EXPECT_EQ(score({"-o", "/dev/null"}).exit_code, 0);
-}
-
-TEST_F(Score, ReportsAFullDisk) {
   EXPECT_THAT(score({"-o", "/dev/full"}),
               FailsWith("/dev/full: cannot be written: No space left on device"));
-}
-
-TEST_F(Score, NeverReplacesThePairs) {
-  const std::string pairs = program_.read("pairs.tsv");
-  EXPECT_THAT(score({"-o", "./pairs.tsv"}), FailsWith("is an input of this command"));
-  EXPECT_EQ(program_.read("pairs.tsv"), pairs);
 }
 
 TEST_F(Score, NeverReplacesInputFilesByAnyName) {
@@ -280,7 +269,8 @@ TEST_F(Score, NeverReplacesInputFilesByAnyName) {
            {"--with", "python3 'prog.py' --quiet", "./prog.py"},
            {"--worker", "sh prog.py", "prog.py"},
            {"--threads", "1", "model.safetensors"},
-           {"--threads", "1", "vocab.txt"}}) {
+           {"--threads", "1", "vocab.txt"},
+           {"--threads", "1", "./pairs.tsv"}}) {
     const std::string before = program_.read(out);
     const Outcome outcome = score({"--precision", "int8", option, value, "-o", out});
     EXPECT_EQ(outcome.exit_code, 2) << option << " " << out;
@@ -315,11 +305,6 @@ TEST_F(Score, AnErrorKeepsTheOldOutput) {
   EXPECT_THAT(tests::unpacked(program_.path("NEW.GZ")), HasSubstr("qa\td0\t"));
 }
 
-TEST_F(Score, RefusesATagWithALineBreak) {
-  EXPECT_THAT(score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"}),
-              FailsWith("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
-}
-
 TEST_F(Score, ReportsAPairWithoutAScore) {
   // So large that the token's states are no numbers.
   for (const std::size_t value : {0U, 1U}) {
@@ -332,9 +317,8 @@ TEST_F(Score, ReportsAPairWithoutAScore) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
     EXPECT_THAT(outcome.err,
-                HasSubstr("pairs.tsv, line 2: the score of query '1' and document 'y' is no "
-                          "number; are the checkpoint's weights damaged? (1 scores before it are "
-                          "written)"));
+                HasSubstr("pairs.tsv, line 2: the score of query '1' and document 'y' is NaN; are "
+                          "the checkpoint's weights damaged? (1 scores before it are written)"));
   }
 }
 
@@ -516,7 +500,7 @@ TEST_F(Score, SetEncodersScoreAllDocumentsOfAQueryTogether) {
   EXPECT_THAT(again.err, HasSubstr("again.tsv, line 6: its query was scored already"));
   const Outcome timed = program_.run({"latency", "--checkpoint", "set", "--pairs", "both.tsv",
                                       "--within", "1e9", "--read-ahead", "2"});
-  EXPECT_THAT(timed.out, HasSubstr("2 documents a query, the limit of --read-ahead for a set"));
+  EXPECT_THAT(timed.out, HasSubstr("2 documents per query, the limit of --read-ahead for a set"));
   const Outcome small = of_set("both.tsv", {"--read-ahead", "2"});
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_EQ(small.out, "") << "no score of a part of a set";

@@ -36,7 +36,7 @@ class SlurmRun : public ::testing::Test {
         "windows": [4], "sequence_tokens": [64, 128, 256, 512], "threads": 1,
         "stop": {"min_samples": 3, "placements": 2, "processes": 1}})");
     fs::create_directory(program_.path("bin"));
-    tool("sbatch", R"(printf '%s\n' "$@" >> asked; cat refusal >&2 2>/dev/null && exit 1
+    tool("sbatch", R"(printf '%s\n' "$@" >> arguments; cat refusal >&2 2>/dev/null && exit 1
 n=$(($(cat jobs 2>/dev/null || echo 100) + 1)); echo $n > jobs
 if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
     tool("squeue", "printf '%s\\n' \"$@\" > looked; cat queued 2>/dev/null; exit 0");
@@ -104,7 +104,7 @@ TEST_F(SlurmRun, MergesTheStoresOfTasksAndRecordsTheirMachines) {
   ASSERT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_EQ(sent.out, "101\n");
   EXPECT_THAT(sent.err, AllOf(HasSubstr("4 heats in 2 tasks"), HasSubstr("job 102")));
-  EXPECT_THAT(program_.read("asked"),
+  EXPECT_THAT(program_.read("arguments"),
               AllOf(HasSubstr("--array=0-1\n"), HasSubstr("--partition=gpu\n"),
                     HasSubstr("--mem=1G\n"), HasSubstr("--dependency=afterany:101\n")));
   ASSERT_EQ(task(0, "n1"), 0);
@@ -143,13 +143,13 @@ TEST_F(SlurmRun, ResubmitsTheHeatsOfALostTask) {
   EXPECT_THAT(merged.err, AllOf(HasSubstr("2 heats added"), HasSubstr("lacks 2 of 4: heat 1"),
                                 HasSubstr("(task-1.db)"), HasSubstr("run --resume")));
   EXPECT_THAT(run({"run", "--resume", "last", "--slurm", "array=8"}),
-              Notes("2 heats for 8 tasks: 2 tasks it is"));
+              Notes("there are only 2 heats for 8 tasks; the array has 2 tasks"));
   ASSERT_EQ(task(0, "n3", 2), 0);
   ASSERT_EQ(task(1, "n3", 2), 0);
-  EXPECT_THAT(merge(2), Notes("which has all 4 now"));
+  EXPECT_THAT(merge(2), Notes("which now has all 4"));
   EXPECT_EQ(rows().size(), 8U);
   EXPECT_THAT(run({"run", "--resume", "last", "--slurm", "array=8"}).err,
-              HasSubstr("nothing is sent"));
+              HasSubstr("nothing is submitted"));
 }
 
 TEST_F(SlurmRun, ResumeMeasuresOnlyMissingHeats) {
@@ -157,7 +157,7 @@ TEST_F(SlurmRun, ResumeMeasuresOnlyMissingHeats) {
   ASSERT_EQ(task(1, "n1"), 0);
   program_.write("queued", "101_0\n");
   EXPECT_THAT(run({"run", "--resume", "last", "--quiet"}),
-              FailsWith("is with Slurm as job 101, which has not ended"));
+              FailsWith("is submitted as Slurm job 101, which has not ended"));
   fs::remove(program_.path("queued"));
   const Outcome rest = run({"run", "--resume", "last", "--quiet"});
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
@@ -173,7 +173,7 @@ TEST_F(SlurmRun, DryRunPrintsEverythingAndSubmitsNothing) {
   EXPECT_THAT(dry.out, AllOf(HasSubstr("# task 0: 2 heats (0, 3), at most"),
                              HasSubstr("run --resume RUN"), HasSubstr("import . --into RUN"),
                              HasSubstr("--array=0-2%1"), HasSubstr("--time=5")));
-  EXPECT_FALSE(fs::exists(program_.path("asked")));
+  EXPECT_FALSE(fs::exists(program_.path("arguments")));
   EXPECT_FALSE(fs::exists(program_.path("attnscope")));
 }
 
@@ -189,19 +189,21 @@ TEST_F(SlurmRun, FindsTheJobNumberAmongOtherLines) {
   const Outcome sent = send();
   ASSERT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_EQ(sent.out, "101\n");
-  EXPECT_THAT(program_.read("asked"), HasSubstr("--dependency=afterany:101\n"));
+  EXPECT_THAT(program_.read("arguments"), HasSubstr("--dependency=afterany:101\n"));
 }
 
 TEST_F(SlurmRun, KeepsTheRunIfNoJobNumberIsPrinted) {
   program_.write("answer", "echo 'welcome to the cluster'\n");
   const Outcome sent = send();
   EXPECT_EQ(sent.exit_code, 2);
-  EXPECT_THAT(sent.err, AllOf(HasSubstr("'welcome to the cluster', which names no job"),
-                              HasSubstr("squeue --name=attnscope-" + uuid().substr(0, 8)),
-                              HasSubstr("--into " + uuid()), HasSubstr("run --resume " + uuid())));
-  EXPECT_THAT(program_.read("asked"), Not(HasSubstr("--dependency")));
+  EXPECT_THAT(sent.err,
+              AllOf(HasSubstr("'welcome to the cluster', which does not name exactly one job"),
+                    HasSubstr("squeue --name=attnscope-" + uuid().substr(0, 8)),
+                    HasSubstr("--into " + uuid()), HasSubstr("run --resume " + uuid())));
+  EXPECT_THAT(program_.read("arguments"), Not(HasSubstr("--dependency")));
   program_.write("queued", "101_0\n");
-  EXPECT_THAT(run({"run", "--resume", "last"}).err, HasSubstr("with Slurm as job 101, which has"));
+  EXPECT_THAT(run({"run", "--resume", "last"}).err,
+              HasSubstr("submitted as Slurm job 101, which has"));
   EXPECT_THAT(program_.read("looked"), HasSubstr("--name=attnscope-" + uuid().substr(0, 8)));
   ASSERT_EQ(task(0, "n1"), 0);
   ASSERT_EQ(task(1, "n1"), 0);
@@ -212,7 +214,8 @@ TEST_F(SlurmRun, KeepsTheRunIfNoJobNumberIsPrinted) {
 
 TEST_F(SlurmRun, KeepsTheRunIfSbatchFailsWithAJobNumber) {
   program_.write("answer", "echo \"$n\"; exit 3\n");
-  EXPECT_THAT(send(), FailsWith("answered '101' and ended with exit code 3; its tasks may be"));
+  EXPECT_THAT(send(),
+              FailsWith("answered '101' and ended with exit code 3; its tasks may have been"));
   EXPECT_EQ(runs(), 1U);
 }
 
@@ -251,15 +254,15 @@ TEST_F(SlurmRun, ReportsTheLimitOfAnArrayThatIsTooLarge) {
 TEST_F(SlurmRun, RefusesInvalidOptionsInOneSentence) {
   EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=0"}), Refuses("array=0"));
   EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=2,dir=nowhere"}),
-              Refuses("nowhere; make it"));
+              Refuses("nowhere does not exist; create it"));
   EXPECT_THAT(run({"run", "sweep.json", "--slurm-dry-run"}), Refuses("add --slurm"));
   EXPECT_THAT(run({"run", "sweep.json", "--slurm", "array=2", "--events"}), Refuses("--events"));
   EXPECT_THAT(program_.run({"run", "sweep.json", "--slurm", "array=2"},
                            {fmt::format("PATH={}", program_.path("nothing").string())}),
-              FailsWith("there is no sbatch on PATH"));
+              FailsWith("sbatch is not in PATH"));
   program_.write("unknown.json", R"({"contenders": ["full/sdap"], "sequence_tokens": 64})");
   EXPECT_THAT(run({"run", "unknown.json", "--slurm", "array=1"}), Refuses("did you mean 'sdpa'"));
-  EXPECT_FALSE(fs::exists(program_.path("asked")));
+  EXPECT_FALSE(fs::exists(program_.path("arguments")));
 }
 
 TEST_F(SlurmRun, SkipsStoresOfOtherRunsAndReportsMissingOnes) {
@@ -270,10 +273,10 @@ TEST_F(SlurmRun, SkipsStoresOfOtherRunsAndReportsMissingOnes) {
   fs::copy(program_.path("other.db"), array() / "other.db");
   const Outcome stranger = merge();
   EXPECT_EQ(stranger.exit_code, 2);
-  EXPECT_THAT(stranger.err, AllOf(HasSubstr("other.db holds run"), HasSubstr("was left out"),
-                                  HasSubstr("which has all 4 now")));
+  EXPECT_THAT(stranger.err, AllOf(HasSubstr("other.db contains run"), HasSubstr("was skipped"),
+                                  HasSubstr("which now has all 4")));
   EXPECT_EQ(runs(), 1U);
-  // A part is no run of its own; with the run it came from it is, also elsewhere.
+  // A part can be imported only with the run that it belongs to.
   EXPECT_THAT(run({"import", (array() / "task-0.db").string(), "--db", "new.db"}),
               FailsWith("contains a part of run"));
   const std::string whole = (array().parent_path() / "run.attn").string();

@@ -115,7 +115,8 @@ TEST_F(SweepEffectiveness, RefusesInvalidFilesBeforeMeasuring) {
   std::filesystem::remove(program_.path("qrels.txt"));
   const Outcome missing = run({"run", "sweep.json", "--quiet"});
   EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.err, AllOf(HasSubstr("sweep.json, line 4: 'qrels'"), HasSubstr("not there")));
+  EXPECT_THAT(missing.err,
+              AllOf(HasSubstr("sweep.json, line 4: 'qrels'"), HasSubstr("does not exist")));
   EXPECT_EQ(runs(), 0U);
 }
 

@@ -181,12 +181,12 @@ TEST_F(Train, ResumesFromTheLastStateAfterTheWorkerEnds) {
   EXPECT_TRUE(is_there("cut/training-state.safetensors"));
   EXPECT_FALSE(is_there("cut/model.safetensors"));
   const Outcome other = train("cut", {"--margin-mse", "--steps", "12", "--seed", "5"});
-  EXPECT_THAT(other.err, AllOf(HasSubstr("is of a training with seed 1, and now it is 5")));
+  EXPECT_THAT(other.err, AllOf(HasSubstr("is from a training with seed 1, which is now 5")));
   EXPECT_THAT(train("cut", arguments), Notes("resuming after step 6"));
   EXPECT_EQ(weights("whole"), weights("cut"));
   EXPECT_EQ(curve("whole", 1), curve("cut", 1));
   const Outcome again = train("cut", arguments);
-  EXPECT_THAT(again.err, HasSubstr("there is a model in it already"));
+  EXPECT_THAT(again.err, HasSubstr("already contains a model"));
 }
 
 TEST_F(Train, ValidationEqualsTheNdcgOfRerank) {
@@ -248,9 +248,9 @@ class HalfTrained : public Train {
 
 TEST_F(HalfTrained, SettingsOfTheKeptStepCannotChange) {
   EXPECT_THAT(train("cut", joined(arguments_, {"--keep", "last"})).err,
-              HasSubstr("with keep \"best\", and now it is not given"));
+              HasSubstr("with keep \"best\", which is now not given"));
   EXPECT_THAT(train("cut", joined(arguments_, {"--validate-every", "2"})).err,
-              HasSubstr("with validate_every 3, and now it is 2"));
+              HasSubstr("with validate_every 3, which is now 2"));
   ASSERT_EQ(train("cut", arguments_).exit_code, 0);
   ASSERT_EQ(train("whole", arguments_).exit_code, 0);
   EXPECT_EQ(weights("cut"), weights("whole"));
@@ -279,19 +279,19 @@ TEST_F(HalfTrained, RefusesChangedInputFiles) {
     const std::string before = was_there ? program_.read(file) : "";
     program_.write(file, text);
     EXPECT_THAT(train("cut", arguments_),
-                FailsWith("is of a training that read other contents of " + name + "; give"))
+                FailsWith("is from a training that read other contents of " + name + "; give"))
         << file;
     program_.write(file, before);
     if (!was_there) std::filesystem::remove(program_.path(file));
   }
   EXPECT_THAT(train("cut", joined(arguments_, {"--label", "0"})).err,
-              HasSubstr("is of a training with label"));
+              HasSubstr("is from a training with label"));
   EXPECT_THAT(program_
                   .run(joined({"train", "--checkpoint", "start", "--triples", "triples.tsv", "-o",
                                "cut", "--batch", "4", "--learning-rate", "0.003", "--threads", "1"},
                               arguments_))
                   .err,
-              HasSubstr("is of a training with threads 2, and now it is 1; give the same"));
+              HasSubstr("is from a training with threads 2, which is now 1; give the same"));
   EXPECT_EQ(train("cut", arguments_).exit_code, 0);
 }
 
@@ -304,7 +304,7 @@ TEST_F(HalfTrained, FindsADamagedState) {
     const Outcome outcome = train("cut", arguments_);
     EXPECT_EQ(outcome.exit_code, 2) << at;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("training-state.safetensors: i"), HasSubstr("damaged"),
-                                   HasSubstr("begin anew with --restart")));
+                                   HasSubstr("restart with --restart")));
     EXPECT_FALSE(is_there("cut/model.safetensors"));
   }
   program_.write("cut/training-state.safetensors", state);
@@ -316,7 +316,7 @@ TEST_F(HalfTrained, RestartRemovesOnlyListedFiles) {
   const auto anew = joined(arguments_, {"--restart"});
   for (const auto& how : {arguments_, anew}) {
     EXPECT_THAT(train("cut", how),
-                FailsWith("cut: holds 'notes.txt', which no training has listed"));
+                FailsWith("cut: contains 'notes.txt', which no training has listed"));
     EXPECT_TRUE(is_there("cut/training-state.safetensors"));
     EXPECT_EQ(program_.read("cut/notes.txt"), "mine");
   }
@@ -333,7 +333,7 @@ TEST_F(Train, RefusesAFolderWithForeignFiles) {
     program_.write("out/" + name, "mine");
     for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
       EXPECT_THAT(train("out", joined({"--ranknet", "--steps", "1"}, how)),
-                  FailsWith(fmt::format("out: holds '{}'", name)))
+                  FailsWith(fmt::format("out: contains '{}'", name)))
           << name;
       EXPECT_EQ(program_.read("out/" + name), "mine");
     }
@@ -385,8 +385,8 @@ TEST_F(Train, RefusesContradictoryOptionsAndInvalidFiles) {
     EXPECT_THAT(train("out", more), FailsWith(words));
     EXPECT_FALSE(is_there("out/model.safetensors"));
   };
-  refused({"--steps", "1"}, "one of --margin-mse");
-  refused({"--steps", "1", "--margin-mse", "--ranknet"}, "one of");
+  refused({"--steps", "1"}, "give an objective");
+  refused({"--steps", "1", "--margin-mse", "--ranknet"}, "give an objective");
   const auto ranknet = [](const std::vector<std::string>& more) {
     return joined({"--ranknet", "--steps", "1"}, more);
   };
@@ -394,7 +394,7 @@ TEST_F(Train, RefusesContradictoryOptionsAndInvalidFiles) {
            {{"--dtype", "float16"}, "float16"},
            {{"--validate-qrels", "none"}, "--validate-run"},
            {{"--queries", "queries.tsv"}, "together"},
-           {{"--implementation", "dense"}, "take segment, windowed, sdpa"},
+           {{"--implementation", "dense"}, "use segment, windowed, sdpa"},
            {{"--keep", "best"}, "needs a validation"},
            {{"--gradient-accumulation", "100000000"}, "groups that one update may have"},
            {{"--max-grad-norm", "nan"}, "must be 0 or a number above it, not 'nan'"},

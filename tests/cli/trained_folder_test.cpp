@@ -197,7 +197,7 @@ TEST_F(TrainedFolder, RefusesAFolderThatDiffersFromTheTrainedModel) {
         "start",
         {"--restart", "--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
     EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is not the model that was trained: the query '"));
+    EXPECT_THAT(outcome.err, HasSubstr("differs from the trained one: the query '"));
     EXPECT_THAT(outcome.err, HasSubstr(complaint));
     EXPECT_THAT(outcome.err, Not(HasSubstr("out has the trained model")));
   }

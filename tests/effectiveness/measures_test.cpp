@@ -101,7 +101,7 @@ TEST(Measures, UnknownMeasuresAreRefusedWithTheKnownOnes) {
   EXPECT_THAT(error_of("RR(rel=0)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("AP(rel=1,rel=2)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("nDCG(rel=2)"), HasSubstr("brackets"));
-  EXPECT_THAT(error_of("RR(rel=2"), HasSubstr("no measure"));
+  EXPECT_THAT(error_of("RR(rel=2"), HasSubstr("not a measure"));
   EXPECT_THAT(error_of("nDCG@10,NDCG@10"), HasSubstr("given twice"));
 }
 
@@ -109,7 +109,8 @@ TEST(Measures, HaveADefinition) {
   EXPECT_THAT(parse_measure("nDCG@10")->definition(), HasSubstr("gain relevance"));
   EXPECT_THAT(parse_measure("nDCG(dcg='exp-log2')")->definition(), HasSubstr("2^relevance - 1"));
   EXPECT_THAT(parse_measure("RR(rel=2)@10")->definition(), HasSubstr("relevant from 2 on"));
-  EXPECT_THAT(parse_measure("AP(judged_only=True)")->definition(), HasSubstr("left out"));
+  EXPECT_THAT(parse_measure("AP(judged_only=True)")->definition(),
+              HasSubstr("unjudged documents ignored"));
 }
 
 TEST(Measures, GradesBeyondAMeasuresRange_AreAnError) {

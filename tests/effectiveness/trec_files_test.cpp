@@ -86,7 +86,8 @@ TEST(TrecRun, IgnoredIrregularitiesAreNotes) {
   EXPECT_THAT(ids(*run, "q"), ElementsAre("c", "b", "a", "d"));
   EXPECT_THAT(run->notes,
               ElementsAre(AllOf(HasSubstr("line 2: has a higher score"), HasSubstr("2 such lines")),
-                          AllOf(HasSubstr("line 5: query 'q' goes on"), HasSubstr("2 such lines")),
+                          AllOf(HasSubstr("line 5: the lines of query 'q' are interrupted"),
+                                HasSubstr("2 such lines")),
                           HasSubstr("line 6 has no line end")));
 }
 
@@ -105,7 +106,7 @@ TEST(TrecRun, InvalidLinesAreNamedAndCounted) {
 
 TEST(TrecRun, ATruncatedFileIsRefused) {
   EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2"),
-              HasSubstr("line 2 breaks off: the file was cut off"));
+              HasSubstr("line 2 is incomplete: the file is truncated"));
 }
 
 TEST(TrecRun, ADuplicateDocumentIsRefused) {
@@ -166,7 +167,7 @@ TEST(Qrels, ErrorsBelowAHeaderAreNamed) {
 TEST(Qrels, InvalidLinesOfQrelsAreNamedAndCounted) {
   EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("line 1 has '1.5' as its relevance"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 b 1.0\n"), HasSubstr("line 2 has '1.0'"));
-  EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("of 64 bits"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("64-bit integer"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 a 1\nq 0 a 0\n"),
               AllOf(HasSubstr("line 2: document 'a'"), HasSubstr("2 such lines")));
   EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
@@ -177,7 +178,7 @@ TEST(Mismatches, AreCountedWithTheFirst) {
   const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
   ASSERT_TRUE(run && qrels);
   EXPECT_THAT(mismatches(*run, *qrels),
-              ElementsAre(HasSubstr("lacks 2 of the 3 judged queries, the first is 'b'"),
+              ElementsAre(HasSubstr("lacks 2 of the 3 judged queries, first 'b'"),
                           HasSubstr("has 1 query not judged in"),
                           HasSubstr("none of its documents is judged")));
   EXPECT_THAT(mismatches(*run, *read<Qrels>("a 0 d 0\nx 0 d 1\n")), IsEmpty());

@@ -33,7 +33,7 @@ TEST_F(CancelTest, FirstInterrupt_IsAnsweredAndEndsWithExitCode130) {
   program.read_all();
   EXPECT_EQ(program.wait(), 130);
   EXPECT_EQ(program.seen().back().at("text"), "cancelled");
-  EXPECT_THAT(warnings(), HasSubstr("cancelling: the current iteration ends first"));
+  EXPECT_THAT(warnings(), HasSubstr("cancelling after the current iteration"));
   EXPECT_THAT(warnings(), HasSubstr("press Ctrl-C again to end immediately"));
   EXPECT_THAT(warnings(), ContainsRegex("attnscope run --resume .* --db .* measures the rest"));
   EXPECT_EQ(last().status, RunStatus::cancelled);

@@ -104,7 +104,7 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-zero", "a time of 0 ns"},
       {"lie-nan", "a time of nan ns"},
       {"lie-years", "a time of 1e+18 ns"},
-      {"lie-days", "calls of 1e+06 s together"},
+      {"lie-days", "calls of 1e+06 s in total"},
       {"lie-fast", "a time of 0.5 ns for a work of 1e+09"},
       {"lie-faster", "a time of 6.4e+04 ns, where the machine's rates allow 5e+07 ns"},
       {"lie-idle", "a time of 2 ns, where the machine's rates allow"},
@@ -114,12 +114,12 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
       {"lie-placement", "a sample of process 0 and placement 77"},
       {"lie-process", "a sample of process 9"},
       {"lie-twice", "round 0 of placement 0 twice"},
-      {"lie-empty", "without a sample"},
+      {"lie-empty", "without samples"},
       {"lie-batch", "a batch of 4611686018427387904"},
       {"lie-tokens", "document tokens, where"},
-      {"lie-memory", "a memory of no possible size"},
+      {"lie-memory", "an impossible memory size"},
       {"lie-work", "a work of "},
-      {"lie-load", "conditions of a sample that no machine has"},
+      {"lie-load", "impossible conditions of a sample"},
       {"lie-unsupported", "a batch of 4611686018427387904"},
       {"lie-cancelled", "a cell that was cancelled"},
       {"lie-wordless", "a cell that is oom, without a reason"},
@@ -135,7 +135,7 @@ TEST_F(DriverTest, WhatCannotBeIsNotBelieved) {
   for (const auto& [id, words] : lies) {
     const Cell& cell = ran.cells.at(fmt::format("64 full/{}", id));
     EXPECT_EQ(cell.status, CellStatus::crashed) << id;
-    EXPECT_THAT(cell.reason, AllOf(HasSubstr("answered what cannot be"), HasSubstr(words)));
+    EXPECT_THAT(cell.reason, AllOf(HasSubstr("reported an impossible result"), HasSubstr(words)));
     EXPECT_THAT(cell.samples, IsEmpty());
     EXPECT_LE(cell.batch, 1);
   }
@@ -156,7 +156,7 @@ TEST_F(DriverTest, WhoeverTellsItsProgressWithoutEnd_IsATimeout) {
   const Ran ran = measured(sweep_of(R"("full/chatter")", "64"), how);
   EXPECT_EQ(ran.cells.at("64 full/chatter").status, CellStatus::timeout);
   EXPECT_THAT(ran.cells.at("64 full/chatter").reason,
-              testing::AnyOf(HasSubstr("had not answered after"), HasSubstr("gave no answer")));
+              testing::AnyOf(HasSubstr("had not answered within"), HasSubstr("but no result")));
 }
 
 TEST_F(DriverTest, AWorkerThatIsKilledWhileItStartsIsStartedAgain) {
@@ -172,7 +172,7 @@ TEST_F(DriverTest, AWorkerThatIsKilledWhileItStartsIsStartedAgain) {
 TEST_F(DriverTest, ImpossibleCeilingsAreNotKept) {
   misbehave("impossible-ceilings");
   const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
-  EXPECT_THAT(ran.warnings, testing::Contains(HasSubstr("told impossible rates")));
+  EXPECT_THAT(ran.warnings, testing::Contains(HasSubstr("reported impossible rates")));
   EXPECT_THAT(open_store().ceilings(ran.outcome->run).value(), IsEmpty());
 }
 
@@ -271,8 +271,9 @@ TEST_F(DriverTest, DeathNobodyCanBeBlamedFor_FindsItAloneAndMeasuresTheOthersTog
   EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello",
                                       "heat 64", "hello", "heat 64", "hello", "heat 64", "hello",
                                       "heat 64", "hello", "heat 64", "hello", "ceilings"));
-  EXPECT_THAT(ran.warnings, ElementsAre(HasSubstr("trying once more"), HasSubstr("each alone"),
-                                        HasSubstr("crash-idle")));
+  EXPECT_THAT(ran.warnings,
+              ElementsAre(HasSubstr("trying again"), HasSubstr("each contender alone"),
+                          HasSubstr("crash-idle")));
 }
 
 TEST_F(DriverTest, SeveralOfThem_AreAllFoundInOneSearch) {
@@ -288,7 +289,7 @@ TEST_F(DriverTest, DeathOfAllTogetherAndNoneAlone_LosesTheHeatAndSaysSo) {
   EXPECT_EQ(ran.outcome->cells_failed, 4);
   for (const auto& [key, cell] : ran.cells) {
     EXPECT_EQ(cell.status, CellStatus::crashed) << key;
-    EXPECT_THAT(cell.reason, HasSubstr("none of them alone")) << key;
+    EXPECT_THAT(cell.reason, HasSubstr("not with any of them alone")) << key;
   }
 }
 
@@ -297,7 +298,7 @@ TEST_F(DriverTest, CancelDuringTheSearch_EndsTheRunAsCancelled) {
   DriverOptions how = options();
   how.cancel = &cancel;
   how.on_event = [&](const RunEvent& event) {
-    if (event.kind == Kind::warning && event.text.find("each alone") != std::string::npos)
+    if (event.kind == Kind::warning && event.text.find("each contender alone") != std::string::npos)
       cancel = 1;
   };
   const Ran ran = measured(sweep_of(R"("full/dense", "full/crash-idle")", "64"), how);
@@ -451,7 +452,7 @@ TEST_F(DriverTest, MachineThatSleepsInEveryHeat_IsNotMeasuredForever) {
   how.time_asleep = [&] { return slept += std::chrono::seconds(1); };
   const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
-  EXPECT_THAT(ran.warnings.back(), HasSubstr("these times are kept"));
+  EXPECT_THAT(ran.warnings.back(), HasSubstr("the measured times are kept"));
 }
 
 TEST(TimeAsleep, StandsStillWhileTheMachineIsAwake) {

@@ -100,7 +100,7 @@ class FaultFixture : public testing::Test {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks
     }
-    throw std::runtime_error("nobody asked for " + request);
+    throw std::runtime_error("there was no request " + request);
   }
 
   static constexpr const char* two_placements = R"("placements": 2, "processes": 1)";

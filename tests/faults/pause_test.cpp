@@ -139,13 +139,13 @@ TEST_F(PausedProgramTest, WhatWasAskedLastCounts_HoweverLateTheDriverLooks) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
   program.send(SIGSTOP);
-  EXPECT_TRUE(ask_to_pause(last()));
-  EXPECT_TRUE(ask_to_continue(last()));
-  EXPECT_TRUE(ask_to_pause(last()));
+  EXPECT_TRUE(request_pause(last()));
+  EXPECT_TRUE(request_continue(last()));
+  EXPECT_TRUE(request_pause(last()));
   program.send(SIGCONT);
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
-  EXPECT_TRUE(ask_to_continue(last()));
+  EXPECT_TRUE(request_continue(last()));
   program.read_all();
   EXPECT_EQ(program.wait(), 0);
 }
@@ -153,7 +153,7 @@ TEST_F(PausedProgramTest, WhatWasAskedLastCounts_HoweverLateTheDriverLooks) {
 TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
-  EXPECT_TRUE(ask_to_pause(last()));
+  EXPECT_TRUE(request_pause(last()));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   program.send(SIGINT);
@@ -165,7 +165,7 @@ TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
 TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
   LiveProgram program(held_run(), errors());
   ASSERT_TRUE(program.read_until("started"));
-  EXPECT_TRUE(ask_to_pause(last()));
+  EXPECT_TRUE(request_pause(last()));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   program.send(SIGKILL);
@@ -185,9 +185,9 @@ TEST_F(PausedProgramTest, AskedOfAProgramThatKnowsNoPause_IsRefusedAndHarmsNobod
   run.number = 7;
   run.start.process_id = getpid();
   run.start.process_start_ticks = own_process_start_ticks();
-  const Status requested = ask_to_pause(run);
+  const Status requested = request_pause(run);
   ASSERT_FALSE(requested);
-  EXPECT_THAT(requested.error().message, HasSubstr("does not know how to pause"));
+  EXPECT_THAT(requested.error().message, HasSubstr("does not support pausing"));
 }
 
 }  // namespace

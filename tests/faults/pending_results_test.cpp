@@ -52,7 +52,7 @@ class PendingResultsTest : public FaultFixture {
   }
   static bool reports_waiting(const RunEvent& event) {
     return event.kind == Kind::warning &&
-           event.text.find("to be stored as soon") != std::string::npos;
+           event.text.find("will be stored as soon") != std::string::npos;
   }
   [[nodiscard]] std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> files;
@@ -101,8 +101,8 @@ TEST_F(PendingResultsTest, ALockedDatabase_GetsWhatWaitedWhenItIsFreeAgain) {
   EXPECT_THAT(announced_, ElementsAre(64, 128, 256));
   EXPECT_EQ(cells_of_last_run(), 3U);
   EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("is locked by another process"),
-                                           HasSubstr("waits in memory")),
-                                     HasSubstr("takes results again")));
+                                           HasSubstr("results wait in memory")),
+                                     HasSubstr("can be written again")));
   EXPECT_THAT(files(), IsEmpty());
   expect_each_heat_measured_once();
 }
@@ -111,8 +111,7 @@ TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_IsWaitedFor) {
   const auto outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     lock_from_the_second_heat(event);
     if (!reports_waiting(event)) return;
-    EXPECT_THAT(event.text,
-                AllOf(HasSubstr("is locked"), HasSubstr("as it takes more: 3 results")));
+    EXPECT_THAT(event.text, AllOf(HasSubstr("is locked"), HasSubstr("3 results will be stored")));
     EXPECT_THAT(announced_, ElementsAre(64));
     other_.reset();
   });
@@ -142,7 +141,7 @@ TEST_F(PendingResultsTest, ARunThatSomebodyTookOutOfTheDatabase_IsNotWaitedFor) 
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->store_refusal,
-              AllOf(HasSubstr("there is no run"), HasSubstr("attnscope import")));
+              AllOf(HasSubstr("is no longer in the database"), HasSubstr("attnscope import")));
   EXPECT_THAT(files(), SizeIs(1));
 }
 
@@ -152,7 +151,7 @@ TEST_F(PendingResultsTest, ADatabaseThatIsEmptied_IsNotWaitedFor) {
       std::filesystem::resize_file(database(), 0);
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("waits in memory")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("results wait in memory")));
   ASSERT_THAT(files(), SizeIs(1));
   EXPECT_THAT(outcome->store_refusal, HasSubstr("--db " + files()[0].string() + " shows it"));
   EXPECT_THAT(announced_, ElementsAre(64));

@@ -89,7 +89,7 @@ TEST_F(SshTest, ServerGone_KeepsTheRunForResume) {
   const Ran ran = run(sweep_of(R"("full/held")", "64"), how);
   ASSERT_FALSE(ran.outcome);
   EXPECT_THAT(ran.outcome.error().message,
-              AllOf(HasSubstr("could not be reached again"), HasSubstr("refused"),
+              AllOf(HasSubstr("no new connection"), HasSubstr("refused"),
                     HasSubstr("attnscope run --resume ")));
   EXPECT_EQ(last().status, RunStatus::interrupted);
 }

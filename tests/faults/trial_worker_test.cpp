@@ -138,7 +138,7 @@ TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
   }
   const Cell& declined = cells.at("64 mean-embeddings/segment");
   EXPECT_EQ(declined.status, CellStatus::unsupported);
-  EXPECT_THAT(declined.reason, HasSubstr("'plain' alone, not by 'segment'"));
+  EXPECT_THAT(declined.reason, HasSubstr("only by 'plain', not by 'segment'"));
 }
 
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
@@ -185,7 +185,7 @@ TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
 TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
   const Cell cell = trial(failing(), "asks-all");
   EXPECT_EQ(cell.status, CellStatus::oom);
-  EXPECT_THAT(cell.reason, AllOf(HasSubstr("asked for 64.0 MiB"), HasSubstr("were free")));
+  EXPECT_THAT(cell.reason, AllOf(HasSubstr("requested 64.0 MiB"), HasSubstr("were free")));
 }
 
 TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {

@@ -178,7 +178,7 @@ TEST_F(TurnsTest, PausedRun_LetsOthersMeasureAndWaitsThenItself) {
   let_go();
   ASSERT_TRUE(first.read_until("paused"));
   expect_done(second);
-  ask(PauseRequest::go_on);
+  ask(PauseRequest::resume);
   ASSERT_TRUE(first.read_until("continued"));
   expect_done(first);
   EXPECT_THAT(disturbances_in("first.db"), Each(IsEmpty()));
@@ -199,8 +199,7 @@ TEST_F(TurnsTest, Now_MeasuresAtTheSameTimeAndMarksBoth) {
   };
   EXPECT_THAT(disturbances_in("second.db"), ElementsAre(named(first)));
   EXPECT_THAT(disturbances_in("first.db"), ElementsAre(named(second), IsEmpty()));
-  EXPECT_THAT(stated("first"),
-              HasSubstr("another measurement ran while 64 tokens were measured"));
+  EXPECT_THAT(stated("first"), HasSubstr("another measurement ran while 64 tokens were measured"));
 }
 
 TEST_F(TurnsTest, NoLock_IsAWarningAndNoReasonNotToMeasure) {
@@ -210,8 +209,8 @@ TEST_F(TurnsTest, NoLock_IsAWarningAndNoReasonNotToMeasure) {
   std::filesystem::create_symlink(target, folder_ / "attnscope-cpu.lock");
   LiveProgram run(second_run(), errors_of("run"));
   expect_done(run);
-  EXPECT_THAT(stated("run"), AllOf(HasSubstr("cannot wait for other measurements"),
-                                          HasSubstr("attnscope-cpu.lock is a symbolic link")));
+  EXPECT_THAT(stated("run"), AllOf(HasSubstr("cannot coordinate with other measurements"),
+                                   HasSubstr("attnscope-cpu.lock is a symbolic link")));
   std::stringstream text;
   text << std::ifstream(target).rdbuf();
   EXPECT_EQ(text.str(), "mine");

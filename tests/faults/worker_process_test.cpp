@@ -29,7 +29,7 @@ class WorkerProcessTest : public FaultFixture {
 TEST_F(WorkerProcessTest, Handshake_TellsOfTheWorker) {
   auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
   ASSERT_TRUE(worker) << worker.error().message;
-  EXPECT_EQ(worker->hello().at("device").at("name"), "Fake processor");
+  EXPECT_EQ(worker->hello().device.at("name"), "Fake processor");
 }
 
 TEST_F(WorkerProcessTest, CommandWithArguments_GoesThroughTheShell) {
@@ -73,14 +73,14 @@ TEST_F(WorkerProcessTest, LinesThatAreWholeArePendingNoMore) {
 }
 
 TEST_F(WorkerProcessTest, AnEventWithoutANameIsNotOfTheProtocol) {
-  EXPECT_THAT(error_of(R"(echo '{"event": 5}'; cat)"), HasSubstr("not of the protocol"));
+  EXPECT_THAT(error_of(R"(echo '{"event": 5}'; cat)"), HasSubstr("does not follow the protocol"));
 }
 
 TEST_F(WorkerProcessTest, AGreetingThatWouldFillTheStoreIsRefused) {
   EXPECT_THAT(
       error_of(
           R"(printf '{"event":"hello","x":"'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'; cat)"),
-      HasSubstr("greeted with more than 1 MiB"));
+      HasSubstr("a greeting of more than 1 MiB"));
 }
 
 TEST_F(WorkerProcessTest, MissingProgram_NamesPathAndMend) {
@@ -144,8 +144,8 @@ TEST_F(WorkerProcessTest, RefusalWithoutEnd_IsCut) {
 TEST_F(WorkerProcessTest, ProgramThatIsNoWorker_IsQuoted) {
   misbehave("garbage-hello");
   EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("Welcome to gpubox!"));
-  EXPECT_THAT(error_of("echo {}"), HasSubstr("not of the protocol"));
-  EXPECT_THAT(error_of("cat -"), HasSubstr("not of the protocol"));
+  EXPECT_THAT(error_of("echo {}"), HasSubstr("does not follow the protocol"));
+  EXPECT_THAT(error_of("cat -"), HasSubstr("does not follow the protocol"));
 }
 
 TEST_F(WorkerProcessTest, KilledFromOutside_TellsTheSignal) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `attnscope` as a window test needs it: the same commands and the same store, made-up numbers. The
-// sweep's name says what happens: "until-cancelled" waits after its first heat until it is
-// interrupted, "until-signalled" until SIGUSR1 lets it go on, "pausable" until it is paused, and then
-// until it is continued; "refused" ends with a sentence before its run begins.
+// Replaces `attnscope` in window tests: the same commands and store, made-up numbers. The name of
+// the sweep selects the behavior: "until-cancelled" waits after its first heat for an interrupt,
+// "until-signalled" for SIGUSR1, "pausable" until it is paused and then continued; "refused" ends
+// with a sentence before its run begins.
 
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ int list_implementations() {
   return 0;
 }
 
-/// As if dense executed ten times what is useful of anything and segment just that.
+/// Dense executes ten times the useful work, segment exactly the useful work.
 int costs() {
   std::puts(R"({"implementations": [
  {"id": "dense", "reason": "", "executed_flop": 1e9, "executed_bytes": 1e6, "peak_bytes": 2e6},
@@ -43,7 +43,7 @@ int costs() {
   return 0;
 }
 
-/// As if sdpa knew only full attention, and an item took a megabyte, a hundred with dense.
+/// sdpa supports only full attention; an item needs 1 MB, 100 MB with dense.
 int estimate() {
   std::puts(R"({"largest_tokens": 256, "batch_max": 10, "batch_memory_mb": 4096, "pairs": [
  {"pattern": "full", "implementation": "dense", "reason": "", "item_bytes": 104857600},
@@ -80,7 +80,7 @@ int run(const std::string& sweep_file, const std::string& database) {
   sigemptyset(&go_on);
   sigaddset(&go_on, SIGUSR1);
   sigprocmask(SIG_BLOCK, &go_on, nullptr);
-  // While sigwait waits it does not count as blocked; a handler says that it is taken.
+  // While sigwait waits the signal is not blocked; a handler shows that it is accepted.
   std::signal(pause_signal(), [](int) {});
   sigset_t requested;
   sigemptyset(&requested);
@@ -120,7 +120,7 @@ int run(const std::string& sweep_file, const std::string& database) {
     if (sweep->name == "pausable" && done == 1) {
       wait_for(PauseRequest::pause);
       if (!store.set_progress(*id, {done, planned, std::string(paused_words), {}})) return 3;
-      wait_for(PauseRequest::go_on);
+      wait_for(PauseRequest::resume);
     }
     if (sweep->name == "until-signalled" && done == 1) {
       int signal = 0;
@@ -147,22 +147,22 @@ std::string value_after(int argc, char** argv, const char* name) {
   return {};
 }
 
-/// The dump $FAKE_DUMP, whatever the model. A query "wait" is never answered, "refused" is.
+/// The dump $FAKE_DUMP for every model. A query "wait" is never answered, "refused" is refused.
 int inspect(int argc, char** argv) {
   const std::string query = option(argc, argv, "query");
   if (query == "refused") return refuse("there is no model's configuration 'x'; check the path");
   if (query == "wait") return pause();
   std::error_code failed;
   std::filesystem::copy_file(std::getenv("FAKE_DUMP"), option(argc, argv, "output"), failed);
-  std::ofstream requested(std::string(std::getenv("FAKE_DUMP")) + ".asked");
+  std::ofstream requested(std::string(std::getenv("FAKE_DUMP")) + ".arguments");
   for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   return failed ? refuse("cannot copy") : 0;
 }
 
-/// As if there were two documents, of 100 and of 300 tokens; what was asked stands beside them.
+/// Two documents, of 100 and of 300 tokens; the arguments are written next to the file of pairs.
 int lengths(int argc, char** argv) {
   const std::string pairs = option(argc, argv, "pairs");
-  std::ofstream requested(pairs + ".asked");
+  std::ofstream requested(pairs + ".arguments");
   for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   if (option(argc, argv, "checkpoint").ends_with("refused"))
     return refuse("there is no model's configuration; check the path");
@@ -171,8 +171,8 @@ int lengths(int argc, char** argv) {
   return 0;
 }
 
-/// Three steps, behind which it waits until it is interrupted, or fails; what was asked stands in
-/// its folder.
+/// Three steps, after which it waits for an interrupt or fails; the arguments are written to its
+/// folder.
 int train(int argc, char** argv) {
   if (option(argc, argv, "triples").ends_with("wrong.tsv"))
     return refuse("wrong.tsv: line 1 has no negative");
@@ -182,18 +182,18 @@ int train(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   const std::filesystem::path folder = option(argc, argv, "output");
   std::filesystem::create_directories(folder);
-  std::ofstream requested(folder / "asked");
+  std::ofstream requested(folder / "arguments");
   for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
   requested.close();
-  auto curve = TrainingCurveFile::go_on(folder / training_curve_file, 0);
+  auto curve = TrainingCurveFile::resume(folder / training_curve_file, 0);
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
   const std::string steps = option(argc, argv, "steps");
   if (option(argc, argv, "triples").ends_with("short.tsv"))
-    return refuse("short.tsv: ends behind line 3");
+    return refuse("short.tsv: ends after line 3");
   int signal = 0;
   sigwait(&interrupt, &signal);
-  refuse("interrupted behind step 3 of " + steps + "; the same command goes on");
+  refuse("interrupted after step 3 of " + steps + "; repeat the command to continue");
   return 130;
 }
 

@@ -125,7 +125,7 @@ class FigureDialogTest : public QObject {
     open(charts::printable(figure()));
     find<QCheckBox>("own_height")->setChecked(true);
     find<QDoubleSpinBox>("height")->setValue(20);
-    QTRY_VERIFY(dialog_->message().contains(u"it takes"_s));
+    QTRY_VERIFY(dialog_->message().contains(u"use at least"_s));
   }
 
   void ConfirmsReplacingExistingFiles() {

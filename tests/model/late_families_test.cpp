@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/colbert/colbert_config.h"
+#include "engine/model/late/late_description.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"
 
@@ -311,13 +312,16 @@ TEST(LateShow, DeformerShowsUpperLayersOfAllTokens) {
   EXPECT_NEAR(seen->scores[0], model->score(pairs.batch())->scores[0], 1e-5);
 }
 
+std::string config_json(const std::string& own) {
+  return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
+      "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
+      "type_vocab_size": 2, {}}})",
+                     own);
+}
+
 TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
-  const LateDescription& family = late_family("colbert");
   const auto config = read_model_config(
-      R"({"model_type": "colbert", "num_hidden_layers": 1, "hidden_size": 48,
-          "num_attention_heads": 3, "intermediate_size": 96, "vocab_size": 200,
-          "max_position_embeddings": 64, "type_vocab_size": 2, "output_dim": 8,
-          "punctuation_ids": [150, 102]})",
+      config_json(R"("model_type": "colbert", "output_dim": 8, "punctuation_ids": [150, 102])"),
       "config.json");
   ASSERT_TRUE(config) << config.error().message;
   const auto weights = ModelWeights::random(*config, {.seed = 3, .deviation = 0.1});
@@ -326,9 +330,9 @@ TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
   const PairBatch batch{.items = {{query, marks}}};
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   EXPECT_THAT(encoded->document(0).subspan(32), testing::Each(std::byte{0}));
-  EXPECT_LT(error_of(model.scored(batch), 0, model.reference(batch.items.front())), model.bound());
+  expect_matches_reference(model, batch);
   for (const float maximum : model.scored(batch).states) EXPECT_GE(maximum, 0);
-  EXPECT_EQ(family.tensors(*config, nullptr).specs.back().shape.front(), 8);
+  EXPECT_EQ(config->family->tensors(*config, nullptr).specs.back().shape.front(), 8);
 }
 
 class LateErrors : public testing::Test {
@@ -359,14 +363,12 @@ TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
                         "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
   ModelConfig config = dual.weights()->config();
   config.shape.heads = 6;
-  const LateRowModel six({.row = "dual-bert"},
-                         std::make_shared<const ModelWeights>(config, dual.weights()->tensors()));
+  const LateRowModel six({.row = "dual-bert"}, with_config(config, dual));
   EXPECT_THAT(refused(six, dual), HasSubstr("but the model encodes them as 'full, 6 heads, "));
   const LateRowModel colbert({.row = "colbert"});
   config = colbert.weights()->config();
   std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
-  const LateRowModel marked({.row = "colbert"}, std::make_shared<const ModelWeights>(
-                                                    config, colbert.weights()->tensors()));
+  const LateRowModel marked({.row = "colbert"}, with_config(config, colbert));
   EXPECT_THAT(refused(marked, colbert), HasSubstr("; punctuation 5'; encode them again"));
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
   const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
@@ -400,12 +402,12 @@ TEST_F(LateErrors, ReportsInvalidOptions) {
            {"contexts-2", "'context_cls' is [1, 48] in these weights"},
            {"interaction-layers-3", "these weights have no 'decoder."},
            {"contexts-5",
-            "there is no option 'contexts-5' of a model of the family mixencoder; it has "
+            "there is no option 'contexts-5' for models of the family mixencoder; it has "
             "contexts-1, "}}) {
     EXPECT_THAT(made_with(a, option), HasSubstr(message)) << option;
   }
   EXPECT_THAT(made_with(LateRowModel({.row = "dual-bert"}), "cosine"),
-              HasSubstr("there is no option 'cosine' of a model of the family dual-bert, which has "
+              HasSubstr("there is no option 'cosine' for models of the family dual-bert, which has "
                         "none"));
   ModelShape two = small_shape();
   two.layers = 2;
@@ -514,13 +516,6 @@ TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
 
 /// Checkpoint folders with random weights.
 class CheckpointFolders : public testing::TestWithParam<std::string> {};
-
-std::string config_json(const std::string& own) {
-  return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
-      "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
-      "type_vocab_size": 2, {}}})",
-                     own);
-}
 
 INSTANTIATE_TEST_SUITE_P(
     Every, CheckpointFolders,

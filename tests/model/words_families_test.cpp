@@ -296,8 +296,7 @@ TEST(Tkl, RefusesACacheOfOtherHeads) {
   const LateRowModel six(words_case("tkl"), words_shape());
   ModelConfig config = six.weights()->config();
   config.shape.heads = 3;
-  const LateRowModel three(words_case("tkl"),
-                           std::make_shared<const ModelWeights>(config, six.weights()->tensors()));
+  const LateRowModel three(words_case("tkl"), with_config(config, six));
   const WordTexts texts(4, {50});
   const PairBatch batch = texts.batch();
   const auto kept = six->encode_documents(document_ids(batch), 0);

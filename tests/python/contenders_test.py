@@ -111,7 +111,7 @@ class Contenders(unittest.TestCase):
                     "dies-in-prepare": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies-in-peak-bytes": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
-                    "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
+                    "leaves": ("crashed", "ended with exit code 3; its last output: I had enough"),
                     "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}
         self.assert_outcomes(self.cells([f"full/{name}" for name in expected], code=1), expected)
 
@@ -171,17 +171,17 @@ class Contenders(unittest.TestCase):
     def test_models_with_their_own_weights_are_compared_with_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
         # Pairs are at other positions in every call.
-        self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
+        self.assertIn("its scores of the same ids differ in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
         self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
-        self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-drifts"]["reason"])
+        self.assertIn("its scores of the same ids differ in its next call", cells["full/own-drifts"]["reason"])
 
     def test_a_model_with_scores_independent_of_documents_is_wrong(self):
-        of_the_same = "it gives what it remembers: other documents have the very same scores"
+        of_the_same = "it returns cached scores: other documents have exactly the same scores"
         for pairs, name, reason in ((1, "bert-remembers", of_the_same), (1, "bert-remembers-int8", of_the_same),
                                     (3, "bert-remembers-int8", of_the_same),
-                                    (3, "bert-of-one-for-all-int8", "all 3 documents have the very same score")):
+                                    (3, "bert-of-one-for-all-int8", "all 3 documents have exactly the same score")):
             with self.subTest(contender=name, pairs=pairs):
                 cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
                 self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))
@@ -219,7 +219,7 @@ class Contenders(unittest.TestCase):
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert supports float32, not bfloat16"))
         (cell,) = self.cells(["full/bert"]).values()
         self.assertEqual((cell["status"], cell["reason"]), (
-            "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
+            "unsupported", "bert is a whole re-ranker; name it as MODEL/bert in a sweep of operation model"))
 
     def test_repeating_a_run_needs_its_program(self):
         self.cells(["full/by-hand"])
@@ -234,11 +234,11 @@ class Contenders(unittest.TestCase):
         mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
         for text, message in (
-                ("nonsense\n", "ended with exit code 1; its last words: NameError: name 'nonsense' is not defined"),
+                ("nonsense\n", "ended with exit code 1; its last output: NameError: name 'nonsense' is not defined"),
                 ("pass\n", "ended with exit code 0"),
                 ("from attnscope import serve\nserve()\n", "offers no implementation and no model"),
                 (mark.format("segment"), "'segment', whose id is already in use"),
-                (mark.format("a/b"), "ids are letters, digits"),
+                (mark.format("a/b"), "an id must consist of letters, digits"),
                 (other.format(b'{"protocol": 3}\n'), "uses version 3 of the contenders' protocol, and this program version 2"),
                 *((other.format(answer), "contenders' protocol") for answer in (
                     b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',

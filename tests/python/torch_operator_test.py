@@ -210,11 +210,11 @@ class Operator(unittest.TestCase):
             return segment_attention(q, k, v, pattern, layout, window)
 
         refusals = [
-            (dict(q=drawn(TOKENS + 1, HEADS, DIM)), "have 34 tokens in all, and q has 35"),
-            (dict(layout=[(1, 3, 20)]), "have 24 tokens in all, and q has 34"),
+            (dict(q=drawn(TOKENS + 1, HEADS, DIM)), "have 34 tokens in total, and q has 35"),
+            (dict(layout=[(1, 3, 20)]), "have 24 tokens in total, and q has 34"),
             (dict(k=drawn(TOKENS, HEADS + 1, DIM)), "k has shape [34, 3, 8]; the plan needs [34, 2, head_dim]"),
             (dict(v=drawn(TOKENS, HEADS, 4)), "v has head_dim 4, and q has 8"),
-            (dict(q=drawn(1, TOKENS, HEADS, DIM)), "q has 4 dimensions; it takes [tokens, heads, head_dim]"),
+            (dict(q=drawn(1, TOKENS, HEADS, DIM)), "q has 4 dimensions; the shape must be [tokens, heads, head_dim]"),
             (dict(k=k.to(torch.float16)), "k is Half, and q is Float; all tensors must have one dtype"),
             (dict(q=q.to(torch.float64)), "k is Float, and q is Double; all tensors must have one dtype"),
             (dict(q=q.int().detach(), k=k.int().detach(), v=v.int().detach()), "supports float32, float16 and bfloat16"),
@@ -336,8 +336,8 @@ class Sparsify(unittest.TestCase):
                 self.assertTrue(torch.equal(states, same))
                 self.assertEqual(states.shape[:2], kept.shape)
                 self.assertEqual(states[~kept].abs().max().item(), 0)
-            one = {name: values[:1, :67] for name, values in self.batch().items()}
-            alone = model.bert(**one, output_hidden_states=True).hidden_states
+            first = {name: values[:1, :67] for name, values in self.batch().items()}
+            alone = model.bert(**first, output_hidden_states=True).hidden_states
             for states, expected in zip(right.hidden_states, alone):
                 self.assertLess((states[0, :67] - expected[0]).abs().max().item(), 1e-5)
             positions = (self.batch(left=True)["attention_mask"].cumsum(1) - 1).clamp(min=0)

@@ -46,7 +46,7 @@ TEST(ScoreLines, ATrecRunOfAQueryThatComesBackIsAnError) {
   static_cast<void>(lines.add({"2", "a"}, 1.0F));
   const auto again = lines.add({"1", "b"}, 1.0F);
   ASSERT_FALSE(again.has_value());
-  EXPECT_THAT(again.error().message, HasSubstr("query '1' do not stand together"));
+  EXPECT_THAT(again.error().message, HasSubstr("query '1' are not consecutive"));
 }
 
 TEST(ScoreLines, ATrecRunNeedsIdsOfOneWord) {
@@ -60,7 +60,7 @@ TEST(ScoreLines, ARankingIsOfOneQuery) {
   EXPECT_TRUE(lines.add({"1", "a", 7}, 1.0F).has_value());
   EXPECT_TRUE(lines.add({"1", "b", 7}, 1.0F).has_value());
   EXPECT_THAT(lines.add({"1", "c", 8}, 1.0F).error().message,
-              HasSubstr("query '1' has another text here"));
+              HasSubstr("query '1' has a different text"));
 }
 
 TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
@@ -78,7 +78,7 @@ TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
     for (int i = 0; i < 3000; ++i)
       EXPECT_EQ(lines.add({"1", fmt::format("d{}", i)}, -1.0F).value(), "");
     EXPECT_EQ(lines.add({"2", "a"}, 0.0F).value(), wanted);
-    EXPECT_THAT(lines.add({"1", "z"}, 3.0F).error().message, HasSubstr("do not stand together"));
+    EXPECT_THAT(lines.add({"1", "z"}, 3.0F).error().message, HasSubstr("are not consecutive"));
     EXPECT_FALSE(lines.add({}, 1.0F).has_value());
   }
 }
@@ -97,7 +97,7 @@ TEST(ScoreLines, ADocumentStandsOnceUnderAQuery) {
     static_cast<void>(lines.add({"1", "a"}, 1.0F));
     static_cast<void>(lines.add({"1", "b"}, 1.0F));
     EXPECT_THAT(lines.add({"1", "a"}, 2.0F).error().message,
-                HasSubstr("document 'a' stands twice under query '1'"));
+                HasSubstr("document 'a' occurs twice for query '1'"));
   }
 }
 

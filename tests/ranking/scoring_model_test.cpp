@@ -46,7 +46,7 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->window, Window::of(4));
   EXPECT_EQ(model->limits.most_tokens, model->shape.positions);
   EXPECT_EQ(model->limits.most_query_tokens, 31);
-  EXPECT_EQ(model->request["window"], "4");
+  EXPECT_EQ(model->request.window, Window::of(4));
 }
 
 /// A golden model with a vocabulary, opened with what is asked for.
@@ -82,10 +82,10 @@ TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOne
   const auto own = open_modern();
   ASSERT_TRUE(own.has_value()) << own.error().message;
   EXPECT_EQ(own->pattern.name, "full");
-  EXPECT_EQ(own->request["local"]["window"], "64");
+  EXPECT_EQ(own->request.local->window, Window::of(64));
   EXPECT_EQ(own->is_local, (std::vector<bool>{false, true, true, false, true}));
 
-  EXPECT_TRUE(open_modern({.pattern = "full"})->request["local"].is_null());
+  EXPECT_FALSE(open_modern({.pattern = "full"})->request.local);
   EXPECT_EQ(open_modern({.local_window = "16"})->local->window, Window::of(16));
   const auto both = open_modern({.pattern = "sparse", .window = "4", .local_pattern = "full"});
   ASSERT_TRUE(both.has_value()) << both.error().message;
@@ -95,7 +95,7 @@ TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOne
   EXPECT_THAT(open_modern({.local_pattern = "full", .local_window = "4"}).error().message,
               HasSubstr("of the local layers: pattern 'full' has no window"));
   EXPECT_THAT(error_of(sparse(), {.local_window = "4"}),
-              HasSubstr("all layers of this model have one attention"));
+              HasSubstr("all layers of this model have the same attention"));
 }
 
 TEST(ScoringModel, ADumpSaysWhatEachLayerAttendedBy) {
@@ -128,12 +128,12 @@ TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
   const auto full = open(sparse(), {.pattern = "full"});
   ASSERT_TRUE(full.has_value());
   EXPECT_EQ(full->window, std::nullopt);
-  EXPECT_TRUE(full->request["window"].is_null());
+  EXPECT_FALSE(full->request.window);
 }
 
 TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.pattern = "sparse"}),
-              HasSubstr("pattern 'sparse' has a window; give one"));
+              HasSubstr("pattern 'sparse' needs a window"));
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.window = "4"}),
               HasSubstr("pattern 'full' has no window"));
 }
@@ -147,7 +147,7 @@ TEST(ScoringModel, AModelOfWordsHasItsOwnPatternAlone) {
   const auto refused = ScoringModel::open({.checkpoint = folder.path(), .pattern = "sparse"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "models of the family tkl have the pattern 'chunks', not 'sparse'; leave it out");
+            "models of the family tkl have the pattern 'chunks', not 'sparse'; remove the pattern");
   EXPECT_TRUE(ScoringModel::open({.checkpoint = folder.path(), .pattern = "chunks"}));
 }
 
@@ -157,7 +157,7 @@ TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
   const auto extended = open(sparse(), {.positions = 2 * positions, .most_tokens = positions + 1});
   ASSERT_TRUE(extended.has_value());
   EXPECT_EQ(extended->limits.most_tokens, positions + 1);
-  EXPECT_EQ(extended->request["positions"], 2 * positions);
+  EXPECT_EQ(extended->request.positions, 2 * positions);
 }
 
 TEST(ScoringModel, ALabelThatUnreadModulesWouldHaveSaysSo) {
@@ -190,7 +190,7 @@ TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
   };
   EXPECT_EQ(opened(19), "opened");
   EXPECT_THAT(opened(18), HasSubstr("tokens.txt: has 18 words, and the checkpoint has vectors of "
-                                    "19 words and of padding; copy tokens.txt anew"));
+                                    "19 words and of padding; copy tokens.txt again"));
   EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
 }
 

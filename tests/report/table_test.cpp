@@ -75,7 +75,7 @@ TEST(Table, ACellWithImpossibleValues_IsDamaged) {
   EXPECT_FALSE(is_measured(table.rows[1]));
   const auto row = json_rows(table).at(1);
   EXPECT_EQ(row.at("status"), "damaged");
-  EXPECT_THAT(row.at("reason"), HasSubstr("a memory of no possible size"));
+  EXPECT_THAT(row.at("reason"), HasSubstr("an impossible memory size"));
   EXPECT_TRUE(row.at("median_ms").is_null());
   EXPECT_TRUE(row.at("peak_bytes").is_null());
 }

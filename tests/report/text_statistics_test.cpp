@@ -99,9 +99,10 @@ TEST(PairLengths, PaddingIsTheRestOfABatch) {
 
 TEST(PairLengths, TableHasCutsAndPadding) {
   const std::string text = write_lengths(by_turns(), TableFormat::text);
-  EXPECT_THAT(text, AllOf(HasSubstr("64 pairs of pairs.tsv in tokens of tiny"),
-                          HasSubstr("512 tokens (the checkpoint's own) cuts 50.0 % of the pairs"),
-                          HasSubstr("none packed")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("64 pairs of pairs.tsv in tokens of tiny"),
+                    HasSubstr("512 tokens (the checkpoint's own) truncates 50.0 % of the pairs"),
+                    HasSubstr("none packed")));
   EXPECT_THAT(write_lengths(by_turns(), TableFormat::csv),
               HasSubstr("documents,340,90,90,590,590,590,590,590"));
 }

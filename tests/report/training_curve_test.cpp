@@ -42,7 +42,7 @@ class CurveOfATraining : public ::testing::Test {
   void append(const std::string& more) const { std::ofstream(file(), std::ios::app) << more; }
   /// Steps first to last, as added by a training that continues after step `first - 1`.
   void add_steps(std::int64_t first, std::int64_t last) const {
-    auto curve = TrainingCurveFile::go_on(file(), first - 1);
+    auto curve = TrainingCurveFile::resume(file(), first - 1);
     ASSERT_TRUE(curve) << curve.error().message;
     for (std::int64_t step = first; step <= last; ++step) {
       ASSERT_TRUE(curve->add({.step = step, .loss = 1.0 / static_cast<double>(step), .tokens = 8}));
@@ -67,7 +67,7 @@ class CurveOfATraining : public ::testing::Test {
 
 TEST_F(CurveOfATraining, IsReadBackByItsFolderOrItsFile) {
   {
-    auto curve = TrainingCurveFile::go_on(file(), 0);
+    auto curve = TrainingCurveFile::resume(file(), 0);
     ASSERT_TRUE(curve);
     ASSERT_TRUE(curve->add({.step = 1, .loss = 0.1, .learning_rate = 7e-6, .seconds = 0.5}));
     ASSERT_TRUE(curve->add({.step = 2, .loss = 1.0 / 3, .tokens = 99, .ndcg = 2.0 / 3}));
@@ -114,19 +114,20 @@ TEST_F(CurveOfATraining, IgnoresAnUnfinishedLastLine) {
 TEST_F(CurveOfATraining, ErrorsNameTheLine) {
   EXPECT_THAT(complaint(), AllOf(HasSubstr("has no training.tsv"), HasSubstr("attnscope train")));
   append("a\tb\n");
-  EXPECT_THAT(complaint(), HasSubstr("is no training's curve"));
+  EXPECT_THAT(complaint(), HasSubstr("is not a training curve"));
   fs::remove(file());
   add_steps(1, 2);
   append("three\t0.5\t0\t0\t8\t0.1\t\n");
-  EXPECT_THAT(complaint(), AllOf(HasSubstr("training.tsv, line 4"), HasSubstr("is no step")));
+  EXPECT_THAT(complaint(),
+              AllOf(HasSubstr("training.tsv, line 4"), HasSubstr("is not a training step")));
   add_steps(3, 3);
   append("3\t0.5\t0\t0\t8\t0.1\t\n");
-  EXPECT_THAT(complaint(), EndsWith("line 5: step 3 stands behind step 3"));
+  EXPECT_THAT(complaint(), EndsWith("line 5: step 3 comes after step 3"));
   for (const char* line : {"4\t0.5\t0\t0\t8\t0.1\n", "4\t0.5\t0\t0\t8\t0.1\t0.5\t1\n",
                            "4\t0.5x\t0\t0\t8\t0.1\t\n", "0\t0.5\t0\t0\t8\t0.1\t\n", "\n"}) {
     add_steps(3, 3);
     append(line);
-    EXPECT_THAT(complaint(), HasSubstr("line 5: is no step")) << line;
+    EXPECT_THAT(complaint(), HasSubstr("line 5: is not a training step")) << line;
   }
   EXPECT_THAT(read_training_curve(folder_ / "none").error().message, HasSubstr("none"));
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm of its own, run by root with a throw-away key: two nodes that are this machine, all files in one folder,
-ports of its own; gone with stop().
+"""A private Slurm, run by root with a temporary key: two nodes on this machine, all files in one folder, free ports;
+stop() ends it.
 
-    slurm = PrivateSlurm(folder)      # raises RuntimeError with a daemon's words where it does not come up
+    slurm = PrivateSlurm(folder)      # raises RuntimeError with a daemon's output if it does not start
     slurm.run("squeue")
     slurm.stop()
 """
@@ -22,9 +22,9 @@ NODES = ("n1", "n2")
 
 
 def missing():
-    """Why there can be none here, or ""."""
+    """Why no private Slurm can run here, or ""."""
     if os.geteuid() != 0:
-        return "Slurm's daemons are run by root here"
+        return "Slurm's daemons need root"
     absent = [name for name in PROGRAMS if shutil.which(name, path=search_path()) is None]
     if absent:
         return f"there is no {absent[0]} (slurmctld, slurmd, slurm-client and munge)"
@@ -69,7 +69,7 @@ def die_with_parent():
 class PrivateSlurm:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.folder.chmod(0o755)  # munged wants its socket where everyone may reach it
+        self.folder.chmod(0o755)  # every user must be able to reach the socket of munged
         self.environment = {**os.environ, "PATH": search_path(), "SLURM_CONF": str(self.folder / "slurm.conf")}
         for name in [name for name in self.environment if name.startswith(("SLURM_", "SBATCH_"))]:
             if name != "SLURM_CONF":
@@ -112,7 +112,7 @@ class PrivateSlurm:
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_CPU", "SchedulerType=sched/backfill",
             "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,bf_resolution=1",
             "SwitchType=switch/none", "MpiDefault=none", "ReturnToService=2", "KillWait=5", "MinJobAge=600",
-            # The nodes claim cores that this machine may not have: their tasks do next to nothing.
+            # The nodes claim more cores than this machine may have: their tasks need little time.
             "SlurmdParameters=config_overrides", "MailProg=/bin/true", "JobCompType=jobcomp/none",
         ]
         for node, port in zip(NODES, nodes):
@@ -130,7 +130,7 @@ class PrivateSlurm:
         log.close()
 
     def ended(self):
-        """The words of a daemon that has ended, or ""."""
+        """The output of a daemon that has ended, or ""."""
         for name, log, process in self.daemons:
             if process.poll() is not None:
                 return f"{name} ended: {pathlib.Path(log).read_text()[-2000:]}"
@@ -151,13 +151,14 @@ class PrivateSlurm:
         return dict(line.split() for line in answer.stdout.splitlines())
 
     def lose_node(self, node):
-        """Everything that runs there ends at once, without a word, and the controller learns of it."""
-        daemon, = [one for one in self.daemons if one[1].startswith(str(self.folder / f"slurmd-{2 + NODES.index(node)}"))]
+        """Kills all processes of the node without notice and marks it as down."""
+        daemon, = [daemon for daemon in self.daemons
+                   if daemon[1].startswith(str(self.folder / f"slurmd-{2 + NODES.index(node)}"))]
         self.daemons.remove(daemon)
         daemon[2].kill()
         daemon[2].wait()
         while found := self.parents_at(node):
-            # Who watches a job is nobody's child, and would tell how it ended.
+            # The process that watches a job has no parent here, and would report how the job ended.
             watching = {process for process in found.values() if self.is_watcher(process)}
             for process in [*watching, *found]:
                 with contextlib.suppress(ProcessLookupError):
@@ -169,10 +170,10 @@ class PrivateSlurm:
         try:
             return pathlib.Path(f"/proc/{process}/comm").read_text() == "slurmstepd\n"
         except OSError:
-            return False  # gone meanwhile
+            return False  # it has ended
 
     def parents_at(self, node):
-        """Of every process of a job there, by what it was started with."""
+        """The parent of every process of a job on the node, found by its environment."""
         own = {f"SLURM_CONF={self.environment['SLURM_CONF']}".encode(), f"SLURMD_NODENAME={node}".encode()}
         found = {}
         for process in pathlib.Path("/proc").glob("[0-9]*"):
@@ -180,7 +181,7 @@ class PrivateSlurm:
                 if own <= set((process / "environ").read_bytes().split(b"\0")):
                     found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
-                continue  # gone meanwhile
+                continue  # it has ended
         return found
 
     def stop(self):
@@ -193,7 +194,7 @@ class PrivateSlurm:
             except RuntimeError:
                 pass
         for name, _, process in reversed(self.daemons):
-            # What still watches a job is a child of its node's daemon.
+            # The processes that watch jobs are children of the node's daemon.
             for child in children_of(process.pid) if name == "slurmd" else []:
                 os.kill(child, signal.SIGKILL)
             process.terminate()
@@ -214,7 +215,7 @@ def children_of(parent):
         try:
             state = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # gone meanwhile
+            continue  # it has ended
         if int(state[1]) == parent:
             found.append(int(entry.name))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run --slurm by a real Slurm, with a measuring process that needs no LibTorch: slurm_test.py BUILD_FOLDER FAKE_WORKER"""
+"""Tests run --slurm with a real Slurm and a worker that needs no LibTorch: slurm_test.py BUILD_FOLDER FAKE_WORKER"""
 import contextlib
 import json
 import os
@@ -16,10 +16,10 @@ from private_slurm import PrivateSlurm, wait_until
 FAKE_WORKER = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 2 else None
 PROGRAM = pathlib.Path(sys.argv.pop()) / "attnscope" if len(sys.argv) > 1 else None
 
-SHORT = [64 + step for step in range(8)]  # lengths of the heats that every task begins with
-LONG = [1024 + step for step in range(8)]  # ... and of those that are held
+SHORT = [64 + step for step in range(8)]  # lengths of the first heat of each task
+LONG = [1024 + step for step in range(8)]  # lengths of the second heats, which wait for a file to be removed
 
-# Each of eight tasks gets a heat of either kind: those with a third contender are foreseen to take longer.
+# Each of eight tasks gets one heat of each kind: heats with a third contender are estimated to take longer.
 SWEEP = {
     "name": "eight tasks", "threads": 1, "sequence_tokens": SHORT + LONG,
     "contenders": ["full/dense", "full/sdpa", "full/held"],
@@ -30,13 +30,13 @@ SWEEP = {
 
 class Slurm(unittest.TestCase):
     def setUp(self):
-        cellar = tempfile.TemporaryDirectory(prefix="attnscope-slurm-")
-        self.addCleanup(cellar.cleanup)
-        self.home = pathlib.Path(cellar.name)
+        temporary = tempfile.TemporaryDirectory(prefix="attnscope-slurm-")
+        self.addCleanup(temporary.cleanup)
+        self.home = pathlib.Path(temporary.name)
         self.slurm = PrivateSlurm(self.home)
         self.addCleanup(self.slurm.stop)
         self.hold, self.log = self.home / "hold", self.home / "log"
-        # Each task stands for a node of its own, so that it waits for no other's measurement.
+        # Each task simulates its own node, so that it does not wait for other measurements.
         worker = self.home / "worker"
         worker.write_text(f"""#!/bin/sh
             export ATTNSCOPE_LOCKS="{self.home}/locks-${{SLURM_ARRAY_TASK_ID:-0}}"
@@ -58,8 +58,8 @@ class Slurm(unittest.TestCase):
         folder = pathlib.Path(re.search(r"their files are in (.*)$", sent.stderr, re.MULTILINE)[1])
         return sent.stdout.strip(), folder
 
-    def asked(self):
-        """The lengths of all heats that were asked for, by any task."""
+    def requested(self):
+        """The lengths of all heats that the tasks requested."""
         lines = self.log.read_text().split("\n") if self.log.exists() else []
         return sorted(int(line.split()[1]) for line in lines if line.startswith("heat "))
 
@@ -67,11 +67,11 @@ class Slurm(unittest.TestCase):
         wait_until(lambda: not self.slurm.queue(), "the end of all jobs", 120,
                    lambda: self.slurm.run("scontrol", "show", "jobs").stdout)
 
-    def test_eight_tasks_of_which_two_are_killed(self):
+    def test_killed_and_requeued_tasks(self):
         self.hold.touch()
         job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
-        # Every task has measured its short heat and is within the other.
-        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+        # Every task has measured its short heat and has begun the long one.
+        wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
 
         of_task = {task: self.lengths_in(folder / f"task-{task}.db") for task in range(8)}
         self.assertEqual(sorted(sum(of_task.values(), [])), SHORT)
@@ -79,70 +79,70 @@ class Slurm(unittest.TestCase):
         self.assertEqual(lost.returncode, 0, lost.stderr)
         requeued = self.slurm.run("scontrol", "requeue", f"{job}_3")
         self.assertEqual(requeued.returncode, 0, requeued.stderr)
-        # "COMPLETING" until its node has let go of it; what is changed before is set anew then.
+        # Slurm resets changes that are made while the task is "COMPLETING".
         wait_until(lambda: self.slurm.queue().get(f"{job}_3") == "PENDING" and f"{job}_5" not in self.slurm.queue(),
                    "the end of two tasks", 60)
-        # A job that is requeued waits for two minutes: its node takes no start of the second in which it was ended.
+        # A requeued job would wait for two minutes.
         self.slurm.run("scontrol", "update", f"JobId={job}_3", "StartTime=now+2")
         self.hold.unlink()
         self.wait_for_the_queue_to_be_empty()
 
-        # The one that was started anew measured its second heat once more, and the first never again.
-        asked = self.asked()
+        # The restarted task measured only its second heat again.
+        requested = self.requested()
         merged = (folder / "merge.txt").read_text()
         missing, = set(SHORT + LONG) - set(self.lengths())
-        again = {tokens for tokens in asked if asked.count(tokens) > 1} - {missing}
-        self.assertEqual(again, set(self.lengths_in(folder / "task-3.db")) - set(of_task[3]), asked)
+        again = {tokens for tokens in requested if requested.count(tokens) > 1} - {missing}
+        self.assertEqual(again, set(self.lengths_in(folder / "task-3.db")) - set(of_task[3]), requested)
         self.assertRegex(merged, rf"lacks 1 of 16: heat \d+, {missing} tokens \(task-5\.db\)")
 
         self.log.unlink()
         _, folder = self.send("--resume", "last", "--slurm", "array=4,partition=test")
         self.wait_for_the_queue_to_be_empty()
-        self.assertEqual(self.asked(), [missing])
-        self.assertIn("which has all 16 now", (folder / "merge.txt").read_text())
+        self.assertEqual(self.requested(), [missing])
+        self.assertIn("which now has all 16", (folder / "merge.txt").read_text())
         self.expect_whole()
 
-    def test_a_node_that_dies_costs_the_heats_that_it_had_begun(self):
+    def test_a_lost_node_loses_only_heats_in_progress(self):
         self.hold.touch()
         job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
-        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+        wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
         nodes = self.slurm.run("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%K %N").stdout
         lost = [task for task, node in (line.split() for line in nodes.splitlines()) if node == "n2"]
         self.assertTrue(lost)
         self.slurm.lose_node("n2")
         self.hold.unlink()
-        # Tasks that are put back wait for two minutes, and for the other node.
+        # Requeued tasks would wait for two minutes.
         wait_until(lambda: all(self.slurm.queue().get(f"{job}_{task}") == "PENDING" for task in lost),
-                   "tasks that are put back", 60, lambda: str(self.slurm.queue()))
+                   "requeued tasks", 60, lambda: str(self.slurm.queue()))
         for task in lost:
             self.slurm.run("scontrol", "update", f"JobId={job}_{task}", "StartTime=now+2")
         self.wait_for_the_queue_to_be_empty()
         self.assertEqual(self.lengths(), SHORT + LONG, (folder / "merge.txt").read_text())
-        asked = self.asked()
-        self.assertEqual(len(asked) - len(SHORT + LONG), len(lost), asked)
+        requested = self.requested()
+        self.assertEqual(len(requested) - len(SHORT + LONG), len(lost), requested)
         self.expect_whole()
 
-    def test_a_task_whose_disk_is_full_waits_until_it_is_not(self):
+    def test_tasks_wait_for_free_disk_space(self):
         small = self.home / "small"
         small.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", small], capture_output=True, text=True)
         if mounted.returncode != 0:
-            self.skipTest(f"no disk of its own: {mounted.stderr.strip()}")
+            self.skipTest(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "--lazy", small])
         self.hold.touch()
         _, folder = self.send("sweep.json", "--slurm", f"array=8,partition=test,mem=10,time=5,dir={small}")
-        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+        wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
         filler = small / "filler"
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(b" " * 4096)
         self.hold.unlink()
-        # Each has the last of its answers then: the ceilings before its heats, and those after them.
+        # Ceilings are measured before and after the heats.
         wait_until(lambda: self.log.read_text().split("\n").count("ceilings") == 2 * 8, "eight tasks that have measured", 60)
         self.assertEqual(sorted(sum((self.lengths_in(folder / f"task-{task}.db") for task in range(8)), [])), SHORT)
         filler.unlink()
         self.wait_for_the_queue_to_be_empty()
-        self.assertEqual(self.asked(), SHORT + LONG)
+        self.assertEqual(self.requested(), SHORT + LONG)
         self.expect_whole()
 
     def lengths_in(self, file):
@@ -174,6 +174,6 @@ class Slurm(unittest.TestCase):
 
 if __name__ == "__main__":
     if why := private_slurm.missing():
-        print(f"skipped: {why}; scripts/setup --with-tests fetches them")
+        print(f"skipped: {why}; scripts/setup --with-tests installs them")
         sys.exit(77)
     unittest.main()

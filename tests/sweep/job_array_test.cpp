@@ -42,7 +42,7 @@ TEST(DealOut, NoPartTakesLongerThanAnotherByMoreThanItsShortestHeat) {
   for (int round = 0; round < 50; ++round) {
     std::vector<double> seconds(1 + random() % 60);
     for (double& one : seconds) one = 1 + static_cast<double>(random() % 100);
-    const auto parts = deal_out(heats_of(seconds), 8);
+    const auto parts = divide_heats(heats_of(seconds), 8);
     ASSERT_EQ(parts.size(), std::min<std::size_t>(8, seconds.size()));
     const auto [least, most] = std::ranges::minmax(parts, {}, &RunPart::seconds);
     const double shortest = std::ranges::min_element(most.heats, {}, [](const Heat& heat) {
@@ -57,20 +57,20 @@ TEST(DealOut, NoPartTakesLongerThanAnotherByMoreThanItsShortestHeat) {
 
 TEST(DealOut, EveryHeatIsInOnePart_InTheSweepsOrder_TheSameEachTime) {
   const auto heats = heats_of({5, 1, 9, 1, 3, 9, 2});
-  const auto parts = deal_out(heats, 3);
+  const auto parts = divide_heats(heats, 3);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_THAT(indices_of(parts[0]), ElementsAre(1, 2));
   EXPECT_THAT(indices_of(parts[1]), ElementsAre(3, 5));
   EXPECT_THAT(indices_of(parts[2]), ElementsAre(0, 4, 6));
-  const auto again = deal_out(heats, 3);
+  const auto again = divide_heats(heats, 3);
   for (std::size_t i = 0; i < parts.size(); ++i)
     EXPECT_EQ(indices_of(parts[i]), indices_of(again[i]));
 }
 
 TEST(DealOut, ThereAreNoMorePartsThanHeats_AndHeatsWithoutTimeAreDealtOutToo) {
-  EXPECT_EQ(deal_out(heats_of({1, 1}), 8).size(), 2U);
-  EXPECT_TRUE(deal_out({}, 8).empty());
-  const auto parts = deal_out(heats_of({0, 0, 0, 0}), 2);
+  EXPECT_EQ(divide_heats(heats_of({1, 1}), 8).size(), 2U);
+  EXPECT_TRUE(divide_heats({}, 8).empty());
+  const auto parts = divide_heats(heats_of({0, 0, 0, 0}), 2);
   EXPECT_EQ(parts[0].heats.size(), 2U);
   EXPECT_EQ(parts[1].heats.size(), 2U);
 }

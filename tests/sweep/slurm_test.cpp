@@ -43,22 +43,21 @@ TEST(SlurmOptions, ABackslashKeepsACommaInAValue) {
 }
 
 TEST(SlurmOptions, WhatCannotBe_IsOneSentenceThatNamesIt) {
-  EXPECT_THAT(refusal({"array=0"}), HasSubstr("array=0 is no number of tasks"));
+  EXPECT_THAT(refusal({"array=0"}), HasSubstr("array=0 is not a number of tasks"));
   EXPECT_THAT(refusal({"array=10001"}), HasSubstr("from 1 to 10000"));
-  EXPECT_THAT(refusal({"array=0-7"}), HasSubstr("array=0-7 is no number"));
-  EXPECT_THAT(refusal({"array=8%"}), HasSubstr("is no number"));
+  EXPECT_THAT(refusal({"array=0-7"}), HasSubstr("array=0-7 is not a number"));
+  EXPECT_THAT(refusal({"array=8%"}), HasSubstr("is not a number"));
   EXPECT_THAT(refusal({"partition=gpu"}), HasSubstr("add array=N"));
   EXPECT_THAT(refusal({"array=2,exclusive"}), HasSubstr("'exclusive' has no value"));
   EXPECT_THAT(refusal({"array=2,partition="}), HasSubstr("'partition' has no value"));
-  EXPECT_THAT(refusal({"array=2,=gpu"}), HasSubstr("'' is no key"));
-  EXPECT_THAT(refusal({"array=2,--mem=4"}), HasSubstr("'--mem' is no key"));
-  EXPECT_THAT(refusal({"array=2,mem=1", "mem=2"}), HasSubstr("mem stands twice"));
+  EXPECT_THAT(refusal({"array=2,=gpu"}), HasSubstr("'' is not a key"));
+  EXPECT_THAT(refusal({"array=2,--mem=4"}), HasSubstr("'--mem' is not a key"));
+  EXPECT_THAT(refusal({"array=2,mem=1", "mem=2"}), HasSubstr("mem is given twice"));
   EXPECT_THAT(refusal({"array=2,chdir=/tmp"}), HasSubstr("chdir is set by AttnScope"));
   // sbatch takes the beginning of a name for it.
   for (const char* abbreviated : {"wra=x", "outp=x", "arra=4", "part=gpu", "cluster=a", "err=x"})
-    EXPECT_THAT(refusal({"array=2", abbreviated}), HasSubstr("write the whole name"))
-        << abbreviated;
-  EXPECT_THAT(refusal({"array=2,cpus-per-task=many"}), HasSubstr("many is no number of cores"));
+    EXPECT_THAT(refusal({"array=2", abbreviated}), HasSubstr("write the full name")) << abbreviated;
+  EXPECT_THAT(refusal({"array=2,cpus-per-task=many"}), HasSubstr("many is not a number of cores"));
 }
 
 SlurmArray array_in(const std::string& folder) {

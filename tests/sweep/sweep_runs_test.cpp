@@ -91,13 +91,13 @@ TEST_F(SweepRuns, ModelsHaveRunsToo_AndOnlyKeepsThem) {
 }
 
 TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
-  EXPECT_THAT(refused(full, ""), HasSubstr("nothing to judge it by"));
+  EXPECT_THAT(refused(full, ""), HasSubstr("no judgements"));
   EXPECT_THAT(refused("\"full/dense\"", ",\n\"qrels\": \"q.txt\""),
               AllOf(HasSubstr("line 3"), HasSubstr("no contender has a \"run\"")));
   EXPECT_THAT(
       refused(R"({"pattern": "full", "implementation": "dense", "run": "none.trec"})", qrels),
-      AllOf(HasSubstr("line 2: 'contenders[0].run' names"), HasSubstr("none.trec"),
-            HasSubstr("not there")));
+      AllOf(HasSubstr("line 2: 'contenders[0].run' is"), HasSubstr("none.trec"),
+            HasSubstr("does not exist")));
   EXPECT_THAT(refused(full, ", \"qrels\": \"none.txt\""), HasSubstr("none.txt"));
   EXPECT_THAT(
       refused(R"({"pattern": "sparse", "implementation": "segment", "run": "full.trec"})", qrels),
@@ -109,7 +109,7 @@ TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
     return refused(fmt::format("{}, \"longformer/segment\"", full),
                    fmt::format("{}, \"effectiveness\": {{{}}}", qrels, field));
   };
-  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is no contender"));
+  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is not a contender"));
   EXPECT_THAT(requested(R"("baseline": "longformer/segment/4")"),
               HasSubstr("which has no \"run\""));
   EXPECT_THAT(requested(R"("measure": "best")"), HasSubstr("best"));

@@ -163,9 +163,8 @@ TEST(TokenizerFiles, RefusesToTruncateAPairWithATokenWithoutPosition) {
   EXPECT_TRUE(pieces->encode("ab", "ab ab ab", {.most_tokens = 6, .without_position = 3}));
   const auto cut = pieces->encode("ab", "e ab ab", {.most_tokens = 6, .without_position = 3});
   ASSERT_FALSE(cut);
-  EXPECT_THAT(cut.error().message,
-              AllOf(HasSubstr("more than 6 tokens, among them 'e'"),
-                    HasSubstr("model_max_length")));
+  EXPECT_THAT(cut.error().message, AllOf(HasSubstr("more than 6 tokens, among them 'e'"),
+                                         HasSubstr("model_max_length")));
 }
 
 TEST(TokenizerFiles, RefusesUnknownPartsByNameAndPlace) {

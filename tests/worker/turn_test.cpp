@@ -186,13 +186,13 @@ TEST_F(TurnTest, FileOfAnotherKind_IsRefusedAndLeftAsItIs) {
   EXPECT_THAT(refusal(), HasSubstr("is a symbolic link"));
   std::filesystem::remove(file());
   std::filesystem::create_hard_link(target, file());
-  EXPECT_THAT(refusal(), HasSubstr("has a second name"));
+  EXPECT_THAT(refusal(), HasSubstr("has a second hard link"));
   std::filesystem::remove(file());
   std::filesystem::create_directory(file());
   EXPECT_THAT(refusal(), HasSubstr("Is a directory"));
   std::filesystem::remove(file());
   ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
-  EXPECT_THAT(refusal(), HasSubstr("is no regular file"));
+  EXPECT_THAT(refusal(), HasSubstr("is not a regular file"));
   std::stringstream text;
   text << std::ifstream(target).rdbuf();
   EXPECT_EQ(text.str(), "mine");

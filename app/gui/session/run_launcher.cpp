@@ -167,12 +167,12 @@ void RunLauncher::cancel(const RunInfo& run) {
 }
 
 void RunLauncher::pause(const RunInfo& run) {
-  if (const Status requested = ask_to_pause(run); !requested)
+  if (const Status requested = request_pause(run); !requested)
     Q_EMIT failed(qstring(requested.error().message));
 }
 
 void RunLauncher::continue_run(const RunInfo& run) {
-  if (const Status requested = ask_to_continue(run); !requested)
+  if (const Status requested = request_continue(run); !requested)
     Q_EMIT failed(qstring(requested.error().message));
 }
 

@@ -296,7 +296,7 @@ std::string ServedProcess::end_in_words() {
     words += fmt::format("ended with exit code {}", WEXITSTATUS(status));
   }
   const std::string& last = error_line_.empty() ? last_words_ : error_line_;
-  if (!last.empty()) words += "; its last words: " + in_a_sentence(last, longest_words);
+  if (!last.empty()) words += "; its last output: " + in_a_sentence(last, longest_words);
   return words;
 }
 

@@ -30,11 +30,20 @@ LayoutItem item_of(std::int64_t document) {
 
 class FigureExport : public testing::Test {
  protected:
-  [[nodiscard]] SvgPage svg_of(const report::Facets& facets, const FigureOptions& options = {}) {
-    const auto path = folder.path("facets.svg");
-    const Status done = exported(facets, path, options);
+  /// A figure, facets or a mask as an SVG.
+  template <typename Drawing>
+  [[nodiscard]] SvgPage svg_of(const Drawing& drawing, const FigureOptions& options = {}) const {
+    const auto path = folder.path("drawing.svg");
+    const Status done = exported(drawing, path, options);
     EXPECT_TRUE(done) << (done ? "" : done.error().message);
     return read_svg(bytes_of(path));
+  }
+  template <typename Drawing>
+  void refused(const Drawing& drawing, const std::string& name, const std::string& words,
+               const FigureOptions& options = {}) const {
+    const Status status = exported(drawing, folder.path(name), options);
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message, HasSubstr(words)) << name;
   }
   Files write(const std::string& name, const FigureOptions& options = {},
               const report::Figure& figure = synthetic_figure()) const {
@@ -71,24 +80,20 @@ TEST_F(FigureExport, PdfHasTheRequestedPageSize) {
 }
 
 TEST_F(FigureExport, SvgIsWellFormedAndInsideItsViewBox) {
-  const auto path = folder.path("figure.svg");
-  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 84}));
-  const SvgPage page = read_svg(bytes_of(path));
+  const SvgPage page = svg_of(synthetic_figure(), {.width_mm = 84});
   EXPECT_TRUE(page.well_formed);
   ASSERT_FALSE(page.view_box.isEmpty());
   EXPECT_GT(page.boxes.size(), 100U);
   EXPECT_FALSE(QRegularExpression(QStringLiteral("<g\\b[^>]*>\\s*</g>"))
-                   .match(QString::fromUtf8(bytes_of(path)))
+                   .match(QString::fromUtf8(bytes_of(folder.path("drawing.svg"))))
                    .hasMatch())
       << "a group without anything in it";
   EXPECT_EQ(page.outside(), std::nullopt);
 }
 
 TEST_F(FigureExport, SvgKeepsNamesAndLabelsAsText) {
-  const auto path = folder.path("figure.svg");
   const report::Figure figure = synthetic_figure();
-  ASSERT_TRUE(exported(figure, path, {.caption = figure.provenance}));
-  const SvgPage page = read_svg(bytes_of(path));
+  const SvgPage page = svg_of(figure, {.caption = figure.provenance});
   for (const report::Series& series : figure.series) {
     EXPECT_TRUE(page.texts.contains(QString::fromStdString(series.name))) << series.name;
   }
@@ -157,31 +162,22 @@ TEST_F(FigureExport, AcceptsUppercaseExtensions) {
 TEST_F(FigureExport, WarningsAreInTheFigureAndItsCaption) {
   report::Figure figure = synthetic_figure();
   figure.warning = "3 of 9 cells were disturbed by other programs";
-  const auto path = folder.path("disturbed.svg"), pdf = folder.path("disturbed.pdf");
-  ASSERT_TRUE(exported(figure, path));
-  EXPECT_TRUE(read_svg(bytes_of(path)).texts.contains(QString::fromStdString(figure.warning)));
-  ASSERT_TRUE(exported(figure, pdf, {.tex = true}));
+  EXPECT_TRUE(svg_of(figure).texts.contains(QString::fromStdString(figure.warning)));
+  ASSERT_TRUE(exported(figure, folder.path("disturbed.pdf"), {.tex = true}));
   EXPECT_TRUE(bytes_of(folder.path("disturbed.tex"))
                   .contains(QByteArray::fromStdString(figure.warning + ".")));
 }
 
 TEST_F(FigureExport, OmitsTheTitle) {
-  const auto path = folder.path("figure.svg");
-  ASSERT_TRUE(exported(synthetic_figure(), path, {.title = false}));
-  EXPECT_FALSE(
-      read_svg(bytes_of(path)).texts.contains(QString::fromStdString(synthetic_figure().title)));
+  EXPECT_FALSE(svg_of(synthetic_figure(), {.title = false})
+                   .texts.contains(QString::fromStdString(synthetic_figure().title)));
 }
 
 TEST_F(FigureExport, WithoutMarkersLinesAndLegendRemain) {
   report::Figure figure = synthetic_figure();
-  const auto drawn = [&] {
-    const auto path = folder.path("lines.svg");
-    EXPECT_TRUE(exported(figure, path));
-    return read_svg(bytes_of(path));
-  };
-  const SvgPage with = drawn();
+  const SvgPage with = svg_of(figure);
   figure.has_markers = false;
-  const SvgPage without = drawn();
+  const SvgPage without = svg_of(figure);
   std::size_t points = 0;
   for (const report::Series& series : figure.series) points += series.points.size();
   EXPECT_GE(with.boxes.size(), without.boxes.size() + points);
@@ -189,31 +185,31 @@ TEST_F(FigureExport, WithoutMarkersLinesAndLegendRemain) {
 }
 
 TEST_F(FigureExport, WrapsLongNames) {
-  const auto path = folder.path("figure.svg");
   report::Figure figure = synthetic_figure();
   figure.series[0].name = "A contender whose display name is far longer than any column is wide";
-  ASSERT_TRUE(exported(figure, path, {.width_mm = 40}));
-  const SvgPage page = read_svg(bytes_of(path));
-  QString all = page.texts.join(' ');
+  QString all = svg_of(figure, {.width_mm = 40}).texts.join(' ');
   EXPECT_TRUE(all.remove(' ').contains(QString::fromStdString(figure.series[0].name).remove(' ')));
 }
 
-TEST_F(FigureExport, RefusesOtherExtensions) {
-  const Status status = exported(synthetic_figure(), folder.path("figure.jpg"));
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr(".jpg"));
-  EXPECT_THAT(status.error().message, HasSubstr(".pdf, .svg or .png"));
-  EXPECT_FALSE(exported(synthetic_figure(), folder.path("figure")));
+TEST_F(FigureExport, RefusesNamesSizesAndEmptyDrawings) {
+  const report::Figure figure = synthetic_figure();
+  const report::Facets facets = synthetic_facets(4);
+  refused(figure, "figure.jpg", ".jpg");
+  refused(figure, "figure.jpg", ".pdf, .svg or .png");
+  refused(figure, "figure", ".pdf, .svg or .png");
+  refused(figure, "f.pdf", "width", {.width_mm = -3});
+  refused(figure, "f.pdf", "font size", {.font_pt = 0});
+  refused(figure, "f.png", "dots per inch", {.png_dpi = 1e9});
+  refused(figure, "f.pdf", "use at least", {.width_mm = 60, .height_mm = 25});
+  refused(facets, "f.pdf", "use at least", {.width_mm = 60, .height_mm = 60});
+  refused(report::Figure{}, "f.pdf", "nothing to draw");
+  refused(report::Facets{}, "f.pdf", "nothing to draw");
   EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST_F(FigureExport, RefusesUnwritablePaths) {
-  for (const char* name :
-       {"no/such/folder/f.pdf", "no/such/folder/f.svg", "no/such/folder/f.png"}) {
-    const Status status = exported(synthetic_figure(), folder.path(name));
-    ASSERT_FALSE(status) << name;
-    EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
-    EXPECT_THAT(status.error().message, HasSubstr(name));
+  for (const std::string name : {"no/folder/f.pdf", "no/folder/f.svg", "no/folder/f.png"}) {
+    refused(synthetic_figure(), name, name + ": cannot be written");
   }
 }
 
@@ -249,31 +245,9 @@ TEST_F(FigureExport, NeverReplacesLinksAndFolders) {
   std::filesystem::create_symlink(folder.path("real.png"), folder.path("link.png"));
   std::filesystem::create_directory(folder.path("folder.png"));
   for (const char* name : {"link.png", "folder.png"}) {
-    const Status status = exported(synthetic_figure(), folder.path(name));
-    ASSERT_FALSE(status) << name;
-    EXPECT_THAT(status.error().message, HasSubstr(std::string(name) + ": is a"));
+    refused(synthetic_figure(), name, std::string(name) + ": is a");
   }
   EXPECT_EQ(bytes_of(folder.path("real.png")), "kept");
-}
-
-TEST_F(FigureExport, ReportsTheSmallestHeight) {
-  const Status status =
-      exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 25});
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("use at least"));
-  EXPECT_EQ(folder.file_count(), 0);
-}
-
-TEST_F(FigureExport, RefusesInvalidSizes) {
-  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = -3}));
-  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.font_pt = 0}));
-  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.png"), {.png_dpi = 1e9}));
-}
-
-TEST_F(FigureExport, RefusesAnEmptyFigure) {
-  const Status status = exported(report::Figure{}, folder.path("figure.pdf"));
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
 }
 
 TEST_F(FigureExport, DrawsAFigureOfOutOfMemoryCells) {
@@ -329,20 +303,6 @@ TEST_F(FacetsExport, AWiderPageHasMoreColumns) {
   EXPECT_GT(height(60), height(122));
 }
 
-TEST_F(FacetsExport, ReportsTheSmallestHeight) {
-  const Status status =
-      exported(synthetic_facets(4), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 60});
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("use at least"));
-  EXPECT_EQ(folder.file_count(), 0);
-}
-
-TEST_F(FacetsExport, RefusesFacetsWithoutPanels) {
-  const Status status = exported(report::Facets{}, folder.path("f.pdf"));
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
-}
-
 TEST_F(MaskExport, WritesEveryPatternStyleAndFormat) {
   int written = 0;
   for (const AttentionPattern& pattern : built_in_patterns()) {
@@ -361,9 +321,7 @@ TEST_F(MaskExport, WritesEveryPatternStyleAndFormat) {
 }
 
 TEST_F(MaskExport, SchematicSvgHasVectorsAndTextInsideTheViewBox) {
-  const auto path = folder.path("mask.svg");
-  ASSERT_TRUE(exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path));
-  const SvgPage page = read_svg(bytes_of(path));
+  const SvgPage page = svg_of(MaskSubject{{sparse, Window::of(4)}, item_of(500)});
   ASSERT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 0);
   EXPECT_TRUE(page.texts.contains("[CLS]"));
@@ -381,13 +339,9 @@ TEST_F(MaskExport, SchematicPdfEmbedsItsFontAndNoImage) {
 }
 
 TEST_F(MaskExport, DifferenceSvgHasLegendAndHatchingInsideTheViewBox) {
-  const auto path = folder.path("difference.svg");
   const AttentionPattern& full = built_in_patterns()[0];
-  ASSERT_TRUE(exported(
-      MaskSubject{
-          .source = {sparse, Window::of(4)}, .item = item_of(500), .against = MaskSource{full, {}}},
-      path));
-  const SvgPage page = read_svg(bytes_of(path));
+  const SvgPage page = svg_of(MaskSubject{
+      .source = {sparse, Window::of(4)}, .item = item_of(500), .against = MaskSource{full, {}}});
   ASSERT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 0);
   EXPECT_TRUE(page.texts.contains("only Sparse asymmetric, window 4"));
@@ -396,19 +350,9 @@ TEST_F(MaskExport, DifferenceSvgHasLegendAndHatchingInsideTheViewBox) {
   EXPECT_EQ(page.outside(), std::nullopt);
 }
 
-TEST_F(MaskExport, AnInvalidDifferenceWritesNothing) {
-  const AttentionPattern& full = built_in_patterns()[0];
-  EXPECT_FALSE(exported(
-      MaskSubject{.source = {full, {}}, .item = item_of(500), .against = MaskSource{sparse, {}}},
-      folder.path("no.pdf")));
-  EXPECT_EQ(folder.file_count(), 0);
-}
-
 TEST_F(MaskExport, ALongMaskIsOneImageInTheSvg) {
-  const auto path = folder.path("mask.svg");
-  ASSERT_TRUE(
-      exported(MaskSubject{{sparse, Window::of(64)}, item_of(16372), MaskStyle::true_scale}, path));
-  const SvgPage page = read_svg(bytes_of(path));
+  const SvgPage page =
+      svg_of(MaskSubject{{sparse, Window::of(64)}, item_of(16372), MaskStyle::true_scale});
   EXPECT_TRUE(page.well_formed);
   EXPECT_EQ(page.images, 1);
 }
@@ -421,9 +365,12 @@ TEST_F(MaskExport, PngHasTheRequestedWidth) {
 }
 
 TEST_F(MaskExport, AnInvalidMaskWritesNothing) {
-  EXPECT_FALSE(exported(MaskSubject{{sparse, std::nullopt}, item_of(9)}, folder.path("mask.png")));
-  EXPECT_FALSE(
-      exported(MaskSubject{{sparse, Window::of(4)}, item_of(-9)}, folder.path("mask.png")));
+  refused(MaskSubject{{sparse, std::nullopt}, item_of(9)}, "mask.png", "");
+  refused(MaskSubject{{sparse, Window::of(4)}, item_of(-9)}, "mask.png", "");
+  refused(MaskSubject{.source = {built_in_patterns()[0], {}},
+                      .item = item_of(500),
+                      .against = MaskSource{sparse, {}}},
+          "no.pdf", "");
   EXPECT_EQ(folder.file_count(), 0);
 }
 
@@ -447,34 +394,26 @@ TEST_F(PrintableTest, WritesCompanionFiles) {
 TEST_F(PrintableTest, ReplacesAllFilesOrNone) {
   std::ofstream(folder.path("f.pdf")) << "old";
   std::filesystem::create_directory(folder.path("f.csv"));
-  const auto files =
-      write_printable(printable(synthetic_figure()), folder.path("f.pdf"), {.csv = true});
-  ASSERT_FALSE(files);
-  EXPECT_THAT(files.error().message, HasSubstr("f.csv"));
+  refused(synthetic_figure(), "f.pdf", "f.csv", {.csv = true});
   EXPECT_EQ(text("f.pdf"), "old");
 }
 
 TEST_F(PrintableTest, AppliesIntervalsRangesAndScales) {
-  write("all.svg");
-  write("none.svg", {.intervals = false});
-  EXPECT_LT(read_svg(bytes_of(folder.path("none.svg"))).boxes.size(),
-            read_svg(bytes_of(folder.path("all.svg"))).boxes.size());
-  write("part.svg", {.x_range = AxisRange{100, 300}});
-  const SvgPage part = read_svg(bytes_of(folder.path("part.svg")));
+  const report::Figure figure = synthetic_figure();
+  EXPECT_LT(svg_of(figure, {.intervals = false}).boxes.size(), svg_of(figure).boxes.size());
+  const SvgPage part = svg_of(figure, {.x_range = AxisRange{100, 300}});
   EXPECT_TRUE(part.texts.contains("128") && part.texts.contains("256"));
   EXPECT_FALSE(part.texts.contains("4096"));
   EXPECT_EQ(part.outside(), std::nullopt);
-  report::Figure linear = synthetic_figure();
+  report::Figure linear = figure;
   report::set_scales(linear, report::Scale::linear, std::nullopt);
-  write("linear.svg", {}, linear);
-  EXPECT_TRUE(read_svg(bytes_of(folder.path("linear.svg"))).texts.contains("1000"));
+  EXPECT_TRUE(svg_of(linear).texts.contains("1000"));
 }
 
 TEST_F(PrintableTest, CeilingsAreInsideThePage) {
   report::Figure figure = synthetic_figure();
   figure.ceilings = {{"300 GFLOP/s", 300}, {"4 GB/s", 4, true}};
-  write("roof.svg", {}, figure);
-  const SvgPage page = read_svg(bytes_of(folder.path("roof.svg")));
+  const SvgPage page = svg_of(figure);
   EXPECT_TRUE(page.texts.contains("300 GFLOP/s") && page.texts.contains("4 GB/s"));
 }
 
@@ -528,14 +467,8 @@ TEST_F(PrintableTest, TexSnippetCompiles) {
 }
 
 TEST_F(PrintableTest, RefusesTexForFilesThatLatexCannotInclude) {
-  const auto svg =
-      write_printable(printable(synthetic_figure()), folder.path("f.svg"), {.tex = true});
-  ASSERT_FALSE(svg);
-  EXPECT_THAT(svg.error().message, HasSubstr(".pdf or .png"));
-  const auto name =
-      write_printable(printable(synthetic_figure()), folder.path("50%.pdf"), {.tex = true});
-  ASSERT_FALSE(name);
-  EXPECT_THAT(name.error().message, HasSubstr("ASCII letters"));
+  refused(synthetic_figure(), "f.svg", ".pdf or .png", {.tex = true});
+  refused(synthetic_figure(), "50%.pdf", "ASCII letters", {.tex = true});
   EXPECT_EQ(folder.file_count(), 0);
 }
 

@@ -13,15 +13,20 @@
 namespace attnscope::charts {
 namespace {
 
-const LayoutItem small_item{
-    .cls = 1, .query = 5, .documents = {34}, .sentences = {}, .sentences_given = false};
+const LayoutItem small_item{.cls = 1, .query = 5, .documents = {34}};
 
 LayoutItem long_item(std::int64_t document) {
-  LayoutItem item;
-  item.cls = 1;
-  item.query = 11;
-  item.documents = {document};
-  return item;
+  return {.cls = 1, .query = 11, .documents = {document}};
+}
+
+AttentionPattern pattern(const std::string& name) {
+  return find_pattern(name).value();
+}
+
+AttentionPattern small_blocks() {
+  AttentionPattern blocks = pattern("bigbird");
+  blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
+  return blocks;
 }
 
 QColor expected_color(const MaskView& view, qint64 query, qint64 key) {
@@ -59,6 +64,16 @@ class MaskViewTest : public testing::Test {
     view.resize(720, 800);
     view.show();
   }
+  void show(const AttentionPattern& shown, std::optional<Window> window, const LayoutItem& item,
+            MaskStyle style = MaskStyle::true_scale) {
+    view.set_style(style);
+    ASSERT_TRUE(view.show_mask(shown, window, item)) << shown.name;
+  }
+  void show_difference(const MaskSource& a, const MaskSource& b, const LayoutItem& item,
+                       MaskStyle style = MaskStyle::true_scale) {
+    view.set_style(style);
+    ASSERT_TRUE(view.show_difference(a, b, item)) << a.pattern.name;
+  }
   MaskView view;
 };
 using MaskDifferenceTest = MaskViewTest;
@@ -67,28 +82,36 @@ TEST_F(MaskViewTest, ColoursEveryCellOfEveryPatternAndStyle) {
   for (const AttentionPattern& each : built_in_patterns()) {
     for (const std::int64_t w : {0, 1, 4, 64}) {
       for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
-        view.set_style(style);
-        ASSERT_TRUE(view.show_mask(each, Window::of(w), small_item)) << each.name;
+        show(each, Window::of(w), small_item, style);
         EXPECT_EQ(wrong_cells(view), 0) << each.name << " w " << w << " " << name_of(style);
       }
     }
-    ASSERT_TRUE(view.show_mask(each, Window::infinite(), small_item));
+    show(each, Window::infinite(), small_item);
     EXPECT_EQ(wrong_cells(view), 0) << each.name << " w inf";
   }
 }
 
-TEST_F(MaskViewTest, ColoursBlocks) {
-  AttentionPattern blocks = find_pattern("bigbird").value();
-  blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(blocks, std::nullopt, small_item));
+TEST_F(MaskViewTest, ColoursBlocksChunksListsAndTheDarkTheme) {
+  AttentionPattern chunks = pattern("chunks");
+  chunks.attends[2][2].chunk = {.tokens = 5, .overlap = 2};
+  show(chunks, std::nullopt, small_item);
   EXPECT_EQ(wrong_cells(view), 0);
-  EXPECT_GT(view.problem()->tokens(), blocks.blocks->full_attention_up_to());
+  show(pattern("sparse"), Window::of(3), {.cls = 1, .query = 5, .documents = {9, 0, 14}});
+  EXPECT_EQ(wrong_cells(view), 0);
+  for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
+    show(pattern("sparse"), Window::of(3), {.cls = 0, .query = 0, .documents = {40}}, style);
+    EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
+  }
+  show(small_blocks(), std::nullopt, small_item);
+  EXPECT_EQ(wrong_cells(view), 0);
+  EXPECT_GT(view.problem()->tokens(), view.problem()->pattern().blocks->full_attention_up_to());
+  view.setPalette(QPalette(Qt::black, Qt::black));
+  show(pattern("qds"), Window::of(2), small_item);
+  EXPECT_EQ(wrong_cells(view), 0);
 }
 
 TEST_F(MaskViewTest, SchematicBigBirdHasVisibleBlocks) {
-  view.set_style(MaskStyle::schematic);
-  ASSERT_TRUE(view.show_mask(find_pattern("bigbird").value(), std::nullopt, long_item(900)));
+  show(pattern("bigbird"), std::nullopt, long_item(900), MaskStyle::schematic);
   EXPECT_TRUE(view.problem()->is_stand_in());
   const std::int64_t tokens = view.problem()->tokens();
   EXPECT_GT(tokens, view.problem()->pattern().blocks->full_attention_up_to());
@@ -100,17 +123,8 @@ TEST_F(MaskViewTest, SchematicBigBirdHasVisibleBlocks) {
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
-TEST_F(MaskViewTest, ColoursChunks) {
-  AttentionPattern chunks = find_pattern("chunks").value();
-  chunks.attends[2][2].chunk = {.tokens = 5, .overlap = 2};
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(chunks, std::nullopt, small_item));
-  EXPECT_EQ(wrong_cells(view), 0);
-}
-
 TEST_F(MaskViewTest, SchematicChunksAreNarrowedAndNoted) {
-  view.set_style(MaskStyle::schematic);
-  ASSERT_TRUE(view.show_mask(find_pattern("chunks").value(), std::nullopt, long_item(900)));
+  show(pattern("chunks"), std::nullopt, long_item(900), MaskStyle::schematic);
   EXPECT_TRUE(view.problem()->is_stand_in());
   EXPECT_EQ(wrong_cells(view), 0);
   const MaskDrawing drawing(view.masks(), {}, {.size = QSizeF(700, 700)});
@@ -119,36 +133,8 @@ TEST_F(MaskViewTest, SchematicChunksAreNarrowedAndNoted) {
   EXPECT_EQ(std::ranges::count(legend, QStringLiteral("40+5"), &MaskLegendEntry::text), 1);
 }
 
-TEST_F(MaskViewTest, ColoursTheDarkTheme) {
-  view.setPalette(QPalette(Qt::black, Qt::black));
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(2), small_item));
-  EXPECT_EQ(wrong_cells(view), 0);
-}
-
-TEST_F(MaskViewTest, SeveralDocumentsDoNotAttendToEachOther) {
-  LayoutItem item = small_item;
-  item.documents = {9, 0, 14};
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(3), item));
-  EXPECT_EQ(wrong_cells(view), 0);
-}
-
-TEST_F(MaskViewTest, OmitsMissingGroups) {
-  LayoutItem item;
-  item.cls = 0;
-  item.query = 0;
-  item.documents = {40};
-  for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
-    view.set_style(style);
-    ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(3), item));
-    EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
-  }
-}
-
 TEST_F(MaskViewTest, ColoursSingleTokensOfAZoomedLongDocument) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("qds").value(), Window::of(4), long_item(16372)));
+  show(pattern("qds"), Window::of(4), long_item(16372));
   view.zoom_to(12, 9000, 9003);
   settle(view);
   const QImage image = view.grab().toImage();
@@ -168,8 +154,7 @@ TEST_F(MaskViewTest, ColoursSingleTokensOfAZoomedLongDocument) {
 }
 
 TEST_F(MaskViewTest, PaintsSixteenThousandTokensFromEveryRow) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(16372)));
+  show(pattern("sparse"), Window::of(4), long_item(16372));
   const QImage image = view.grab().toImage();
   EXPECT_GT(view.rows_sampled(), 16000);
   EXPECT_LE(view.rows_sampled(), 16384);
@@ -190,7 +175,7 @@ TEST_F(MaskViewTest, PaintsSixteenThousandTokensFromEveryRow) {
 TEST_F(MaskViewTest, SamplesAMillionTokens) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds"}) {
-    ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(999'988)));
+    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), long_item(999'988)));
     settle(view);
     EXPECT_EQ(view.problem()->tokens(), 1'000'000);
     EXPECT_GT(view.rows_sampled(), 0);
@@ -202,7 +187,7 @@ TEST_F(MaskViewTest, SamplesAMillionTokens) {
 TEST_F(MaskViewTest, RefinementEndsInTheDirectImage) {
   view.set_style(MaskStyle::true_scale);
   for (const char* name : {"sparse", "qds", "bigbird"}) {
-    ASSERT_TRUE(view.show_mask(find_pattern(name).value(), Window::of(64), long_item(249'988)));
+    ASSERT_TRUE(view.show_mask(pattern(name), Window::of(64), long_item(249'988)));
     settle(view);
     EXPECT_EQ(view.cells(), view.cells_at_once()) << name;
     view.zoom_to(0.25, 120'000, 121'000);
@@ -213,9 +198,8 @@ TEST_F(MaskViewTest, RefinementEndsInTheDirectImage) {
 }
 
 TEST_F(MaskViewTest, ShowsTheOldMaskWhileALargeMaskIsComputed) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(899'988)));
+  show(pattern("sparse"), Window::of(4), small_item);
+  ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), long_item(899'988)));
   ASSERT_NE(view.problem(), nullptr);
   EXPECT_EQ(view.problem()->tokens(), 40);
   EXPECT_FALSE(view.is_settled());
@@ -226,8 +210,7 @@ TEST_F(MaskViewTest, ShowsTheOldMaskWhileALargeMaskIsComputed) {
 TEST_F(MaskViewTest, ShowsTheLastOfSeveralLargeMasks) {
   view.set_style(MaskStyle::true_scale);
   for (const std::int64_t tokens : {200'000, 300'000, 400'000}) {
-    ASSERT_TRUE(
-        view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(tokens - 12)));
+    ASSERT_TRUE(view.show_mask(pattern("sparse"), Window::of(4), long_item(tokens - 12)));
   }
   settle(view);
   EXPECT_EQ(view.problem()->tokens(), 400'000);
@@ -235,8 +218,7 @@ TEST_F(MaskViewTest, ShowsTheLastOfSeveralLargeMasks) {
 
 TEST_F(MaskViewTest, RefusesMoreThanAMillionTokens) {
   view.set_style(MaskStyle::true_scale);
-  const Status status =
-      view.show_mask(find_pattern("full").value(), std::nullopt, long_item(2'000'000));
+  const Status status = view.show_mask(pattern("full"), std::nullopt, long_item(2'000'000));
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("at most 1000000 tokens"), std::string::npos);
   EXPECT_EQ(view.problem(), nullptr);
@@ -244,21 +226,15 @@ TEST_F(MaskViewTest, RefusesMoreThanAMillionTokens) {
   EXPECT_FALSE(view.pair_at(QPointF(300, 300)));
 }
 
-TEST_F(MaskViewTest, RefusesAMissingWindow) {
-  EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), std::nullopt, small_item));
-  EXPECT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(1), small_item));
+TEST_F(MaskViewTest, RefusesAMissingWindowAndNegativeSizes) {
+  EXPECT_FALSE(view.show_mask(pattern("sparse"), std::nullopt, small_item));
+  EXPECT_FALSE(view.show_mask(pattern("sparse"), Window::of(1), {.query = -1, .documents = {34}}));
+  EXPECT_TRUE(view.show_mask(pattern("sparse"), Window::of(1), small_item));
   EXPECT_NE(view.problem(), nullptr);
 }
 
-TEST_F(MaskViewTest, RefusesNegativeSizes) {
-  LayoutItem item = small_item;
-  item.query = -1;
-  EXPECT_FALSE(view.show_mask(find_pattern("sparse").value(), Window::of(1), item));
-}
-
 TEST_F(MaskViewTest, HoverExplainsThePair) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
+  show(pattern("sparse"), Window::of(4), small_item);
   QSignalSpy hovered(&view, &MaskView::hovered);
   QTest::mouseMove(&view, view.position_of(20, 23).toPoint());
   ASSERT_EQ(hovered.size(), 1);
@@ -271,7 +247,7 @@ TEST_F(MaskViewTest, HoverExplainsThePair) {
 }
 
 TEST_F(MaskViewTest, SchematicHasThirtyOneTokens) {
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(64), long_item(4084)));
+  show(pattern("sparse"), Window::of(64), long_item(4084), MaskStyle::schematic);
   EXPECT_EQ(view.problem()->tokens(), 31);
   EXPECT_TRUE(view.problem()->is_stand_in());
   EXPECT_EQ(view.problem()->true_window(), Window::of(64));
@@ -279,8 +255,7 @@ TEST_F(MaskViewTest, SchematicHasThirtyOneTokens) {
 }
 
 TEST_F(MaskViewTest, WheelZoomsAboutTheCursor) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   const QPointF cursor = view.position_of(1500, 2500);
   for (int i = 0; i < 12; ++i) {
     QWheelEvent event(cursor, view.mapToGlobal(cursor), {}, QPoint(0, 120), Qt::NoButton,
@@ -296,8 +271,7 @@ TEST_F(MaskViewTest, WheelZoomsAboutTheCursor) {
 }
 
 TEST_F(MaskViewTest, DraggingMovesTheMaskUpToItsEdge) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   view.zoom_to(10, 2000, 2000);
   const QPointF before = view.position_of(2000, 2000);
   QTest::mousePress(&view, Qt::LeftButton, {}, before.toPoint());
@@ -310,8 +284,7 @@ TEST_F(MaskViewTest, DraggingMovesTheMaskUpToItsEdge) {
 }
 
 TEST_F(MaskViewTest, ShiftDraggingZoomsToTheFrame) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   const QPoint from = view.position_of(1000, 2000).toPoint();
   const QPoint to = view.position_of(2000, 2600).toPoint();
   QTest::mousePress(&view, Qt::LeftButton, Qt::ShiftModifier, from);
@@ -326,8 +299,7 @@ TEST_F(MaskViewTest, ShiftDraggingZoomsToTheFrame) {
 }
 
 TEST_F(MaskViewTest, DoubleClickShowsAllAndKeepsThePinnedPair) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   view.pin(7, 9);
   view.zoom_to(1, 7, 9);
   const QPoint there = view.position_of(100, 120).toPoint();
@@ -338,7 +310,7 @@ TEST_F(MaskViewTest, DoubleClickShowsAllAndKeepsThePinnedPair) {
 }
 
 TEST_F(MaskViewTest, LegendIsTheTableOfPresentGroups) {
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
+  show(pattern("sparse"), Window::of(4), small_item, MaskStyle::schematic);
   const MaskDrawing drawing(view.masks(), {}, {.size = QSizeF(700, 700)});
   std::vector<MaskLegendEntry> cells;
   std::ranges::copy_if(drawing.legend(), std::back_inserter(cells),
@@ -347,7 +319,7 @@ TEST_F(MaskViewTest, LegendIsTheTableOfPresentGroups) {
   const TokenGroup groups[] = {TokenGroup::cls, TokenGroup::query, TokenGroup::document};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const TokenGroup from = groups[i / 3], to = groups[i % 3];
-    const GroupRule rule = find_pattern("sparse").value().rule(from, to);
+    const GroupRule rule = pattern("sparse").rule(from, to);
     EXPECT_EQ(cells[i].color, rule.kind == GroupRule::Kind::none
                                   ? ground_color(ChartTheme::light)
                                   : pair_color(from, to, ChartTheme::light));
@@ -356,7 +328,7 @@ TEST_F(MaskViewTest, LegendIsTheTableOfPresentGroups) {
 }
 
 TEST_F(MaskViewTest, SchematicLegendHasTheRequestedWindow) {
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(16), long_item(900)));
+  show(pattern("sparse"), Window::of(16), long_item(900), MaskStyle::schematic);
   ASSERT_NE(view.problem()->window(), Window::of(16));
   const MaskDrawing drawing(view.masks(), {}, {.size = QSizeF(700, 700)});
   const auto notes = [&](const char* note) {
@@ -367,8 +339,7 @@ TEST_F(MaskViewTest, SchematicLegendHasTheRequestedWindow) {
 }
 
 TEST_F(MaskViewTest, ClickPinsAPairAndArrowsMoveIt) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
+  show(pattern("sparse"), Window::of(4), small_item);
   QSignalSpy pinned(&view, &MaskView::pinned);
   QTest::mouseClick(&view, Qt::LeftButton, {}, view.position_of(20, 23).toPoint());
   using Pair = std::pair<qint64, qint64>;
@@ -389,21 +360,19 @@ TEST_F(MaskViewTest, ClickPinsAPairAndArrowsMoveIt) {
 }
 
 TEST_F(MaskViewTest, ScrollsToAPinnedPairOutOfView) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   view.zoom_to(10, 2000, 2000);
   view.pin(3000, 100);
   EXPECT_TRUE(view.pair_at(view.position_of(3000, 100)));
 }
 
 TEST_F(MaskViewTest, ViewsOfDifferentSizesShareAFocus) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
+  show(pattern("sparse"), Window::of(4), long_item(4084));
   MaskView other;
   other.resize(300, 320);
   other.set_compact(true);
   other.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(other.show_mask(find_pattern("full").value(), std::nullopt, long_item(4084)));
+  ASSERT_TRUE(other.show_mask(pattern("full"), std::nullopt, long_item(4084)));
   QObject::connect(&view, &MaskView::focus_moved, &other, &MaskView::set_focus);
   QTest::keyClick(&view, Qt::Key_Plus);
   QTest::keyClick(&view, Qt::Key_Plus);
@@ -434,16 +403,6 @@ struct Case {
   LayoutItem item;
 };
 
-AttentionPattern pattern(const std::string& name) {
-  return find_pattern(name).value();
-}
-
-AttentionPattern small_blocks() {
-  AttentionPattern blocks = pattern("bigbird");
-  blocks.blocks = BlockRule{.length = 3, .random = 1, .seed = 2};
-  return blocks;
-}
-
 AttentionPattern often_sentences(std::int64_t every) {
   AttentionPattern qds = pattern("qds");
   qds.sentence_every = every;
@@ -451,7 +410,7 @@ AttentionPattern often_sentences(std::int64_t every) {
 }
 
 std::vector<Case> cases() {
-  const LayoutItem item{.cls = 1, .query = 5, .documents = {34}};
+  const LayoutItem& item = small_item;
   const LayoutItem list{.cls = 1, .query = 3, .documents = {9, 1, 12}};
   const auto w = [](std::int64_t tokens) { return Window::of(tokens); };
   return {{"alike", {pattern("sparse"), w(2)}, {pattern("sparse"), w(2)}, item},
@@ -481,8 +440,7 @@ std::optional<DifferencePart> expected(const MaskView& view, qint64 query, qint6
 TEST_F(MaskDifferenceTest, EveryPairIsInItsPart) {
   for (const Case& each : cases()) {
     for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
-      view.set_style(style);
-      ASSERT_TRUE(view.show_difference(each.a, each.b, each.item)) << each.name;
+      show_difference(each.a, each.b, each.item, style);
       DifferenceRow row;
       DifferenceCounts counts{};
       for (qint64 query = 0; query < view.problem()->tokens(); ++query) {
@@ -509,8 +467,7 @@ TEST_F(MaskDifferenceTest, EveryPairIsInItsPart) {
 TEST_F(MaskDifferenceTest, EveryCellHasTheColourOrHatchingOfItsPart) {
   for (const Case& each : cases()) {
     for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
-      view.set_style(style);
-      ASSERT_TRUE(view.show_difference(each.a, each.b, each.item));
+      show_difference(each.a, each.b, each.item, style);
       const QImage image = view.grab().toImage();
       for (qint64 query = 0; query < view.problem()->tokens(); ++query) {
         for (qint64 key = 0; key < view.problem()->tokens(); ++key) {
@@ -531,31 +488,25 @@ TEST_F(MaskDifferenceTest, EveryCellHasTheColourOrHatchingOfItsPart) {
 }
 
 TEST_F(MaskDifferenceTest, RefinementOfALargeDifferenceEndsInTheDirectImage) {
-  view.set_style(MaskStyle::true_scale);
-  ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
-                                   MaskSource{pattern("qds"), Window::of(64)},
-                                   {.cls = 1, .query = 11, .documents = {29'988}}));
+  show_difference({pattern("sparse"), Window::of(4)}, {pattern("qds"), Window::of(64)},
+                  long_item(29'988));
   settle(view);
   EXPECT_EQ(view.cells(), view.cells_at_once());
 }
 
 TEST_F(MaskDifferenceTest, ExplainsAPairForBothMasks) {
-  ASSERT_TRUE(view.show_difference({pattern("sparse"), Window::of(4)},
-                                   MaskSource{pattern("full"), {}},
-                                   {.cls = 1, .query = 5, .documents = {34}}));
+  show_difference({pattern("sparse"), Window::of(4)}, {pattern("full"), {}}, small_item);
   const QString words = view.explain(3, 20);
   EXPECT_TRUE(words.contains(QString::fromStdString(view.problem()->oracle().explain(3, 20))));
   EXPECT_TRUE(words.contains(QString::fromStdString(view.masks().b->oracle().explain(3, 20))));
 }
 
 TEST_F(MaskDifferenceTest, RefusesAnInvalidMaskOnEitherSide) {
-  const LayoutItem item{.cls = 1, .query = 5, .documents = {34}};
-  EXPECT_FALSE(
-      view.show_difference({pattern("sparse"), {}}, MaskSource{pattern("full"), {}}, item));
-  EXPECT_FALSE(
-      view.show_difference({pattern("full"), {}}, MaskSource{pattern("sparse"), {}}, item));
+  const MaskSource sparse{pattern("sparse"), {}}, full{pattern("full"), {}};
+  EXPECT_FALSE(view.show_difference(sparse, full, small_item));
+  EXPECT_FALSE(view.show_difference(full, sparse, small_item));
   EXPECT_EQ(view.problem(), nullptr);
-  EXPECT_TRUE(view.show_difference({pattern("full"), {}}, MaskSource{pattern("full"), {}}, item));
+  EXPECT_TRUE(view.show_difference(full, full, small_item));
 }
 
 TEST(MaskDifference, CountingStopsWhenSuperseded) {

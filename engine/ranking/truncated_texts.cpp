@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/ranking/cut_texts.h"
+#include "engine/ranking/truncated_texts.h"
 
 #include <fmt/format.h>
 
 namespace attnscope {
 
-std::string CutTexts::in_words(const PairLimits& limits) const {
+std::string TruncatedTexts::in_words(const PairLimits& limits) const {
   const bool apart = limits.most_document_tokens > 0;
   std::string words;
   const auto add = [&](const Count& count, const char* what, std::int64_t most) {
-    if (count.cut == 0) return;
-    words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", count.cut, count.all,
-                         what, count.cut == 1 ? "was" : "were");
+    if (count.truncated == 0) return;
+    words += fmt::format("{}{} of {} {} {} truncated", words.empty() ? "" : ", ", count.truncated,
+                         count.all, what, count.truncated == 1 ? "was" : "were");
     if (most > 0) words += fmt::format(" to {} tokens", most);
   };
   add(documents_, "documents", apart ? limits.most_tokens : 0);
