@@ -29,7 +29,7 @@ namespace {
 
 struct Register {
   std::mutex mutex;
-  std::multimap<FileId, std::filesystem::path> files;  // by id; no name for a descriptor
+  std::multimap<FileId, std::filesystem::path> files;  // by id; without a name for a
                                                        // descriptor
   std::set<std::filesystem::path> names;               // without links and dots
 };

@@ -15,7 +15,7 @@
 #include "app/drawing/chart_style.h"
 #include "app/drawing/map.h"
 #include "app/drawing/printable.h"
-#include "engine/inspect/pooled_map.h"
+#include "engine/inspect/head_summary.h"
 
 namespace attnscope::charts {
 

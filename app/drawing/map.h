@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "app/drawing/chart_style.h"
-#include "engine/inspect/pooled_map.h"
+#include "engine/inspect/head_summary.h"
 #include "engine/pattern/attention_pattern.h"
 #include "kernels/plan/attention_plan.h"
 

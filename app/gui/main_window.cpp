@@ -69,26 +69,6 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
                      : tr("%1 - AttnScope").arg(qstring(options.database.filename().string())));
   setCentralWidget(pages_);
   add_page(compare_);
-  build_rail();
-  addToolBar(Qt::TopToolBarArea, commands_);
-  build_menus();
-  wire_store();
-  wire_files();
-  wire_runs();
-  wire_commands();
-  restore();
-  if (editor_) (void)patterns();  // its unsaved edits are reported before the window closes
-  setAcceptDrops(true);
-  tint_icons();
-  store_.start();
-  store_.post(&StoreReader::read_published,
-              results_folder(QCoreApplication::applicationDirPath().toStdString()));
-  opening_.start(slow_opening_ms);
-}
-
-MainWindow::~MainWindow() = default;
-
-void MainWindow::build_rail() {
   rail_ = new QToolBar(tr("Pages"));
   rail_->setObjectName(QStringLiteral("rail"));
   rail_->setMovable(false);
@@ -111,7 +91,23 @@ void MainWindow::build_rail() {
     const auto number = static_cast<PageNumber>(page_actions_->actions().size() - 1);
     connect(action, &QAction::triggered, this, [this, number] { show_page(number); });
   }
+  addToolBar(Qt::TopToolBarArea, commands_);
+  build_menus();
+  wire_store();
+  wire_files();
+  wire_runs();
+  wire_commands();
+  restore();
+  if (editor_) (void)patterns();  // its unsaved edits are reported before the window closes
+  setAcceptDrops(true);
+  tint_icons();
+  store_.start();
+  store_.post(&StoreReader::read_published,
+              results_folder(QCoreApplication::applicationDirPath().toStdString()));
+  opening_.start(slow_opening_ms);
 }
+
+MainWindow::~MainWindow() = default;
 
 void MainWindow::wire_store() {
   const StoreReader* reader = store_.reader();
@@ -345,15 +341,6 @@ void MainWindow::make_new_run() {
   });
 }
 
-void MainWindow::ask_for_open() {
-  ask_for_file(
-      this, tr("Open"),
-      tr("All AttnScope files (*.attn *.attn.gz *.db *.json *.safetensors training.tsv);;Runs "
-         "(*.attn *.attn.gz *.db);;Sweeps and patterns (*.json);;Attention dumps "
-         "(*.safetensors);;Trainings (training.tsv);;All files (*)"),
-      [this](const QString& file) { open_file(file); });
-}
-
 bool MainWindow::open_file(const QString& file) {
   const Result<FileKind> kind = kind_of(file.toStdString());
   if (!kind) {
@@ -443,7 +430,24 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::build_menus() {
-  build_file_menu();
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(tr("&Open…"), QKeySequence(tr("Ctrl+O")), this, [this] {
+    ask_for_file(
+        this, tr("Open"),
+        tr("All AttnScope files (*.attn *.attn.gz *.db *.json *.safetensors training.tsv);;Runs "
+           "(*.attn *.attn.gz *.db);;Sweeps and patterns (*.json);;Attention dumps "
+           "(*.safetensors);;Trainings (training.tsv);;All files (*)"),
+        [this](const QString& chosen) { open_file(chosen); });
+  });
+  QMenu* recent = file->addMenu(tr("Open &recent"));
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
+  fill_recent(recent);
+  file->addSeparator();
+  file->addAction(tr("&Import runs…"), this, &MainWindow::import_runs);
+  file->addAction(tr("&Export runs…"), QKeySequence(tr("Ctrl+E")), this,
+                  [this] { export_runs(compare_->run_list()->chosen_runs()); });
+  file->addSeparator();
+  file->addAction(tr("&Quit"), QKeySequence(tr("Ctrl+Q")), this, &QWidget::close);
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
   edit->addAction(commands_->copy_action());
   edit->addAction(commands_->export_action());
@@ -467,42 +471,6 @@ void MainWindow::build_menus() {
   run->addAction(tr("Run the &quick sweep"), QKeySequence(tr("Ctrl+R")), this,
                  &MainWindow::start_quick_sweep);
 
-  build_view_menu();
-  build_page_menu();
-  QMenu* help = menuBar()->addMenu(tr("&Help"));
-  help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this, [this] {
-    gui::show_shortcuts(*menuBar(), {compare_, patterns(), attention(), training()}, this);
-  });
-  help->addAction(tr("&About AttnScope"), this, [this] { gui::show_about(database_, this); });
-}
-
-void MainWindow::build_file_menu() {
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(tr("&Open…"), QKeySequence(tr("Ctrl+O")), this, &MainWindow::ask_for_open);
-  QMenu* recent = file->addMenu(tr("Open &recent"));
-  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
-  fill_recent(recent);
-  file->addSeparator();
-  file->addAction(tr("&Import runs…"), this, &MainWindow::import_runs);
-  file->addAction(tr("&Export runs…"), QKeySequence(tr("Ctrl+E")), this,
-                  [this] { export_runs(compare_->run_list()->chosen_runs()); });
-  file->addSeparator();
-  file->addAction(tr("&Quit"), QKeySequence(tr("Ctrl+Q")), this, &QWidget::close);
-}
-
-void MainWindow::fill_recent(QMenu* menu) {
-  menu->clear();
-  for (const QString& file : recent_files())
-    menu->addAction(file, this, [this, file] { open_file(file); });
-  if (menu->isEmpty()) {
-    menu->addAction(tr("No recent files"))->setEnabled(false);
-    return;
-  }
-  menu->addSeparator();
-  menu->addAction(tr("&Clear this list"), this, [] { forget_files(); });
-}
-
-void MainWindow::build_view_menu() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   view->addActions(page_actions_->actions());
   view->addSeparator();
@@ -532,6 +500,24 @@ void MainWindow::build_view_menu() {
   sizes->addAction(tr("&Smaller"), QKeySequence(tr("Ctrl+-")), this,
                    [this] { step_text_size(-1); });
   sizes->addAction(tr("&Desktop size"), this, [this] { set_text_size(100); });
+  build_page_menu();
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this, [this] {
+    gui::show_shortcuts(*menuBar(), {compare_, patterns(), attention(), training()}, this);
+  });
+  help->addAction(tr("&About AttnScope"), this, [this] { gui::show_about(database_, this); });
+}
+
+void MainWindow::fill_recent(QMenu* menu) {
+  menu->clear();
+  for (const QString& file : recent_files())
+    menu->addAction(file, this, [this, file] { open_file(file); });
+  if (menu->isEmpty()) {
+    menu->addAction(tr("No recent files"))->setEnabled(false);
+    return;
+  }
+  menu->addSeparator();
+  menu->addAction(tr("&Clear this list"), this, [] { forget_files(); });
 }
 
 // The actions of the current page; the keys work in the places that its groups name.

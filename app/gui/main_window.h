@@ -85,10 +85,7 @@ class MainWindow : public QMainWindow {
   /// Replaces this window, which is settled, by another one.
   void replace_by(const WindowOptions& next);
   void make_new_run();
-  void build_rail();
   void build_menus();
-  void build_file_menu();
-  void build_view_menu();
   void build_page_menu();
   void fill_recent(QMenu* menu);
   void wire_commands();
@@ -102,7 +99,6 @@ class MainWindow : public QMainWindow {
   void tint_icons();
   void export_runs(const QStringList& uuids);
   void import_runs();
-  void ask_for_open();
   bool open_sweep(const QString& file);
   void refuse_file(const QString& file, const QString& sentence);
   void step_text_size(int direction);

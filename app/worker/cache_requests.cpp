@@ -103,7 +103,7 @@ void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& cha
   const std::vector<TokenIds> views(documents.begin(), documents.end());
   const DocumentCache encoded =
       taken(loaded(model).encode_documents(views, token_id(message["cls"], model)));
-  if (const auto number = encoded.first_without_numbers()) {
+  if (const auto number = encoded.first_not_finite()) {
     throw RequestError(
         fmt::format("document '{}' is encoded to values that are infinite or NaN; are the "
                     "checkpoint's weights damaged?",

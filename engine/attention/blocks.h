@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What implementations without segments compute for a plan: rectangles of query rows x key columns,
-// one per item. A uniform batch is a single block, repeated.
+// The rectangles of query rows x key columns that implementations without segments compute for a
+// plan, one per item. A uniform batch is a single block, repeated.
 //
 //   for (const Block& block : blocks_of(problem))
 //     for (std::int64_t row = 0; row < block.rows(); ++row)

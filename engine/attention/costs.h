@@ -40,8 +40,8 @@ struct ImplementationCost {
   std::optional<std::int64_t> peak_bytes{};  // beyond inputs and outputs
 };
 
-/// In display order. Errors: input that no implementation supports (an invalid pattern, a missing
-/// window).
+/// The costs of all implementations in display order. Errors: input that no implementation supports
+/// (an invalid pattern, a missing window).
 [[nodiscard]] Result<std::vector<ImplementationCost>> implementation_costs(
     const CostRequest& request);
 

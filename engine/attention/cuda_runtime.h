@@ -22,7 +22,6 @@
 
 #include "base/result.h"
 #include "kernels/cuda/devices.h"
-#include "kernels/cuda/stream.h"
 
 namespace attnscope::cuda {
 

@@ -28,37 +28,34 @@ void append_layer(const ModelShape& shape, std::string_view prefix, std::int64_t
 }  // namespace
 
 std::optional<JsonField> present_field(const JsonField& config, std::string_view name) {
-  auto field = config.member(name);
-  if (field && field->is_null()) field.reset();
-  return field;
+  return config.present(name);
 }
 
 JsonField needed(const JsonField& config, std::string_view name) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   if (!field) config.wrong(fmt::format("has no '{}'", name));
   return *field;
 }
 
 bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   return field ? field->truth() : otherwise;
 }
 
 void must_state(const JsonField& config, std::string_view name, std::string_view only,
                 std::string_view why) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   if (!field) return;
   const std::string text = field->text();
   if (text == only) return;
   field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text),
-                           why.empty() ? fmt::format("only '{}' is computed here", only) : why));
+                           why.empty() ? fmt::format("only '{}' is supported", only) : why));
 }
 
 void check_bert_computation(const JsonField& config) {
-  must_state(config, "hidden_act", "gelu",
-             "only BERT's gelu (the exact one, by erf) is computed here");
+  must_state(config, "hidden_act", "gelu", "only BERT's exact gelu (by erf) is supported");
   must_state(config, "position_embedding_type", "absolute",
-             "only absolute position embeddings are computed here");
+             "only absolute position embeddings are supported");
   struct Wanted {
     std::string_view name;
     bool value;
@@ -67,8 +64,8 @@ void check_bert_computation(const JsonField& config) {
                               Wanted{"token_type_embedding", true}}) {
     const bool value = read_flag(config, wanted.name, wanted.value);
     if (value != wanted.value) {
-      config[wanted.name].wrong(
-          fmt::format("is {}, which is not what a cross-encoder of the BERT family has", value));
+      config[wanted.name].wrong(fmt::format(
+          "is {}, which is not supported for cross-encoders of the BERT family", value));
     }
   }
 }
@@ -81,10 +78,10 @@ void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, 
   shape.vocabulary = size_or(config, "vocab_size", shape.vocabulary, most_rows);
   shape.positions = size_or(config, "max_position_embeddings", shape.positions, most_rows);
   if (shape.hidden % shape.heads != 0) {
-    config.wrong(fmt::format("has a 'hidden_size' of {}, which its {} heads do not divide",
+    config.wrong(fmt::format("has a 'hidden_size' of {}, which is not a multiple of its {} heads",
                              shape.hidden, shape.heads));
   }
-  if (const auto epsilon = present_field(config, epsilon_name)) {
+  if (const auto epsilon = config.present(epsilon_name)) {
     shape.norm_epsilon = epsilon->number();
     if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
       epsilon->must_be("a number from 0 to 1");
@@ -99,7 +96,7 @@ void read_bert_shape(const JsonField& config, ModelShape& shape) {
 
 std::int64_t size_or(const JsonField& config, std::string_view name, std::int64_t usual,
                      std::int64_t most) {
-  const auto field = present_field(config, name);
+  const auto field = config.present(name);
   return field ? field->whole(1, most) : usual;
 }
 

@@ -46,7 +46,7 @@ Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFi
   if (sentence.head.steps.empty() && !sentence.multi_vector) return {};
   if (!config.family->takes_modules()) {
     return fail(
-        "'{}' has modules of sentence-transformers, which are not read after models of the "
+        "'{}' has modules of sentence-transformers, which are not supported for models of the "
         "family {}",
         in_a_sentence(sentence.encoder.string(), longest_path), config.family->id());
   }
@@ -58,14 +58,16 @@ Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFi
       std::ranges::find_if(sentence.head.steps, [](const HeadStep& step) { return step.in > 0; });
   if (first != sentence.head.steps.end() && first->in != pooled) {
     return fail(
-        "'{}': the first module after the encoder reads {} numbers, and there are {}; copy the "
+        "'{}': the first module after the encoder reads {} numbers, but the encoder outputs {}; "
+        "copy the "
         "modules that belong to the encoder",
         in_a_sentence(sentence.encoder.string(), longest_path), first->in, pooled);
   }
   config.family->become_encoder(config);
   if (of_tokens && config.pattern != "full") {
     return fail(
-        "'{}' has vectors of tokens, and its encoder the attention '{}', not full attention",
+        "'{}' has a vector for each token, which needs full attention, but its encoder has the "
+        "attention '{}'",
         in_a_sentence(sentence.encoder.string(), longest_path), config.pattern);
   }
   if (of_tokens) {
@@ -136,7 +138,7 @@ TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& co
   }
   const TensorView& view = found->second;
   if (view.shape != spec.shape) {
-    complaints.add("of another shape than config.json says:", spec.in_file,
+    complaints.add("of another shape than in config.json:", spec.in_file,
                    fmt::format(" {}, not {}", in_words(view.shape), in_words(spec.shape)));
   }
   constexpr std::array<std::string_view, 4> read{"F32", "F16", "BF16", "F64"};
@@ -167,7 +169,7 @@ Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
     if (!taken.contains(name)) found.left_out.push_back(name);
   }
   if (complaints.empty()) return found;
-  return fail("the tensors in '{}' are not those of its config.json: {}",
+  return fail("the tensors in '{}' do not match its config.json: {}",
               in_a_sentence(source, longest_path), complaints.text());
 }
 

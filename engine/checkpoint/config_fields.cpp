@@ -61,118 +61,114 @@ struct Refused {
 };
 constexpr std::array refused_fields{
     Refused{"auto_map",
-            "names code that computes the model, and no code of a checkpoint is run; a "
-            "checkpoint whose model_type is read here has no 'auto_map'"},
-    Refused{"quantization_config",
-            "says that the weights are quantized, which are not read here; "
-            "save the model in float32"},
-    Refused{"pruned_heads", "says that heads were removed, which is not computed here"},
+            "names code that computes the model, but code in checkpoints is never run; use a "
+            "checkpoint with a supported model_type and without 'auto_map'"},
+    Refused{
+        "quantization_config",
+        "states that the weights are quantized, which is not supported; save the model in float32"},
+    Refused{"pruned_heads", "states that heads were removed, which is not supported"},
     Refused{"adapters", "names adapters; merge them into the weights first"}};
 
 constexpr std::array fields{
-    FileField{
-        "modules.json, config_sentence_transformers.json", "`model_type`",
-        "where the second file says `CrossEncoder`, `MultiVectorEncoder` or `ColBERT` (PyLate; "
-        "also without the field, where it has `query_prefix`) and the first is there, its modules "
-        "make the score; else neither is read"},
+    FileField{"modules.json, config_sentence_transformers.json", "`model_type`",
+              "if the second file has `CrossEncoder`, `MultiVectorEncoder` or `ColBERT` "
+              "(PyLate; also without the field, if it has `query_prefix`) and the first "
+              "exists, its modules compute the score; otherwise neither is read"},
     FileField{"modules.json", "`type`, `path`",
-              "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order, or of "
-              "late interaction Dense, Normalize, one MultiVectorMask; others are refused by "
-              "name. `idx` and `name` have no effect"},
+              "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order; "
+              "for late interaction Dense, Normalize, one MultiVectorMask; others are refused "
+              "by name. `idx` and `name` have no effect"},
     FileField{"config_sentence_transformers.json", "`prompts`, `default_prompt_name`",
               "the default prompt precedes every query, without a space; documents have none"},
     FileField{"config_sentence_transformers.json", "`activation_fn`",
               "not applied: scores are raw; `--explain` names it"},
     FileField{"", "PyLate: `query_prefix`, `document_prefix`",
-              "the token after [CLS] (defaults `[Q] ` and `[D] `; empty: none); one that is no "
-              "token is refused"},
+              "the token after [CLS] (defaults `[Q] ` and `[D] `; empty: none); refused if it "
+              "is not in the vocabulary"},
     FileField{"", "PyLate: `query_length`, `document_length`",
-              "most tokens of each with [CLS], marker and [SEP] (32, 180)"},
+              "maximum tokens of each, including [CLS], marker and [SEP] (32, 180)"},
     FileField{"", "PyLate: `do_query_expansion`, `attend_to_expansion_tokens`",
-              "queries are filled with [MASK] to their length (true), which other tokens attend to "
-              "(false)"},
+              "queries are filled with [MASK] to their length (true); other tokens attend to "
+              "these (false)"},
     FileField{"", "PyLate: `skiplist_words`",
-              "tokens of documents without a vector (ASCII punctuation); a word without a piece "
-              "skips [UNK]"},
+              "tokens of documents without a vector (ASCII punctuation); a word without a "
+              "piece skips [UNK]"},
     FileField{"", "PyLate: `default_prompt_name`", "the prompt of queries and of documents"},
     FileField{"", "MultiVectorEncoder: `prompts.query`, `prompts.document`", "precede the texts"},
     FileField{"", "MultiVectorEncoder: `similarity_fn_name`",
-              "`meanmaxsim` divides a score by the query's vectors"},
-    FileField{
-        "artifact.metadata", "`query_token_id`, `doc_token_id`",
-        "Stanford's ColBERT, where `architectures` of config.json has `HF_ColBERT`: the token "
-        "after [CLS] (`[unused0]`, `[unused1]`)"},
-    FileField{"", "`query_maxlen`, `doc_maxlen`", "most tokens of each (32, 180)"},
+              "`meanmaxsim` divides a score by the number of the query's vectors"},
+    FileField{"artifact.metadata", "`query_token_id`, `doc_token_id`",
+              "for Stanford's ColBERT, if `architectures` of config.json has `HF_ColBERT`: the "
+              "token after [CLS] (`[unused0]`, `[unused1]`)"},
+    FileField{"", "`query_maxlen`, `doc_maxlen`", "maximum tokens of each (32, 180)"},
     FileField{"", "`attend_to_mask_tokens`", "other tokens attend to the expansion (false)"},
     FileField{"", "`mask_punctuation`", "punctuation of documents has no vectors (true)"},
-    FileField{"", "`similarity`, `config`", "refused: other than `cosine`; settings in an object"},
+    FileField{"", "`similarity`, `config`",
+              "refused: a similarity other than `cosine`; settings in an object"},
     FileField{"sentence_bert_config.json (or its older names)", "`max_seq_length`",
-              "the limit of a pair, in place of the tokenizer's"},
+              "the limit of a pair, instead of the tokenizer's"},
     FileField{"", "`do_lower_case`", "texts are lower-cased before they are normalized"},
     FileField{"", "`transformer_task`",
               "`sequence-classification`: the encoder has its own head; `feature-extraction` "
               "(default): the modules are the head"},
     FileField{"", "`tokenizer_args`", "replace fields of tokenizer_config.json"},
-    FileField{"", "`config_args`", "refused where it says something other than config.json"},
-    FileField{
-        "", "`modality_config`, `module_output_name`",
-        "refused unless `last_hidden_state` is read as `token_embeddings`, of an encoder with "
-        "its own head `logits` as `scores`"},
+    FileField{"", "`config_args`", "refused if they differ from config.json"},
+    FileField{"", "`modality_config`, `module_output_name`",
+              "refused unless `last_hidden_state` becomes `token_embeddings`, or `logits` "
+              "becomes `scores` if the encoder has its own head"},
     FileField{"", "`processing_kwargs.text`",
-              "`max_length` is the limit of a pair; padding to a length is refused where it would "
-              "count"},
-    FileField{
-        "", "`query_length`, `document_length`, `query_expansion`",
-        "of a MultiVectorEncoder: most tokens of each; {strategy fixed or min, length, token, "
-        "attend} of the expansion, null: none"},
+              "`max_length` is the limit of a pair; padding to a length is refused if it would "
+              "change scores"},
+    FileField{"", "`query_length`, `document_length`, `query_expansion`",
+              "for a MultiVectorEncoder: maximum tokens of each; {strategy fixed or min, "
+              "length, token, attend} of the expansion, null: none"},
     FileField{"", "any other field", "refused by name"},
     FileField{"1_Pooling/config.json", "`pooling_mode`, or `pooling_mode_*`",
-              "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, or several side by "
-              "side"},
+              "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, or several, "
+              "concatenated"},
     FileField{"", "`include_prompt`", "false: tokens of the prompt are not pooled"},
     FileField{"N_Dense/config.json", "`in_features`, `out_features`, `bias`, `use_residual`",
-              "the layer; the residual is projected where widths differ"},
+              "the layer; the residual is projected if widths differ"},
     FileField{"", "`activation_function`",
-              "a class of torch.nn, Tanh where there is none; others are refused by name"},
+              "a class of torch.nn, by default Tanh; others are refused by name"},
     FileField{"", "`module_input_name`, `module_output_name`",
-              "`sentence_embedding`, and `scores`, of which the last one counts; of late "
+              "`sentence_embedding`, and `scores`, of which the last one is used; for late "
               "interaction `token_embeddings`"},
     FileField{"N_Normalize/config.json", "`module_input_name`, `module_output_name`",
-              "`sentence_embedding` (default), of late interaction `token_embeddings`; where "
-              "nothing reads it, no effect"},
+              "`sentence_embedding` (default), for late interaction `token_embeddings`; no "
+              "effect if nothing reads it"},
     FileField{"N_MultiVectorMask/config.json", "`skiplist_words`, `skiplist_tasks`",
-              "tokens without a vector, of documents unless the tasks say otherwise; a word "
-              "without a piece skips nothing"},
+              "tokens without a vector, by default of documents; a word without a piece skips "
+              "nothing"},
     FileField{"", "`keep_only_token_ids`", "the only tokens of documents with a vector"},
     FileField{"N_LayerNorm/config.json", "`dimension`", "epsilon is 1e-5"},
     FileField{"config.json", "`model_type`", "the family"},
     FileField{"", "sizes, `layer_norm_eps` or `norm_eps`",
-              "the model's shape; one that is not there is that of transformers' class"},
-    FileField{
-        "", "`pad_token_id`",
-        "RoBERTa, XLM-RoBERTa, Longformer: positions begin after it, and padding written in a "
-        "text has it as its position; a pair with it that is cut because it has more tokens than "
-        "positions is refused"},
+              "the model's shape; missing fields have the defaults of transformers' class"},
+    FileField{"", "`pad_token_id`",
+              "RoBERTa, XLM-RoBERTa, Longformer: positions start after it, and padding written "
+              "in a text has it as its position; a pair with such padding is refused if it "
+              "must be truncated to the number of positions"},
     FileField{"", "`num_labels`, else `id2label`",
-              "the number of labels; else the weights'. More than one: `--label` chooses"},
+              "the number of labels, by default that of the weights. With several, `--label` "
+              "selects"},
     FileField{"", "`hidden_act`, `position_embedding_type`, `is_decoder`",
               "refused unless they are BERT's (`gelu`, `absolute`, false)"},
     FileField{"", "`auto_map`, `quantization_config`, `pruned_heads`, `adapters`",
-              "refused, unless they are empty"},
+              "refused unless they are empty"},
     FileField{"", "`dtype`, `torch_dtype`",
-              "no effect: scores are computed in float32, or as "
-              "`--dtype` says"},
+              "no effect: scores are computed in float32, or as `--dtype` specifies"},
     FileField{"", "a field that no class of transformers has", "no effect; a note names it"},
     FileField{"special_tokens_map.json", "special tokens",
-              "win over tokenizer_config.json, unless that has `added_tokens_decoder`"},
+              "override tokenizer_config.json, unless it has `added_tokens_decoder`"},
     FileField{"added_tokens.json", "tokens",
               "are found in texts, unless tokenizer_config.json has `added_tokens_decoder`"},
-    FileField{"tokenizer.json", "all of it",
-              "by the generic class (PreTrainedTokenizerFast); the classes of BERT, RoBERTa and "
-              "XLM-RoBERTa take the vocabulary and the added tokens, and build the rest by "
-              "tokenizer_config.json"},
+    FileField{"tokenizer.json", "all fields",
+              "used unchanged by the generic class (PreTrainedTokenizerFast); the classes of "
+              "BERT, RoBERTa and XLM-RoBERTa use its vocabulary and added tokens, and build "
+              "the rest from tokenizer_config.json"},
     FileField{"vocab.txt, vocab.json with merges.txt", "pieces",
-              "without a tokenizer.json, of BERT's and RoBERTa's classes"}};
+              "used by BERT's and RoBERTa's classes if there is no tokenizer.json"}};
 
 bool is_empty(const JsonField& field) {
   const nlohmann::json& value = field.value();

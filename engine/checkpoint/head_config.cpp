@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/head_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,6 +27,18 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 
 }  // namespace
 
+void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
+                   std::int64_t in, std::vector<TensorSpec>& specs) {
+  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
+  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {out}});
+}
+
+void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
+                 std::vector<TensorSpec>& specs) {
+  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {width}, 1});
+  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {width}});
+}
+
 std::optional<HeadActivation> parse_activation(std::string_view name) {
   const auto* found = std::ranges::find(activation_names, name);
   if (found == activation_names.end()) return std::nullopt;
@@ -47,8 +61,8 @@ Result<LabelChoice> parse_label(std::string_view text, std::int64_t labels) {
   }
   if (!label || !other) {
     return fail(
-        "'{}' is no label; a number (1), a difference (1-0) or a log-probability (log-softmax-1) "
-        "is",
+        "'{}' is not a label; give a number (1), a difference (1-0) or a log-probability "
+        "(log-softmax-1)",
         in_a_sentence(text));
   }
   if (*label >= labels || *other >= labels) {

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computation of scores from an encoder's last states: pooling over the tokens of a pair, then a
+// The tensors that a model needs: their names in the model and in files, and their shapes. And the
+// computation of scores from an encoder's last states: pooling over the tokens of a pair, then a
 // chain of layers, then the choice among several labels. Classifiers of transformers and the
 // modules of sentence-transformers are such chains.
 //
@@ -18,9 +19,25 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/checkpoint/tensor_spec.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace attnscope {
+
+using TensorViews = std::map<std::string, TensorView, std::less<>>;
+
+struct TensorSpec {
+  std::string name;     // the family's name for it
+  std::string in_file;  // its name in the checkpoint
+  std::vector<std::int64_t> shape;
+  double around = 0;  // mean of random weights: 1 for a LayerNorm's factor
+};
+
+/// Appends weight [out, in] and bias [out].
+void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
+                   std::int64_t in, std::vector<TensorSpec>& specs);
+/// Appends weight and bias [width] of a LayerNorm.
+void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
+                 std::vector<TensorSpec>& specs);
 
 /// Pooling over the tokens of a pair, special tokens included; in the weighted mean [CLS] has
 /// weight 1, the next token 2, and so on.

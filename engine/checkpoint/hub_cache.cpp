@@ -136,7 +136,7 @@ Status check_links(const fs::path& snapshot, const HubName& requested) {
        !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
     std::error_code unknown;
     if (!at->is_symlink(unknown) || at->exists(unknown)) continue;
-    return fail("{}: is a link to a file that is not there; fetch it again: {}",
+    return fail("{}: is a link to a file that does not exist; fetch it again: {}",
                 shown_path(at->path()), fetching_command(requested));
   }
   if (failed) return fail("{}: cannot be read: {}", shown_path(snapshot), failed.message());
@@ -215,9 +215,9 @@ Result<CheckpointPlace> find_checkpoint(const fs::path& requested) {
   std::vector<std::string> places;
   places.reserve(folders.size());
   for (const fs::path& cache : folders) places.push_back(shown_path(cache));
-  return fail("'{}' is no folder here, and not in the hub's cache ({}); fetch it: {}",
+  return fail("'{}' is not a folder and not in the hub's cache ({}); fetch it: {}",
               in_a_sentence(requested.string(), longest_hub_path),
-              places.empty() ? std::string("no folder is named by HF_HOME or HOME")
+              places.empty() ? std::string("neither HF_HOME nor HOME names a folder")
                              : fmt::format("{}", fmt::join(places, ", ")),
               fetching_command(names.back()));
 }

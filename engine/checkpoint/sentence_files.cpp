@@ -13,7 +13,6 @@
 #include "base/sentences.h"
 #include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
-#include "engine/checkpoint/multi_vector_files.h"
 #include "engine/checkpoint/sentence_modules.h"
 #include "engine/checkpoint/weight_files.h"
 
@@ -26,8 +25,7 @@ using nlohmann::json;
 /// PyLate's files have no model_type before sentence-transformers 5. `has_module`: modules.json
 /// lists a PyLate module.
 bool is_pylate(const JsonField& config, bool has_module) {
-  const auto type = config.member("model_type");
-  if (type && !type->is_null()) return type->text() == "ColBERT";
+  if (const auto type = config.present("model_type")) return type->text() == "ColBERT";
   return has_module || config.member("query_prefix").has_value() ||
          config.member("document_prefix").has_value();
 }
@@ -37,7 +35,7 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
                     SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
   return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
-    const auto stated = present_field(root, "model_type");
+    const auto stated = root.present("model_type");
     const std::string type = stated ? stated->text() : "";
     if (is_pylate(root, has_pylate_module)) {
       multi_vector = read_pylate(root);
@@ -48,15 +46,16 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
     if (has_list && !files.counts) {
       files.unread_modules = fmt::format(
           "modules.json is not read, since config_sentence_transformers.json {}; that of a "
-          "cross-encoder says \"model_type\": \"CrossEncoder\"",
-          stated ? fmt::format("says '{}'", in_a_sentence(type)) : "has no 'model_type'");
+          "cross-encoder has \"model_type\": \"CrossEncoder\"",
+          stated ? fmt::format("has the model_type '{}'", in_a_sentence(type))
+                 : "has no 'model_type'");
     }
     if (!files.counts || multi_vector) return;
     if (const auto activation = root.member("activation_fn"); activation && activation->is_text())
       files.activation = activation->text();
     const auto prompts = root.member("prompts");
-    const auto name = root.member("default_prompt_name");
-    if (!name || name->is_null()) return;
+    const auto name = root.present("default_prompt_name");
+    if (!name) return;
     const auto prompt = prompts && prompts->is_object() ? prompts->member(name->text())
                                                         : std::optional<JsonField>();
     if (!prompt) {
@@ -68,25 +67,25 @@ Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_modul
 }
 
 void read_processing(const JsonField& root, SentenceFiles& files) {
-  const auto processing = root.member("processing_kwargs");
-  if (!processing || processing->is_null()) return;
+  const auto processing = root.present("processing_kwargs");
+  if (!processing) return;
   for (const JsonField& kind : processing->members()) {
     if (kind.key() != "text" && kind.key() != "common") {
       if (kind.value().empty()) continue;
-      kind.wrong("is of other inputs than text, which are not read here");
+      kind.wrong("is for inputs other than text, which are not supported");
     }
     for (const JsonField& field : kind.members()) {
       if (field.key() == "max_length") {
         files.tokenizer.max_tokens = field.whole(1, most_width);
       } else if (field.key() == "truncation") {
         const bool cuts = field.is_text() ? field.text() == "longest_first" : field.truth();
-        if (!cuts) field.wrong("is no 'longest_first', and pairs are cut in that way here");
+        if (!cuts) field.wrong("is not 'longest_first', the only supported truncation");
       } else if (field.key() == "padding" || field.key() == "pad_to_multiple_of") {
         // A single pair is padded only by these settings.
         files.tokenizer.is_padded = files.tokenizer.is_padded || field.value().is_number() ||
                                     (field.is_text() && field.text() == "max_length");
       } else if (field.key() != "return_tensors") {
-        field.wrong("is not read here; remove it");
+        field.wrong("is not supported; remove it");
       }
     }
   }
@@ -94,18 +93,18 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
 
 /// Checks the encoder's output and its name; without `modality_config` neither is read.
 void check_output(const JsonField& root, bool is_classifier) {
-  const auto kinds = present_field(root, "modality_config");
+  const auto kinds = root.present("modality_config");
   if (!kinds) return;
   const auto must_be = [](const JsonField& field, const std::string& only) {
     const bool is_it = field.is_text() ? field.text() == only
                                        : field.is_list() && field.value() == json::array({only});
     if (!is_it) {
-      field.wrong(fmt::format("is {}; only '{}' is computed here",
-                              in_a_sentence(field.value().dump()), only));
+      field.wrong(
+          fmt::format("is {}; only '{}' is supported", in_a_sentence(field.value().dump()), only));
     }
   };
   if (const auto message = kinds->member("message"))
-    message->wrong("makes messages of a chat of texts, which is not computed here; remove it");
+    message->wrong("turns texts into chat messages, which is not supported; remove it");
   const JsonField text = (*kinds)["text"];
   must_be(text["method"], "forward");
   must_be(text["method_output_name"], is_classifier ? "logits" : "last_hidden_state");
@@ -123,7 +122,7 @@ void check_config_values(const JsonField& values, const fs::path& folder) {
     const std::string key(field.key());
     if (key == "trust_remote_code" || (config.contains(key) && config[key] == field.value()))
       continue;
-    field.wrong("is not read here; remove it, or write it to config.json");
+    field.wrong("is not supported; remove it, or write it to config.json");
   }
 }
 
@@ -143,21 +142,21 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
                  "module_output_name", "processing_kwargs", "unpad_inputs", "query_length",
                  "document_length", "query_expansion", "model_args", "model_kwargs",
                  "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs"});
-      if (const auto limit = root.member("max_seq_length"); limit && !limit->is_null())
+      if (const auto limit = root.present("max_seq_length"))
         files.tokenizer.max_tokens = limit->whole(1, most_width);
       files.tokenizer.lower_case = root.truth_or("do_lower_case", false);
       const std::string task = root.text_or("transformer_task", "feature-extraction");
       files.is_classifier = task == "sequence-classification";
       if (!files.is_classifier && task != "feature-extraction") {
-        root["transformer_task"].wrong(fmt::format(
-            "is '{}'; 'feature-extraction' and 'sequence-classification' are computed here",
-            in_a_sentence(task)));
+        root["transformer_task"].wrong(
+            fmt::format("is '{}'; 'feature-extraction' and 'sequence-classification' are supported",
+                        in_a_sentence(task)));
       }
       check_output(root, files.is_classifier);
       json replaced = json::object();
       for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
-        const auto arguments = root.member(key);
-        if (!arguments || arguments->is_null()) continue;
+        const auto arguments = root.present(key);
+        if (!arguments) continue;
         for (const JsonField& argument : arguments->members())
           replaced[std::string(argument.key())] = argument.value();
       }
@@ -168,16 +167,16 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
         read_text_lengths(root, *multi_vector);
       // Device and data type of the model, which are options in this program.
       for (const char* key : {"model_args", "model_kwargs"}) {
-        if (const auto field = present_field(root, key)) {
+        if (const auto field = root.present(key)) {
           field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
                        "low_cpu_mem_usage", "trust_remote_code"});
         }
       }
       for (const char* key : {"config_args", "config_kwargs"})
-        if (const auto field = present_field(root, key)) check_config_values(*field, files.encoder);
-      if (const auto expansion = present_field(root, "query_expansion");
+        if (const auto field = root.present(key)) check_config_values(*field, files.encoder);
+      if (const auto expansion = root.present("query_expansion");
           expansion && !multi_vector && !expansion->value().empty()) {
-        expansion->wrong("is of late-interaction encoders; remove it");
+        expansion->wrong("is a setting of late-interaction encoders; remove it");
       }
       const std::int64_t before = std::exchange(files.tokenizer.max_tokens, 0);
       read_processing(root, files);
@@ -204,7 +203,7 @@ Result<std::vector<ListedModule>> after_encoder(const fs::path& folder,
   const fs::path list = folder / "modules.json";
   files.paths.push_back(list);
   if (listed.empty() || listed.front().type != "Transformer") {
-    return fail("{}: its first module is no Transformer; only encoders of that kind are read",
+    return fail("{}: its first module is not a Transformer, the only supported encoder",
                 list.string());
   }
   if (!listed.front().path.empty()) files.encoder = folder / listed.front().path;
@@ -241,8 +240,8 @@ Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> liste
     std::erase_if(listed, [](const ListedModule& module) { return module.type != "Dense"; });
   if (pylate && listed.empty()) {
     return fail(
-        "{}: lists no Dense after the encoder, in whose place PyLate takes random weights; copy "
-        "the checkpoint anew",
+        "{}: lists no Dense after the encoder, so PyLate would use random weights; copy the "
+        "checkpoint again",
         (folder / "modules.json").string());
   }
   ModuleChain chain(ModuleInput::tokens, std::move(multi_vector.head));
@@ -276,7 +275,7 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
     Status read = read_prompts(folder, *has_list, has_pylate_module, files, multi_vector);
     if (!read) return tl::unexpected(read.error());
     if (multi_vector && !*has_list) {
-      return fail("{}: is of a late-interaction encoder, whose modules.json is not there; copy it",
+      return fail("{}: belongs to a late-interaction encoder, but modules.json is missing; copy it",
                   config.string());
     }
   } else if (*has_list) {
@@ -308,14 +307,14 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
     // A feature extractor alone computes no scores, and a classifier has its own head.
     if (!files.is_classifier) {
       return fail(
-          "{}: lists an encoder alone, which makes no scores; a classifier has "
+          "{}: lists only an encoder, which computes no scores; a classifier has "
           "\"transformer_task\": \"sequence-classification\" in sentence_bert_config.json",
           list);
     }
     return files;
   }
   if (files.is_classifier) {
-    return fail("{}: lists modules after a sequence classifier, which are not computed here", list);
+    return fail("{}: lists modules after a sequence classifier, which are not supported", list);
   }
   ModuleChain chain(ModuleInput::pairs);
   if (Status taken = add_modules(folder, *listed, chain, files); !taken)

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/trained_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/open_file.h"
@@ -15,8 +19,56 @@
 namespace attnscope {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+
+/// In the fields of the sparse cross-encoders' code (Schlatt et al., ECIR 2024).
+void write_groups(ordered_json& config, const TrainedAttention& attention) {
+  const bool is_sparse = attention.pattern == "sparse";
+  if (!is_sparse && attention.pattern != "sparse-without-independent-query") return;
+  if (attention.window && !attention.window->is_infinite())
+    config["attention_window_size"] = attention.window->tokens();
+  for (const char* flag :
+       {"cls_query_attention", "cls_doc_attention", "doc_cls_attention", "doc_query_attention"}) {
+    config[flag] = true;
+  }
+  for (const char* flag : {"query_cls_attention", "query_doc_attention"}) config[flag] = !is_sparse;
+}
+
+/// The window as transformers reads it: both sides of a token together, and at least one token on
+/// each. In transformers only [CLS] is global; other models of the pattern cannot be expressed.
+void write_longformer_window(ordered_json& config, const TrainedAttention& attention) {
+  if (attention.pattern != "longformer" || !attention.is_one_text || !attention.window ||
+      attention.window->is_infinite() || attention.window->tokens() < 1) {
+    return;
+  }
+  const auto layers = config.value("num_hidden_layers", std::size_t{0});
+  config["attention_window"] = std::vector<std::int64_t>(layers, 2 * attention.window->tokens());
+}
+
+/// The fields that this project reads.
+void write_own_fields(ordered_json& config, const TrainedAttention& attention) {
+  const std::string field(trained_attention_field);
+  config.erase(field);
+  if (!attention.pattern.empty()) {
+    ordered_json& own = config[field];
+    own["pattern"] = attention.pattern;
+    if (attention.window) own["window"] = attention.window->text();
+    own["most_query_tokens"] = attention.most_query_tokens;
+    if (attention.is_one_text) own["pair_is_one_text"] = true;
+  } else if (attention.most_query_tokens > 0) {
+    config[field] = {{"most_query_tokens", attention.most_query_tokens}};
+  }
+}
+
+/// Settings of a classifier with one label.
+void write_classifier(ordered_json& config, const char* architecture) {
+  config["architectures"] = {architecture};
+  config["id2label"] = {{"0", "LABEL_0"}};
+  config["label2id"] = {{"LABEL_0", 0}};
+  config["dtype"] = "float32";
+}
+
+namespace fs = std::filesystem;
 
 constexpr const char* config_file = "config.json";
 constexpr const char* tokenizer_config_file = "tokenizer_config.json";
@@ -34,7 +86,7 @@ Result<ordered_json> json_in(const fs::path& file) {
   const auto text = text_of(file);
   if (!text) return tl::unexpected(text.error());
   ordered_json parsed = parse_ordered_json(*text);
-  if (parsed.is_discarded()) return fail("{}: is not valid JSON; was it cut short?", file.string());
+  if (parsed.is_discarded()) return fail("{}: is not valid JSON; is it truncated?", file.string());
   return parsed;
 }
 
@@ -54,13 +106,13 @@ std::optional<std::int64_t> limit_in(const ordered_json& config) {
   return std::nullopt;
 }
 
-void say_limit(ordered_json& config, std::int64_t most_tokens) {
+void write_limit(ordered_json& config, std::int64_t most_tokens) {
   config.erase("max_len");
   config["model_max_length"] = most_tokens;
 }
 
 /// sentence-transformers' limit, in the field that applies if no other field states one.
-void say_encoder_limit(ordered_json& config, std::int64_t most_tokens) {
+void write_encoder_limit(ordered_json& config, std::int64_t most_tokens) {
   const auto forget = [](ordered_json& object, const char* name) {
     if (const auto field = object.find(name); field != object.end() && field->is_object())
       field->erase("max_length");
@@ -101,13 +153,13 @@ Status add_sentence_files(const SentenceFiles& files, bool other_limit, std::int
   auto list = json_in(read(module_list_file));
   if (!list) return tl::unexpected(list.error());
   if (!list->is_array() || list->empty() || !list->front().is_object())
-    return fail("{}: is no list of modules", read(module_list_file).string());
+    return fail("{}: is not a list of modules", read(module_list_file).string());
   ordered_json encoder = list->front();
   encoder["path"] = "";
   folder.texts[module_list_file] = as_text(ordered_json::array({encoder}));
   auto config = json_in(encoder_config(files));
   if (!config) return tl::unexpected(config.error());
-  if (other_limit) say_encoder_limit(*config, most_tokens);
+  if (other_limit) write_encoder_limit(*config, most_tokens);
   folder.texts[encoder_config_file] = as_text(*config);
   return {};
 }
@@ -121,13 +173,60 @@ std::string other_kind(const Checkpoint& checkpoint) {
   if (config.family->id() != "bert")
     return fmt::format("a model of the family {}", config.family->id());
   if (files != nullptr && !files->head.steps.empty())
-    return "a model whose score is made by modules of sentence-transformers";
+    return "a model whose score is computed by modules of sentence-transformers";
   if (config.head.labels != 1) return fmt::format("a model with {} labels", config.head.labels);
-  if (!config.head.reads_cls_alone()) return "a model whose score is made of all tokens";
+  if (!config.head.reads_cls_alone()) return "a model whose score is computed from all tokens";
   return "";
 }
 
 }  // namespace
+
+Result<std::string> trained_config(std::string_view config, const TrainedAttention& attention) {
+  ordered_json trained = parse_ordered_json(config);
+  if (!trained.is_object()) return fail("config.json: is not a JSON object");
+  const bool is_longformer = trained.value("model_type", "") == "longformer";
+  for (const char* field :
+       {"attention_window_size", "cls_query_attention", "cls_doc_attention", "query_cls_attention",
+        "query_doc_attention", "doc_cls_attention", "doc_query_attention", "num_labels"}) {
+    trained.erase(field);
+  }
+  trained.erase("torch_dtype");
+  write_classifier(trained, is_longformer ? "LongformerForSequenceClassification"
+                                          : "BertForSequenceClassification");
+  if (attention.positions > 0) {
+    // Longformer's table begins with padding rows.
+    const std::int64_t before =
+        is_longformer ? trained.value("pad_token_id", std::int64_t{1}) + 1 : 0;
+    trained["max_position_embeddings"] = attention.positions + before;
+  }
+  write_groups(trained, attention);
+  if (is_longformer) write_longformer_window(trained, attention);
+  write_own_fields(trained, attention);
+  trained.erase("attnscope_begun_from");
+  if (!attention.begun_from.empty()) trained["attnscope_begun_from"] = attention.begun_from;
+  return trained.dump(2) + "\n";
+}
+
+std::string classifier_config(const ModelShape& shape) {
+  ordered_json config = {{"model_type", "bert"},
+                         {"vocab_size", shape.vocabulary},
+                         {"hidden_size", shape.hidden},
+                         {"num_hidden_layers", shape.layers},
+                         {"num_attention_heads", shape.heads},
+                         {"intermediate_size", shape.feed_forward},
+                         {"hidden_act", "gelu"},
+                         {"max_position_embeddings", shape.positions},
+                         {"type_vocab_size", shape.types},
+                         {"layer_norm_eps", shape.norm_epsilon},
+                         {"pad_token_id", 0}};
+  write_classifier(config, "BertForSequenceClassification");
+  return config.dump(2) + "\n";
+}
+
+std::string name_in_classifier(std::string_view in_file, std::string_view body) {
+  if (in_file.starts_with("classifier")) return std::string(in_file);
+  return fmt::format("{}.{}", body, in_file);
+}
 
 Status may_be_trained(const Checkpoint& checkpoint, std::string_view name) {
   const std::string kind = other_kind(checkpoint);
@@ -168,7 +267,7 @@ Result<TrainedFolder> trained_folder(const SentenceFiles& files, const TrainedAt
   };
   const std::optional<std::int64_t> limit = limit_in(tokenizer);
   if (differs(limit)) {
-    say_limit(tokenizer, most_tokens);
+    write_limit(tokenizer, most_tokens);
     folder.copied.erase(tokenizer_config_file);
     folder.texts[tokenizer_config_file] = as_text(tokenizer);
   }

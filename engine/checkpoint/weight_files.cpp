@@ -45,15 +45,14 @@ Result<std::set<std::string>> shards_of(const fs::path& index) {
   if (!text) return tl::unexpected(text.error());
   const std::string source = in_words(index);
   const json file = parse_json(*text);
-  if (file.is_discarded())
-    return fail("{}: is not valid JSON, so no index of shards; was it cut short?", source);
+  if (file.is_discarded()) return fail("{}: is not valid JSON; is it truncated?", source);
   if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
-    return fail("{}: is no index of shards: it has no 'weight_map'", source);
+    return fail("{}: is not an index of shards: it has no 'weight_map'", source);
   }
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : file["weight_map"].items()) {
     if (!shard.is_string() || !is_plain_name(shard.get_ref<const std::string&>())) {
-      return fail("{}: the shard of '{}' is no name of a file in its folder", source,
+      return fail("{}: the shard of '{}' is not the name of a file in its folder", source,
                   in_a_sentence(tensor));
     }
     shards.insert(shard.get<std::string>());
@@ -149,7 +148,7 @@ Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
     for (const Layout& layout : layouts) names.insert(names.end(), {layout.file, layout.index});
     const std::string command = fetching_command(folder);
     return fail("there is none of {} in '{}'; {}", fmt::join(names, ", "), in_words(folder),
-                command.empty() ? "give a checkpoint's folder" : "fetch it whole: " + command);
+                command.empty() ? "give a checkpoint's folder" : "fetch all of it: " + command);
   }
   return weights;
 }

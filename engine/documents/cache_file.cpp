@@ -37,8 +37,8 @@ Result<Int> number_of(std::string_view text, int base, const char* key, const st
   Int value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (failed != std::errc() || end != text.data() + text.size()) {
-    return fail("{}: its '{}' is '{}', which is no such number; is the file damaged?", name, key,
-                in_a_sentence(text));
+    return fail("{}: its '{}' is '{}', which is not a valid number; is the file damaged?", name,
+                key, in_a_sentence(text));
   }
   return value;
 }
@@ -70,7 +70,7 @@ Result<std::int64_t> length_of(const SafetensorsFile& file, const char* tensor, 
   const auto view = file.tensor(tensor);
   if (!view) return tl::unexpected(view.error());
   if (view->dtype != dtype || view->shape.size() != 1) {
-    return fail("{}: '{}' is no list of {}; is the file damaged?", name, tensor, dtype);
+    return fail("{}: '{}' is not a list of {}; is the file damaged?", name, tensor, dtype);
   }
   return view->shape.front();
 }
@@ -90,11 +90,11 @@ Status read_words(const SafetensorsFile& file, const std::string& name, CacheCon
     return found ? *found : std::string_view();
   };
   const std::string_view theirs = text(cache_file::version_key);
-  if (theirs.empty()) return fail("{}: holds no encoded documents", name);
+  if (theirs.empty()) return fail("{}: has no encoded documents", name);
   if (theirs != version) {
     return fail(
-        "{}: was written by another version of attnscope, whose checksums are others ('{}' is "
-        "'{}', not {}); encode the documents again",
+        "{}: was written by another version of attnscope, whose checksums differ ('{}' is '{}', "
+        "not {}); encode the documents again",
         name, cache_file::version_key, in_a_sentence(theirs), version);
   }
   contents.maker.family = text("family");
@@ -107,7 +107,7 @@ Status read_words(const SafetensorsFile& file, const std::string& name, CacheCon
   if (!format) return fail("{}: the format of its rows {}", name, format.error().message);
   contents.format = *format;
   if (!may_be_kept_in(*format, *dtype)) {
-    return fail("{}: its rows are in {}, and its model computes in {}; is the file damaged?", name,
+    return fail("{}: its rows are in {}, but its model computes in {}; is the file damaged?", name,
                 name_of(*format), name_of(*dtype));
   }
   constexpr int hex = 16, decimal = 10;
@@ -151,23 +151,24 @@ Status may_be_kept_in(VectorFormat format, DType dtype) {
   const VectorFormat own = format_of(dtype);
   if (format == own) return {};
   if (format != VectorFormat::float16 && format != VectorFormat::int8) {
-    return fail("documents are kept smaller in float16 or int8, not in {}", name_of(format));
+    return fail("documents can be stored in float16 or int8 to save space, not in {}",
+                name_of(format));
   }
   if (size_of(format) >= size_of(own)) {
-    return fail("documents computed in {} do not become smaller in {}", name_of(dtype),
+    return fail("documents computed in {} do not take less space in {}", name_of(dtype),
                 name_of(format));
   }
   return {};
 }
 
 std::string cut_in_words(const CacheSource& source) {
-  if (source.most_tokens == 0) return "not cut";
-  return fmt::format("cut to {} tokens", source.most_tokens);
+  if (source.most_tokens == 0) return "not truncated";
+  return fmt::format("truncated to {} tokens", source.most_tokens);
 }
 
 std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
   if (theirs.family != ours.family) {
-    return fmt::format("encoded by a model of the family '{}', and this one is of '{}'",
+    return fmt::format("encoded by a model of the family '{}', but this one is of '{}'",
                        in_a_sentence(theirs.family), ours.family);
   }
   if (theirs.weights != ours.weights) {
@@ -175,11 +176,11 @@ std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
                        in_words(theirs.weights), in_words(ours.weights));
   }
   if (theirs.dtype != ours.dtype) {
-    return fmt::format("encoded in {}, and the model computes in {}", name_of(theirs.dtype),
+    return fmt::format("encoded in {}, but the model computes in {}", name_of(theirs.dtype),
                        name_of(ours.dtype));
   }
   if (theirs.encoding != ours.encoding) {
-    return fmt::format("encoded as '{}', and the model encodes them as '{}'",
+    return fmt::format("encoded as '{}', but the model encodes them as '{}'",
                        in_a_sentence(theirs.encoding, longest_encoding), ours.encoding);
   }
   return {};
@@ -188,17 +189,17 @@ std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
 std::string difference(const CacheContents& theirs, const CacheContents& ours) {
   if (std::string other = difference(theirs.maker, ours.maker); !other.empty()) return other;
   if (theirs.format != ours.format) {
-    return fmt::format("kept in {}, and {} is asked for", name_of(theirs.format),
+    return fmt::format("stored in {}, but {} is requested", name_of(theirs.format),
                        name_of(ours.format));
   }
   if (theirs.source.most_tokens != ours.source.most_tokens) {
-    return fmt::format("{}, and {} asked for", cut_in_words(theirs.source),
+    return fmt::format("{}, but {} requested", cut_in_words(theirs.source),
                        ours.source.most_tokens > 0 ? fmt::format("{} are", ours.source.most_tokens)
                                                    : "no limit is");
   }
   if (theirs.source.tokenizer != ours.source.tokenizer) return of_another_tokenizer;
   if (theirs.source.fingerprint != ours.source.fingerprint) {
-    return fmt::format("other ones than these ({} of '{}', now {} of '{}')", theirs.documents,
+    return fmt::format("other documents than these ({} of '{}', now {} of '{}')", theirs.documents,
                        in_a_sentence(theirs.source.file), ours.documents,
                        in_a_sentence(ours.source.file));
   }
@@ -250,7 +251,7 @@ Result<CacheContents> read_contents(const SafetensorsFile& file, const std::stri
   const auto address = reinterpret_cast<std::uintptr_t>(rows->bytes.data());
   if (rows->dtype != names_of(contents.format).in_file || rows->shape.size() != 2 ||
       address % static_cast<std::uintptr_t>(size_of(contents.format)) != 0) {
-    return fail("{}: 'rows' is no aligned matrix of {}; is the file damaged?", name,
+    return fail("{}: 'rows' is not an aligned matrix of {}; is the file damaged?", name,
                 name_of(contents.format));
   }
   contents.rows = rows->shape.front();
@@ -262,7 +263,7 @@ Result<CacheContents> read_contents(const SafetensorsFile& file, const std::stri
   const auto ids = documents_by(file, "id_offsets", name);
   if (!ids) return tl::unexpected(ids.error());
   if (*ids != *documents) {
-    return fail("{}: has {} documents and {} ids; is the file damaged?", name, *documents, *ids);
+    return fail("{}: has {} documents but {} ids; is the file damaged?", name, *documents, *ids);
   }
   const auto bytes = length_of(file, "ids", "U8", name);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -284,7 +285,7 @@ Result<State> read_state(const SafetensorsFile& file, const CacheContents& conte
       errors->dtype != "F64" || errors->bytes.size() != sizeof(state.errors) ||
       sums->dtype != "I64" || sums->bytes.size() != 2 * sum) {
     return fail(
-        "{}: 'encoded', 'errors' and 'sums' are no count, two errors and two sums; is the file "
+        "{}: 'encoded', 'errors' and 'sums' are not a count, two errors and two sums; is the file "
         "damaged?",
         name);
   }
@@ -293,7 +294,7 @@ Result<State> read_state(const SafetensorsFile& file, const CacheContents& conte
   std::memcpy(&state.documents, sums->bytes.data(), sum);
   std::memcpy(&state.kept, sums->bytes.data() + sum, sum);
   if (state.encoded < 0 || state.encoded > contents.documents) {
-    return fail("{}: says that {} of its {} documents are encoded; is the file damaged?", name,
+    return fail("{}: states that {} of its {} documents are encoded; is the file damaged?", name,
                 state.encoded, contents.documents);
   }
   return state;

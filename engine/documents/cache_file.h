@@ -14,7 +14,7 @@
 //   rows            [rows, width]    in float32, float16, bfloat16 or int8
 //   ids         U8  [id bytes]
 //
-// The data begin at a multiple of 64 bytes, so that `encoded`, `errors` and `sums` lie in one page
+// The data begin at a multiple of 64 bytes, so that `encoded`, `errors` and `sums` are in one page
 // and are updated together.
 
 #include <cstddef>
@@ -27,7 +27,6 @@
 
 #include "base/result.h"
 #include "engine/pattern/axes.h"
-#include "engine/safetensors/header.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/plan/tensor.h"
 
@@ -53,9 +52,9 @@ struct CacheMaker {
 /// Empty if both are equal; else how `theirs` differs: "encoded with other weights (...)".
 [[nodiscard]] std::string difference(const CacheMaker& theirs, const CacheMaker& ours);
 
-/// The reason in both error messages about a different tokenizer.
+/// The reason in both error messages for a different tokenizer.
 inline constexpr const char* of_another_tokenizer =
-    "cut into tokens by another tokenizer than the checkpoint has now";
+    "tokenized by another tokenizer than the checkpoint has now";
 
 /// The loss of a smaller format: the relative error (Euclidean) of rows, maximum and mean.
 struct CacheRowError {
@@ -65,7 +64,7 @@ struct CacheRowError {
 
 /// The source of the encoded documents. Zeros and an empty name: no file.
 struct CacheSource {
-  std::string file;  // file name, for people
+  std::string file;  // file name, for messages
   /// The limit that documents were truncated to, including [CLS] and [SEP] if they have them. 0:
   /// not truncated.
   std::int64_t most_tokens = 0;
@@ -74,7 +73,7 @@ struct CacheSource {
   friend bool operator==(const CacheSource&, const CacheSource&) = default;
 };
 
-/// "cut to 512 tokens", "not cut".
+/// "truncated to 512 tokens", "not truncated".
 [[nodiscard]] std::string cut_in_words(const CacheSource& source);
 
 struct CacheContents {
@@ -85,7 +84,7 @@ struct CacheContents {
   CacheSource source{};
   friend bool operator==(const CacheContents&, const CacheContents&) = default;
 };
-/// How `theirs` differs: "kept in float32, and int8 is asked for".
+/// How `theirs` differs: "stored in float32, but int8 is requested".
 [[nodiscard]] std::string difference(const CacheContents& theirs, const CacheContents& ours);
 
 namespace cache_file {

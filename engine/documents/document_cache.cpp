@@ -24,8 +24,9 @@ Result<std::vector<std::int64_t>> read_offsets(const SafetensorsFile& file, cons
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(view->shape.front()));
   std::memcpy(offsets.data(), view->bytes.data(), view->bytes.size());
   if (offsets.front() != 0 || offsets.back() != most || !std::ranges::is_sorted(offsets)) {
-    return fail("{}: its {} do not ascend from 0 to its {} {}; is the file damaged?", name, tensor,
-                most, std::string_view(tensor) == "offsets" ? "rows" : "bytes of ids");
+    return fail("{}: its {} do not ascend from 0 to its number of {} {}; is the file damaged?",
+                name, tensor, most,
+                std::string_view(tensor) == "offsets" ? "rows" : "bytes of ids");
   }
   return offsets;
 }
@@ -47,9 +48,9 @@ Status check_ids(const DocumentCache& cache, const std::string& name) {
                   document + 1, id.empty() ? "is empty" : "has a control character");
     }
   }
-  if (const auto twin = DocumentNumbers(cache).first_twin()) {
+  if (const auto duplicate = DocumentNumbers(cache).first_duplicate()) {
     return fail("{}: two of its documents have the id '{}'; encode the documents again", name,
-                in_a_sentence(cache.id(*twin)));
+                in_a_sentence(cache.id(*duplicate)));
   }
   return {};
 }
@@ -107,8 +108,8 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
   if (!state) return tl::unexpected(state.error());
   if (state->encoded < contents->documents) {
     return fail(
-        "{}: only {} of its {} documents are encoded; the command that began it goes on with the "
-        "others",
+        "{}: only {} of its {} documents are encoded; repeat the command that started it to encode "
+        "the others",
         name, state->encoded, contents->documents);
   }
   const auto scales = read_scales(*file, contents->format, contents->rows);
@@ -199,7 +200,7 @@ DocumentCache DocumentCache::in_memory() const {
 
 Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
   if (format_ != format_of(maker_.dtype) || format == format_) {
-    return fail("documents kept in {} do not become smaller in {}", name_of(format_),
+    return fail("documents stored in {} do not take less space in {}", name_of(format_),
                 name_of(format));
   }
   if (Status may = may_be_kept_in(format, maker_.dtype); !may) return tl::unexpected(may.error());
@@ -211,8 +212,8 @@ Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
   smaller.own_.resize(static_cast<std::size_t>(offsets_.back() * width_ * size_of(format)));
   RowError reported;
   for (std::int64_t row = 0; row < offsets_.back(); ++row) {
-    const auto error = format == VectorFormat::int8 ? smaller.keep_as_int8(*this, row)
-                                                    : smaller.keep_as_float16(*this, row);
+    const auto error = format == VectorFormat::int8 ? smaller.append_int8(*this, row)
+                                                    : smaller.append_float16(*this, row);
     if (!error) return tl::unexpected(error.error());
     reported.largest = std::isnan(*error) ? *error : std::max(reported.largest, *error);
     reported.mean += *error / static_cast<double>(offsets_.back());
@@ -223,14 +224,14 @@ Result<DocumentCache> DocumentCache::narrowed(VectorFormat format) const {
   return smaller;
 }
 
-Result<double> DocumentCache::keep_as_float16(const DocumentCache& from, std::int64_t row) {
+Result<double> DocumentCache::append_float16(const DocumentCache& from, std::int64_t row) {
   RelativeError error;
   for (std::int64_t i = row * width_; i < (row + 1) * width_; ++i) {
     const float value = value_at(from.rows_, from.format_, i);
     write_value(own_.data(), DType::float16, i, value);
     const float kept = read_value(own_.data(), DType::float16, i);
     if (std::isinf(kept) && std::isfinite(value)) {
-      return fail("float16 has no number as large as {}; keep these documents in {}", value,
+      return fail("float16 has no number as large as {}; store these documents in {}", value,
                   name_of(from.format_));
     }
     error.add(value, kept);
@@ -238,7 +239,7 @@ Result<double> DocumentCache::keep_as_float16(const DocumentCache& from, std::in
   return error.value();
 }
 
-Result<double> DocumentCache::keep_as_int8(const DocumentCache& from, std::int64_t row) {
+Result<double> DocumentCache::append_int8(const DocumentCache& from, std::int64_t row) {
   constexpr float most = 127;
   float largest = 0;
   bool is_finite = true;
@@ -266,7 +267,7 @@ Status DocumentCache::fits(const Maker& maker) const {
   return fail("the documents were {}; encode them again", other);
 }
 
-bool DocumentCache::is_of_numbers(std::int64_t document) const {
+bool DocumentCache::has_finite_rows(std::int64_t document) const {
   const TokenRange rows = range_of(document);
   const auto* bytes = this->document(document).data();
   const std::int64_t numbers = rows.size() * width_;
@@ -284,9 +285,9 @@ bool DocumentCache::is_of_numbers(std::int64_t document) const {
                                    rows.size(), 0x7F800000U);
 }
 
-std::optional<std::int64_t> DocumentCache::first_without_numbers() const {
+std::optional<std::int64_t> DocumentCache::first_not_finite() const {
   for (std::int64_t document = 0; document < documents(); ++document) {
-    if (!is_of_numbers(document)) return document;
+    if (!has_finite_rows(document)) return document;
   }
   return std::nullopt;
 }
@@ -349,11 +350,11 @@ std::optional<std::int64_t> DocumentNumbers::find(std::string_view id) const {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> DocumentNumbers::first_twin() const {
+std::optional<std::int64_t> DocumentNumbers::first_duplicate() const {
   for (std::size_t i = 1; i < entries_.size(); ++i) {
     const Entry& before = entries_[i - 1];
-    const bool is_alike = before.hash == entries_[i].hash;
-    if (is_alike && cache_->id(before.number) == cache_->id(entries_[i].number))
+    const bool is_same_hash = before.hash == entries_[i].hash;
+    if (is_same_hash && cache_->id(before.number) == cache_->id(entries_[i].number))
       return before.number;
   }
   return std::nullopt;

@@ -69,9 +69,9 @@ class DocumentCache {
   /// The source recorded in the file that it was opened from.
   [[nodiscard]] const CacheSource& source() const { return source_; }
   /// Whether all rows of the document are finite.
-  [[nodiscard]] bool is_of_numbers(std::int64_t document) const;
+  [[nodiscard]] bool has_finite_rows(std::int64_t document) const;
   /// The first document with a row that is not finite.
-  [[nodiscard]] std::optional<std::int64_t> first_without_numbers() const;
+  [[nodiscard]] std::optional<std::int64_t> first_not_finite() const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t document) const;
   /// The range of the document's rows in all rows.
   [[nodiscard]] TokenRange range_of(std::int64_t document) const;
@@ -96,8 +96,8 @@ class DocumentCache {
   DocumentCache() = default;
   [[nodiscard]] std::uint64_t sum_of_all() const;
   /// Converts one row of another cache and returns its relative error.
-  [[nodiscard]] Result<double> keep_as_float16(const DocumentCache& from, std::int64_t row);
-  [[nodiscard]] Result<double> keep_as_int8(const DocumentCache& from, std::int64_t row);
+  [[nodiscard]] Result<double> append_float16(const DocumentCache& from, std::int64_t row);
+  [[nodiscard]] Result<double> append_int8(const DocumentCache& from, std::int64_t row);
   Maker maker_;
   CacheSource source_;
   std::uint64_t kept_ = 0;  // checksum in the file
@@ -125,7 +125,7 @@ class DocumentNumbers {
   /// The first document with this id.
   [[nodiscard]] std::optional<std::int64_t> find(std::string_view id) const;
   /// A document whose id occurs more than once.
-  [[nodiscard]] std::optional<std::int64_t> first_twin() const;
+  [[nodiscard]] std::optional<std::int64_t> first_duplicate() const;
 
  private:
   struct Entry {

@@ -51,8 +51,8 @@ struct flock whole_file() {
   return lock;
 }
 
-tl::unexpected<Error> is_encoded_by(pid_t process, const std::filesystem::path& target) {
-  return fail("{}: is being encoded by process {}; wait for its end, or stop it", target.string(),
+tl::unexpected<Error> encoding_process(pid_t process, const std::filesystem::path& target) {
+  return fail("{}: is being encoded by process {}; wait until it ends, or stop it", target.string(),
               process);
 }
 
@@ -64,20 +64,19 @@ bool is_still_at(int number, const std::filesystem::path& path) {
 }
 
 /// An unfinished cache is written to the file of this name itself, so it must be a regular file.
-Status may_be_begun_at(const std::filesystem::path& part) {
+Status may_be_started_at(const std::filesystem::path& part) {
   struct stat info {};
   const bool is_there = ::lstat(part.c_str(), &info) == 0;
   if (is_there && !S_ISREG(info.st_mode)) {
     return fail(
-        "{}: is a link, a directory, a pipe or a device, and the cache would be written there "
-        "until "
-        "it is whole; move it away, or name another file",
+        "{}: is a link, a directory, a pipe or a device, where the unfinished cache would be "
+        "written; move it away, or name another file",
         part.string());
   }
   if (is_there && info.st_nlink > 1) {
     return fail(
-        "{}: is another file's name, too (a hard link), and the cache would be written there until "
-        "it is whole; move it away, or name another file",
+        "{}: is also the name of another file (a hard link), where the unfinished cache would be "
+        "written; move it away, or name another file",
         part.string());
   }
   return may_be_written(part);
@@ -89,7 +88,7 @@ std::int64_t size_of_file(int number) {
 }
 
 /// Allocates the whole file, or only sets its size if the file system cannot allocate.
-int take_room(int number, std::int64_t bytes) {
+int allocate_file(int number, std::int64_t bytes) {
   int error = 0;
   do {
     error = ::fallocate(number, 0, 0, bytes) == 0 ? 0 : errno;
@@ -133,14 +132,15 @@ std::optional<std::vector<std::int64_t>> first_offsets(const TensorView& tensor,
   return offsets;
 }
 
-struct KeptDocuments {
+struct StoredDocuments {
   std::int64_t rows = 0, id_bytes = 0;
   std::uint64_t sum = 0;
 };
 
 /// The first documents of a file with exactly these contents; empty if their offsets are invalid.
-std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
-                                          const CacheContents& contents, std::int64_t documents) {
+std::optional<StoredDocuments> stored_documents(const SafetensorsFile& file,
+                                                const CacheContents& contents,
+                                                std::int64_t documents) {
   const auto bytes_of = [&](const char* tensor) {
     const auto view = file.tensor(tensor);
     return view ? view->bytes : std::span<const std::byte>();
@@ -166,7 +166,7 @@ std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
     sum.add(part(scales, begin * scale, end * scale));
     sum.add(part(ids, id_offsets[i], id_offsets[i + 1]));
   }
-  return KeptDocuments{offsets->back(), id_offsets.back(), sum.value()};
+  return StoredDocuments{offsets->back(), id_offsets.back(), sum.value()};
 }
 
 /// Concatenated ids, and the end of each.
@@ -194,7 +194,7 @@ Status CacheClaim::is_free(const std::filesystem::path& target) {
   if (part.number_ < 0) return {};
   struct flock lock = whole_file();
   if (::fcntl(part.number_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};
-  return is_encoded_by(lock.l_pid, target);
+  return encoding_process(lock.l_pid, target);
 }
 
 Result<CacheClaim> CacheClaim::take(const std::filesystem::path& target) {
@@ -203,7 +203,7 @@ Result<CacheClaim> CacheClaim::take(const std::filesystem::path& target) {
   struct flock lock = whole_file();
   if (::fcntl(part.number_, F_SETLK, &lock) == 0) return part;
   if (::fcntl(part.number_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return part;
-  return is_encoded_by(lock.l_pid, target);
+  return encoding_process(lock.l_pid, target);
 }
 
 CacheClaim::~CacheClaim() {
@@ -236,12 +236,13 @@ tl::unexpected<Error> DocumentCacheWriter::not_written(int error) const {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   if (state_.encoded == 0) {
     return fail("{}: its {} bytes cannot be written: {}; {}name a file elsewhere", target_.string(),
-                parts_.end, system_reason(error), is_full ? "make room, or " : "");
+                parts_.end, system_reason(error), is_full ? "free disk space, or " : "");
   }
   return fail(
-      "{}: cannot be written: {}; {} and give the same command again, which goes on behind the {} "
-      "documents that are encoded",
-      part_.string(), system_reason(error), is_full ? "make room" : "mend that", state_.encoded);
+      "{}: cannot be written: {}; {} and repeat the command, which continues after the {} encoded "
+      "documents",
+      part_.string(), system_reason(error), is_full ? "free disk space" : "fix this",
+      state_.encoded);
 }
 
 Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::path& target,
@@ -252,25 +253,24 @@ Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::pa
   if (Status may = may_be_written(target); !may) return tl::unexpected(may.error());
   DocumentCacheWriter writer(target, std::move(contents));
   writer.restarts_ = how.restart;
-  if (Status free = writer.look_at_target(); !free) return tl::unexpected(free.error());
+  if (Status free = writer.check_target(); !free) return tl::unexpected(free.error());
   if (writer.is_finished_) return writer;
   const auto has_more = writer.open_locked(how.patience);
   if (!has_more) return tl::unexpected(has_more.error());
-  Status ready = *has_more ? writer.go_on() : writer.begin_anew();
+  Status ready = *has_more ? writer.continue_part() : writer.start_new();
   if (!ready) return tl::unexpected(ready.error());
   return writer;
 }
 
 /// An existing target with exactly these documents counts as finished.
-Status DocumentCacheWriter::look_at_target() {
+Status DocumentCacheWriter::check_target() {
   const auto there = OpenFile::to_read(target_);
   struct stat info {};
   if (::lstat(target_.c_str(), &info) != 0) return {};
   const std::string name = target_.string();
   if (!there || !is_ours(there->number())) {
-    return fail(
-        "{}: is there already and is no cache of documents; move it away, or name another file",
-        name);
+    return fail("{}: exists and is not a cache of documents; move it away, or name another file",
+                name);
   }
   if (restarts_) return {};
   const auto file = SafetensorsFile::open(target_);
@@ -283,34 +283,33 @@ Status DocumentCacheWriter::look_at_target() {
     is_finished_ = *theirs == same && state && state->encoded == theirs->documents &&
                    state->documents == theirs->source.fingerprint;
     if (is_finished_) {
-      const auto kept = what_is_kept(*file, *theirs, state->encoded);
+      const auto kept = stored_documents(*file, *theirs, state->encoded);
       is_finished_ = kept && kept->sum == state->kept;
       state_ = *state;
     }
     const std::string other = difference(*theirs, contents_);
-    what = other.empty() ? "is damaged or not whole"
+    what = other.empty() ? "is damaged or incomplete"
                          : fmt::format("is a cache whose documents were {}", other);
   }
   if (is_finished_) return {};
-  return fail("{}: is there already and {}; replace it with --restart, or name another file", name,
-              what);
+  return fail("{}: exists and {}; replace it with --restart, or name another file", name, what);
 }
 
 /// Returns true if the file contains a started cache to continue.
 Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience) {
-  if (Status own = may_be_begun_at(part_); !own) return tl::unexpected(own.error());
+  if (Status own = may_be_started_at(part_); !own) return tl::unexpected(own.error());
   do {
     if (number_ >= 0) ::close(number_);
     number_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (number_ < 0) return not_written(errno);
     if (!lock_within(number_, patience)) {
-      return fail("{}: is being written by another process; wait for its end, or stop it",
+      return fail("{}: is being written by another process; wait until it ends, or stop it",
                   part_.string());
     }
     // The previous lock holder may have renamed the file in the meantime.
   } while (!is_still_at(number_, part_));
   if (!is_ours(number_)) {
-    return fail("{}: is no unfinished cache of documents; move it away, or name another file",
+    return fail("{}: is not an unfinished cache of documents; move it away, or name another file",
                 part_.string());
   }
   if (restarts_) return false;
@@ -319,15 +318,15 @@ Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience
   const auto file = SafetensorsFile::open(part_);
   if (file && file->metadata(cache_file::version_key)) return true;
   return fail(
-      "{}: is a damaged cache; begin anew with --restart, which replaces it, or name another file",
+      "{}: is a damaged cache; start again with --restart, which replaces it, or name another file",
       part_.string());
 }
 
-Status DocumentCacheWriter::begin_anew() {
+Status DocumentCacheWriter::start_new() {
   struct stat before {};
   if (::stat(target_.c_str(), &before) == 0) ::fchmod(number_, before.st_mode & 0777U);
   if (::ftruncate(number_, 0) != 0) return not_written(errno);
-  if (const int error = take_room(number_, parts_.end); error != 0) {
+  if (const int error = allocate_file(number_, parts_.end); error != 0) {
     ::unlink(part_.c_str());
     return not_written(error);
   }
@@ -340,32 +339,32 @@ Status DocumentCacheWriter::begin_anew() {
   return write_at(0, bytes.first(length));
 }
 
-Status DocumentCacheWriter::go_on() {
-  const auto anew = [](const Error& error) {
-    return fail("{}{}egin anew with --restart, or name another file", error.message,
-                error.message.ends_with('?') ? " B" : "; b");
+Status DocumentCacheWriter::continue_part() {
+  const auto start_again = [](const Error& error) {
+    return fail("{}{}tart again with --restart, or name another file", error.message,
+                error.message.ends_with('?') ? " S" : "; s");
   };
   const std::string name = part_.string();
   const auto file = SafetensorsFile::open(part_);
-  if (!file) return anew(file.error());
+  if (!file) return start_again(file.error());
   const auto theirs = cache_file::read_contents(*file, name);
-  if (!theirs) return anew(theirs.error());
+  if (!theirs) return start_again(theirs.error());
   if (const std::string other = difference(*theirs, contents_); !other.empty()) {
     return fail(
-        "{}: its documents were {}; finish it as it was begun, begin anew with --restart, or name "
-        "another file",
+        "{}: its documents were {}; finish it with the same settings, start again with --restart, "
+        "or name another file",
         name, other);
   }
   contents_.source.file = theirs->source.file;
   parts_ = cache_file::parts(contents_);
   const auto state = cache_file::read_state(*file, *theirs, name);
-  if (!state) return anew(state.error());
+  if (!state) return start_again(state.error());
   const std::string head = cache_file::header(contents_);
   const bool is_alike =
       *theirs == contents_ && begins_with(number_, head) && size_of_file(number_) == parts_.end;
-  const auto kept = is_alike ? what_is_kept(*file, contents_, state->encoded) : std::nullopt;
+  const auto kept = is_alike ? stored_documents(*file, contents_, state->encoded) : std::nullopt;
   if (!kept || kept->sum != state->kept)
-    return anew({.message = fmt::format("{}: is damaged", name)});
+    return start_again({.message = fmt::format("{}: is damaged", name)});
   state_ = *state;
   rows_ = kept->rows;
   id_bytes_ = kept->id_bytes;
@@ -436,8 +435,8 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
                                                id_bytes_ + id_bytes <= *contents_.id_bytes);
   if (state_.encoded + count > contents_.documents || rows_ + rows > contents_.rows || !ids_fit) {
     return fail(
-        "{}: more documents or longer ones came than were counted; has their file changed "
-        "meanwhile? Begin anew with --restart",
+        "{}: there are more or longer documents than were counted; has their file changed? Start "
+        "again with --restart",
         part_.string());
   }
   cache_file::State then{.encoded = state_.encoded + count,
@@ -479,14 +478,14 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
   return {};
 }
 
-Status DocumentCacheWriter::give_name() {
+Status DocumentCacheWriter::rename_part() {
   if (!restarts_) {
     if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0)
       return {};
     if (errno == EEXIST) {
       return fail(
-          "{}: was made by somebody else meanwhile; move it away and give the same command again, "
-          "which finishes {}",
+          "{}: was created by another program in the meantime; move it away and repeat the "
+          "command, which finishes {}",
           target_.string(), part_.string());
     }
     // The file system does not support RENAME_NOREPLACE; the target did not exist a moment ago.
@@ -501,8 +500,8 @@ Status DocumentCacheWriter::finish() {
   if (state_.encoded != contents_.documents || rows_ != contents_.rows ||
       id_bytes_ != contents_.id_bytes.value_or(0)) {
     return fail(
-        "{}: {} documents with {} rows came, and {} with {} were counted; has their file changed "
-        "meanwhile? Begin anew with --restart",
+        "{}: has {} documents with {} rows, but {} with {} were counted; has their file changed? "
+        "Start again with --restart",
         part_.string(), state_.encoded, rows_, contents_.documents, contents_.rows);
   }
   if (state_.documents != contents_.source.fingerprint) {
@@ -511,7 +510,7 @@ Status DocumentCacheWriter::finish() {
   }
   if (::fsync(number_) != 0) return not_written(errno);
   if (Status may = may_be_written(target_); !may) return may;
-  if (Status named = give_name(); !named) return named;
+  if (Status named = rename_part(); !named) return named;
   ::close(std::exchange(number_, -1));
   is_finished_ = true;
   return {};

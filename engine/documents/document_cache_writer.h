@@ -92,11 +92,11 @@ class DocumentCacheWriter {
 
  private:
   DocumentCacheWriter(std::filesystem::path target, CacheContents contents);
-  [[nodiscard]] Status look_at_target();
+  [[nodiscard]] Status check_target();
   [[nodiscard]] Result<bool> open_locked(std::chrono::milliseconds patience);
-  [[nodiscard]] Status begin_anew();
-  [[nodiscard]] Status go_on();
-  [[nodiscard]] Status give_name();
+  [[nodiscard]] Status start_new();
+  [[nodiscard]] Status continue_part();
+  [[nodiscard]] Status rename_part();
   [[nodiscard]] Status write_at(std::int64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] Status write_documents(const DocumentCache& kept, std::span<const std::string> ids,
                                        std::int64_t rows, std::int64_t id_bytes);

@@ -12,7 +12,6 @@
 
 #include "engine/heat/length_distribution.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/window.h"
 
 namespace attnscope {
 

@@ -57,7 +57,7 @@ Result<SequenceLayout> read_layout(const std::string& text, const std::string& f
   Result<SequenceLayout> layout = parse_layout(text, file + ": metadata 'layout'");
   if (!layout) return layout;
   if (layout->item_count() != 1 || layout->shares_query()) {
-    return fail("{}: metadata 'layout' has {} items{}; a dump holds one, with its own query", file,
+    return fail("{}: metadata 'layout' has {} items{}; a dump has one, with its own query", file,
                 layout->item_count(), layout->shares_query() ? " and a shared query" : "");
   }
   if (layout->tokens() < 1 || layout->tokens() > Dump::most_tokens) {
@@ -251,7 +251,7 @@ std::optional<DType> dtype_of(std::string_view name) {
 
 Result<std::int64_t> length_of_header(const ByteSource& source) {
   if (source.size() < length_bytes) {
-    return fail("{}: holds {} bytes, too few for a dump", source.name(), source.size());
+    return fail("{}: has {} bytes, too few for a dump", source.name(), source.size());
   }
   std::array<std::byte, length_bytes> bytes{};
   if (Status read = source.read(0, bytes); !read) return tl::unexpected(read.error());
@@ -386,7 +386,7 @@ Status Dump::check_tensor(const std::string& name) {
         fmt::join(wanted, ", "));
   }
   if (!dtype_of(entry.dtype)) {
-    return fail("{}: tensor '{}' is {}; a dump holds F32, F16 or BF16", source_.name(), name,
+    return fail("{}: tensor '{}' is {}; a dump has F32, F16 or BF16", source_.name(), name,
                 in_a_sentence(entry.dtype));
   }
   return {};
@@ -416,7 +416,7 @@ Result<std::vector<float>> Dump::read_head(const std::string& name, std::int32_t
         const float value = read_value(piece.data(), dtype, begin + d);
         if (!(std::abs(value) <= largest_value)) {
           return fail(
-              "{}: tensor '{}' holds {} at token {}, head {}; weights need finite numbers "
+              "{}: tensor '{}' has {} at token {}, head {}; weights need finite numbers "
               "of at most 1e15",
               source_.name(), name, value, first + row, head);
         }

@@ -22,9 +22,9 @@
 #include "base/result.h"
 #include "engine/inspect/head_weights.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
-#include "engine/safetensors/header.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace attnscope {
 

@@ -152,7 +152,7 @@ Result<DocumentRegions> read_regions(const std::filesystem::path& path) {
   const auto file = SafetensorsFile::open(path);
   if (!file) return tl::unexpected(file.error());
   if (!file->metadata("attnscope_regions"))
-    return fail("{}: holds no regions of a document; 'attnscope inspect' writes them", name);
+    return fail("{}: contains no regions of a document; 'attnscope inspect' writes them", name);
   DocumentRegions regions;
   if (const auto model = file->metadata("model")) regions.model = *model;
   if (const auto note = file->metadata("note")) regions.note = *note;
@@ -267,7 +267,7 @@ std::string about_in_words(const DocumentRegions& regions) {
       regions.makes_score
           ? fmt::format(
                 "The score of {} is a sum over the best regions of {} words and over those "
-                "beside them, which are paler.",
+                "next to them, which are paler.",
                 regions.model, cpu::region_tokens)
           : fmt::format("The best regions of {} words, of {}.", cpu::region_tokens, regions.model);
   if (!regions.note.empty()) words += ' ' + regions.note;
@@ -333,7 +333,7 @@ std::string peak_in_words(const DocumentRegions& regions, const RegionPeak& peak
                   peak.words.end, number(peak.score), number(peak.unmatched),
                   number(peak.score - peak.unmatched, true), shares_in_words(regions, peak, named));
   if (regions.makes_score) {
-    words += fmt::format("; its weight {:.4f} makes it add {}, regions beside it add {}",
+    words += fmt::format("; its weight {:.4f} makes it add {}, regions next to it add {}",
                          peak.weight, number(peak.adds(), true), number(peak.alongside, true));
   }
   return words;
@@ -344,13 +344,13 @@ std::string score_in_words(const DocumentRegions& regions) {
   if (!regions.makes_score || regions.peaks.empty()) return words;
   for (std::size_t p = 0; p < regions.peaks.size(); ++p) {
     const RegionPeak& peak = regions.peaks[p];
-    words += fmt::format("{}{} (region {}) {} (beside it)", p == 0 ? " = " : " ",
+    words += fmt::format("{}{} (region {}) {} (next to it)", p == 0 ? " = " : " ",
                          number_in_words(regions, peak.adds(), p > 0), p + 1,
                          number_in_words(regions, peak.alongside, true));
   }
   const std::string rest = number_in_words(regions, regions.without_peak, true);
   if (rest != number_in_words(regions, 0, true))
-    words += fmt::format(" {} (beside the document's end, for want of a third region)", rest);
+    words += fmt::format(" {} (next to the document's end, as there is no third region)", rest);
   return words;
 }
 

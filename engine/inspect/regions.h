@@ -100,7 +100,7 @@ struct RegionStrip {
                                           std::size_t most);
 /// A region's words, its score, the score's shares and its contribution to the document's score.
 [[nodiscard]] std::string peak_in_words(const DocumentRegions& regions, const RegionPeak& peak);
-/// The document's score as a sum: "Score -71.30 = -22.80 (region 1) - 48.50 (beside it)".
+/// The document's score as a sum: "Score -71.30 = -22.80 (region 1) - 48.50 (next to it)".
 [[nodiscard]] std::string score_in_words(const DocumentRegions& regions);
 /// All of these texts, one per line.
 [[nodiscard]] std::string regions_in_words(const DocumentRegions& regions);

@@ -121,7 +121,7 @@ void append_peaks(const DocumentRegions& regions, std::string& html) {
   if (regions.makes_score) {
     html +=
         "<th class=\"number\">weight</th><th class=\"number\">score x weight</th>"
-        "<th class=\"number\">regions beside it</th>";
+        "<th class=\"number\">regions next to it</th>";
   }
   html += "<th>matches: query word near cosine</th></tr></thead>\n<tbody>\n";
   double adds = 0, alongside = 0;

@@ -227,7 +227,7 @@ class AttentionWorkload final : public Workload {
   }
 
   Verdict check(std::size_t contender, FirstCall& first) override {
-    if (shape().goes_back() && !grad_o_is_sparse_) {
+    if (shape().has_gradients() && !grad_o_is_sparse_) {
       tensors_->fill_grad_o(rows_);
       grad_o_is_sparse_ = true;
     }
@@ -362,7 +362,8 @@ class AttentionWorkload final : public Workload {
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
-  std::vector<std::optional<ServedAttentionWatch>> served_;  // contenders computed by other processes
+  std::vector<std::optional<ServedAttentionWatch>>
+      served_;  // contenders computed by other processes
 };
 
 }  // namespace

@@ -153,7 +153,7 @@ std::string ProcessorConditions::clock_source() const {
   if (counter_ != nullptr && counter_->refusal().empty()) return "cycle counter";
   if (number_in(frequency_file(cores_))) return "cpufreq";
   return fmt::format("none: no cycle counter ({}) and no cpufreq",
-                     counter_ == nullptr ? "not asked" : counter_->refusal());
+                     counter_ == nullptr ? "not requested" : counter_->refusal());
 }
 
 std::optional<double> ProcessorConditions::clock_mhz() {

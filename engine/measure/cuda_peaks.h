@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 
 namespace attnscope::measure {
 

@@ -84,7 +84,7 @@ void touch(std::span<std::byte> block) {
   for (std::int64_t at = 0; at < size; at += page) block[static_cast<std::size_t>(at)] = {};
 }
 
-void give_back(void* data, std::int64_t size) noexcept {
+void release_to_system(void* data, std::int64_t size) noexcept {
   if (size < huge_page) {
     std::free(data);
   } else {
@@ -131,7 +131,7 @@ HeatDevice& heat_device(DeviceKind kind) {
 }
 
 BlockCache::~BlockCache() {
-  take_cache_back();
+  restore_cache();
   empty_cache();
 }
 
@@ -167,7 +167,7 @@ void* BlockCache::take_from_system(std::int64_t requested, std::int64_t size) {
     if (requested > free) throw OutOfMemory(requested, free);
     // The free bytes include cached blocks; these must be freed when the request needs their
     // memory.
-    if (requested > free - counters_.cached - aside_bytes_) give_aside_back_locked();
+    if (requested > free - counters_.cached - aside_bytes_) release_aside_locked();
     if (requested > free - counters_.cached) empty_cache_locked(any_size);
   }
   const auto bytes = static_cast<std::size_t>(size);
@@ -209,7 +209,7 @@ void BlockCache::empty_cache_of_movable() noexcept {
 void BlockCache::empty_cache_locked(std::int64_t below) noexcept {
   const auto end = cached_.lower_bound(below);
   for (auto block = cached_.begin(); block != end; block = cached_.erase(block)) {
-    give_back(block->second, block->first);
+    release_to_system(block->second, block->first);
     counters_.reserved -= block->first;
     counters_.cached -= block->first;
   }
@@ -227,7 +227,7 @@ void BlockCache::set_cache_aside() noexcept {
   counters_.cached = 0;
 }
 
-void BlockCache::take_cache_back() noexcept {
+void BlockCache::restore_cache() noexcept {
   const std::lock_guard lock(mutex_);
   cached_.merge(aside_);
   counters_.reserved += aside_bytes_;
@@ -235,8 +235,8 @@ void BlockCache::take_cache_back() noexcept {
   aside_bytes_ = 0;
 }
 
-void BlockCache::give_aside_back_locked() noexcept {
-  for (const auto& [size, data] : aside_) give_back(data, size);
+void BlockCache::release_aside_locked() noexcept {
+  for (const auto& [size, data] : aside_) release_to_system(data, size);
   aside_.clear();
   aside_bytes_ = 0;
 }

@@ -76,7 +76,7 @@ class BlockCache final : public HeatMemory {
   void empty_cache() noexcept override;
   void empty_cache_of_movable() noexcept override;
   void set_cache_aside() noexcept override;
-  void take_cache_back() noexcept override;
+  void restore_cache() noexcept override;
   void flush_from_caches() override;
   void reset_peaks() override;
   [[nodiscard]] Counters counters() const override;
@@ -94,7 +94,7 @@ class BlockCache final : public HeatMemory {
   [[nodiscard]] std::int64_t free_bytes_locked() const;
   [[nodiscard]] void* take_from_system(std::int64_t requested, std::int64_t size);
   void empty_cache_locked(std::int64_t below) noexcept;
-  void give_aside_back_locked() noexcept;
+  void release_aside_locked() noexcept;
 
   mutable std::mutex mutex_;
   std::unordered_map<void*, Block> live_;

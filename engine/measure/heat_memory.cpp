@@ -48,8 +48,8 @@ std::string first_line(const std::string& text) {
 OutOfMemory::OutOfMemory(std::int64_t requested, std::int64_t free)
     : requested_(requested),
       free_(free),
-      what_(fmt::format("asked for {} when {} were free", bytes_text(requested),
-                        bytes_text(free))) {}
+      what_(
+          fmt::format("requested {} when {} were free", bytes_text(requested), bytes_text(free))) {}
 
 Buffer::Buffer(HeatMemory& memory, std::int64_t bytes)
     : memory_(&memory),

@@ -60,9 +60,9 @@ class HeatMemory {
   /// The same, but may keep blocks that are so large that their address does not affect times:
   /// clearing their pages again would take longer than most calls.
   virtual void empty_cache_of_movable() noexcept { empty_cache(); }
-  /// Leaves the cache empty until take_cache_back(); its blocks may be kept until then.
+  /// Leaves the cache empty until restore_cache(); its blocks may be kept until then.
   virtual void set_cache_aside() noexcept { empty_cache(); }
-  virtual void take_cache_back() noexcept {}
+  virtual void restore_cache() noexcept {}
   /// Flushes all memory that a call may access from the processor's caches.
   virtual void flush_from_caches() = 0;
   virtual void reset_peaks() = 0;
@@ -96,7 +96,7 @@ class EmptyCache {
   explicit EmptyCache(HeatMemory& memory) : memory_(memory) { memory.set_cache_aside(); }
   EmptyCache(const EmptyCache&) = delete;
   EmptyCache& operator=(const EmptyCache&) = delete;
-  ~EmptyCache() { memory_.take_cache_back(); }
+  ~EmptyCache() { memory_.restore_cache(); }
 
  private:
   HeatMemory& memory_;

@@ -94,14 +94,14 @@ class HeatRunner {
  private:
   void measure() {
     const auto sizes = group_sizes(heat_.point);
-    if (!sizes) return fail_all_left({CellStatus::unsupported, sizes.error().message});
+    if (!sizes) return fail_all_active({CellStatus::unsupported, sizes.error().message});
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       cells_[i].query_tokens = sizes->query;
       cells_[i].document_tokens = sizes->document;
-      tell(i, "prepare");
+      report(i, "prepare");
     }
     if (const auto reason = reason_against(heat_.point))
-      return fail_all_left({CellStatus::unsupported, *reason});
+      return fail_all_active({CellStatus::unsupported, *reason});
     const HeatSetting setting{.heat = heat_, .sizes = *sizes, .device = device_, .beacon = beacon_};
     const auto* const row =
         std::ranges::find(workloads, heat_.point.operation, &OperationWorkload::operation);
@@ -113,18 +113,18 @@ class HeatRunner {
         return;
       const auto failure = guarded(memory_, [&] {
         workload->place(placement);
-        for_each_left([&](std::size_t i) {
-          if (const Status ready = workload->prepare(i); !ready) cannot(i, ready.error());
+        for_each_active([&](std::size_t i) {
+          if (const Status ready = workload->prepare(i); !ready) set_unsupported(i, ready.error());
           if (!failures_[i]) cells_[i].memory.cache_bytes = workload->cache_bytes(i);
         });
         if (!std::exchange(is_checked, true))
-          for_each_left([&](std::size_t i) { check(*workload, setting, i); });
-        if (!is_cancelled()) time_all_left(*workload, placement);
+          for_each_active([&](std::size_t i) { check(*workload, setting, i); });
+        if (!is_cancelled()) time_all_active(*workload, placement);
         // Only one process measures the parts of a call.
         if (request_.process == 0 && placement == request_.placements.back())
-          for_each_left([&](std::size_t i) { cells_[i].parts = parts_of(*workload, i); });
+          for_each_active([&](std::size_t i) { cells_[i].parts = parts_of(*workload, i); });
       });
-      if (failure) fail_all_left(*failure);
+      if (failure) fail_all_active(*failure);
     }
   }
 
@@ -154,18 +154,18 @@ class HeatRunner {
   }
 
   /// Reports the phase; called outside timed rounds only.
-  void tell(std::size_t contender, std::string_view phase) const {
+  void report(std::size_t contender, std::string_view phase) const {
     if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
   }
 
-  void fail_all_left(const Failure& failure) {
+  void fail_all_active(const Failure& failure) {
     for (auto& slot : failures_)
       if (!slot) slot = failure;
   }
 
   /// A contender whose call throws is removed.
   template <typename Each>
-  void for_each_left(const Each& each) {
+  void for_each_active(const Each& each) {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (failures_[i] || is_cancelled()) continue;
       if (auto thrown = guarded(memory_, [&] { each(i); })) failures_[i] = std::move(thrown);
@@ -173,7 +173,7 @@ class HeatRunner {
     }
   }
 
-  void cannot(std::size_t contender, const Error& error) {
+  void set_unsupported(std::size_t contender, const Error& error) {
     failures_[contender] = Failure{CellStatus::unsupported, error.message};
   }
 
@@ -182,25 +182,25 @@ class HeatRunner {
   /// `oom`, with the bytes that it would request. The budget never goes below batch 1.
   void choose_batches(Workload& workload) {
     std::vector<std::int64_t> needed(cells_.size());
-    for_each_left([&](std::size_t i) {
+    for_each_active([&](std::size_t i) {
       const auto bytes = workload.needed_bytes(i, 1);
       if (bytes) {
         needed[i] = *bytes;
       } else {
-        cannot(i, bytes.error());
+        set_unsupported(i, bytes.error());
       }
     });
     const std::int64_t free = memory_.free_bytes();
-    std::vector<std::size_t> left;
-    for_each_left([&](std::size_t i) {
-      if (needed[i] >= 0 && needed[i] <= free) return left.push_back(i);
+    std::vector<std::size_t> fitting;
+    for_each_active([&](std::size_t i) {
+      if (needed[i] >= 0 && needed[i] <= free) return fitting.push_back(i);
       failures_[i] = Failure{
           CellStatus::oom,
-          fmt::format("one item would ask for {} when {} are free",
+          fmt::format("one item needs {}, and {} are free",
                       needed[i] >= 0 ? bytes_text(needed[i]) : "more bytes than can be counted",
                       bytes_text(free))};
     });
-    if (left.empty()) return;
+    if (fitting.empty()) return;
     const HeatPoint& point = heat_.point;
     const std::int64_t mebibytes =
         std::min(point.batch_memory_mb, std::numeric_limits<std::int64_t>::max() >> 20);
@@ -209,17 +209,17 @@ class HeatRunner {
       return largest_batch(workload, contenders, budget);
     };
     if (const std::int64_t given = workload.given_batch(); given > 0 || workload.shares_batch()) {
-      const std::int64_t common = given > 0 ? given : largest(left);
+      const std::int64_t common = given > 0 ? given : largest(fitting);
       for (Cell& cell : cells_) cell.batch = common;
     } else {
-      for (const std::size_t& i : left) cells_[i].batch = largest({&i, 1});
+      for (const std::size_t& i : fitting) cells_[i].batch = largest({&i, 1});
     }
-    for_each_left([&](std::size_t i) {
+    for_each_active([&](std::size_t i) {
       const auto work = workload.take(i, cells_[i].batch);
       if (work) {
         cells_[i].work = *work;
       } else {
-        cannot(i, work.error());
+        set_unsupported(i, work.error());
       }
     });
   }
@@ -247,7 +247,7 @@ class HeatRunner {
   }
 
   void check(Workload& workload, const HeatSetting& setting, std::size_t i) {
-    tell(i, "check");
+    report(i, "check");
     Verdict verdict;
     {
       FirstCall first(setting, i);
@@ -271,10 +271,10 @@ class HeatRunner {
     return Failure{CellStatus::wrong, verdict.wrong};
   }
 
-  void time_all_left(Workload& workload, int placement) {
+  void time_all_active(Workload& workload, int placement) {
     workload.before_rounds();
     std::vector<ContenderCalls> calls;
-    for_each_left([&](std::size_t i) {
+    for_each_active([&](std::size_t i) {
       memory_.provide(first_calls_[i].blocks);
       calls.push_back({.contender = static_cast<int>(i),
                        .enter = [&workload, i] { workload.enter(i); },
@@ -306,7 +306,7 @@ class HeatRunner {
          .placement = placement,
          .seed = random_bits(heat_.point.seed, static_cast<std::uint64_t>(heat_.index)),
          .cancel = hooks_.cancel,
-         .on_start = [this](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
+         .on_start = [this](int contender) { report(static_cast<std::size_t>(contender), "time"); },
          .stopwatch = device_.stopwatch(),
          .conditions = device_.conditions(),
          .processes = served_processes()});

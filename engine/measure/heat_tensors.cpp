@@ -55,7 +55,7 @@ std::optional<std::int64_t> buffer_bytes(const CallShape& shape) {
 }
 
 Room HeatTensors::room_at(std::uint64_t place, std::uint64_t index, std::int64_t bytes) const {
-  const std::int64_t step = tensors_.is_apart() ? device_step : cache_line;
+  const std::int64_t step = tensors_.has_host_copy() ? device_step : cache_line;
   const std::int64_t room = shift_room(bytes);
   const auto steps = static_cast<std::uint64_t>(room / step) - 1;
   const auto shift = static_cast<std::size_t>(
@@ -68,13 +68,13 @@ Room HeatTensors::room_at(std::uint64_t place, std::uint64_t index, std::int64_t
           .after = whole.subspan(shift + static_cast<std::size_t>(bytes))};
 }
 
-void HeatTensors::give_back() {
-  tensors_.give_back();
+void HeatTensors::release() {
+  tensors_.release();
   spacer_ = Buffer();
 }
 
 void HeatTensors::place(int placement) {
-  give_back();
+  release();
   memory_.empty_cache_of_movable();
   if (!tensors_.shape().tensor_bytes())
     throw OutOfMemory(std::numeric_limits<std::int64_t>::max(), memory_.free_bytes());
@@ -85,12 +85,12 @@ void HeatTensors::place(int placement) {
     const SharedScope scope(memory_, shared_);
     tensors_.place([&](std::int64_t bytes) { return room_at(place, index++, bytes); });
   }
-  if (!tensors_.is_apart() || !host_is_filled_) {
+  if (!tensors_.has_host_copy() || !host_is_filled_) {
     const CallView host = tensors_.on_host();
     fill(host.q, 0);
     fill(host.k, 1);
     fill(host.v, 2);
-    if (tensors_.shape().goes_back()) fill(host.grad_o, grad_o_tensor);
+    if (tensors_.shape().has_gradients()) fill(host.grad_o, grad_o_tensor);
     host_is_filled_ = true;
   }
   tensors_.send_inputs();

@@ -34,7 +34,7 @@ class HeatTensors {
   /// sides, and after a spacer. Addresses and cache sets therefore differ. Outputs are NaN; grad_o
   /// is random everywhere.
   void place(int placement);
-  void give_back();
+  void release();
 
   [[nodiscard]] const CallTensors& get() const { return tensors_; }
   /// Fills grad_o with its random values: everywhere, or only in these rows with 0 elsewhere.

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "engine/measure/random.h"
+#include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/pattern_json.h"
 
 namespace attnscope::measure {
 namespace {
@@ -146,16 +146,16 @@ std::vector<std::optional<std::size_t>> AttentionInside::add_local_layers(Heat& 
 }
 
 Verdict AttentionInside::judge(std::size_t contender) {
-  Verdict verdict = judge_one(contender, contender);
+  Verdict verdict = judge_layers(contender, contender);
   if (!verdict.wrong.empty() || !local_.at(contender)) return verdict;
-  Verdict local = judge_one(*local_[contender], contender);
+  Verdict local = judge_layers(*local_[contender], contender);
   if (local.wrong.empty()) {
     local.error.meet(verdict.error.error, verdict.error.bound, verdict.error.tensor);
   }
   return local;
 }
 
-Verdict AttentionInside::judge_one(std::size_t place, std::size_t contender) {
+Verdict AttentionInside::judge_layers(std::size_t place, std::size_t contender) {
   const auto needed = attention_->needed_bytes(place, 1);
   if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
   attention_->place(0);
@@ -307,9 +307,7 @@ Verdict judge_again(const ModelOutput& checked, const ModelOutput& later, double
   const double error = error_of_scores(checked, later.scores);
   if (error <= 2 * bound) return {};
   return {{.error = error, .bound = 2 * bound},
-          fmt::format("its scores were right when they were checked and others after timed calls: "
-                      "they differ by {:.3g}, above {:.3g}",
-                      error, 2 * bound)};
+          fmt::format("x {:.3g}, above {:.3g}", error, 2 * bound)};
 }
 
 }  // namespace attnscope::measure

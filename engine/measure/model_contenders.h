@@ -113,7 +113,7 @@ class AttentionInside {
   /// positions of these, by contender.
   static std::vector<std::optional<std::size_t>> add_local_layers(Heat& heat);
   /// `place` is an index into the heat's contenders, `contender` into the setting's.
-  [[nodiscard]] Verdict judge_one(std::size_t place, std::size_t contender);
+  [[nodiscard]] Verdict judge_layers(std::size_t place, std::size_t contender);
 
   HeatSetting setting_;
   Heat heat_;

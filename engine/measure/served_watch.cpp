@@ -29,8 +29,8 @@ double nanoseconds_of(const Action& action) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-constexpr const char* gives_what_it_remembers =
-    "it gives what it remembers: other documents have the very same scores";
+constexpr const char* returns_cached_scores =
+    "it returns cached scores: other documents have exactly the same scores";
 
 }  // namespace
 
@@ -45,7 +45,7 @@ ServedAttentionWatch::ServedAttentionWatch(const CallTensors& tensors, const Row
 
 void ServedAttentionWatch::enter(PreparedAttention& prepared) {
   tensors_.poison(Pass::both);
-  print_ = tensors_.print_of_inputs(Pass::both);
+  input_hash_ = tensors_.hash_of_inputs(Pass::both);
   is_restored_ = has_called_ = false;
   require(prepared.keep_outputs(true));
 }
@@ -72,7 +72,7 @@ void ServedAttentionWatch::inspect(PreparedAttention& prepared) {
   const DType dtype = tensors_.shape().dtype;
   record(rows_.judge_distance(tensors_.distance_of_output(output_, factors_), dtype));
   if (const char* name = tensors_.not_finite(Pass::both); name != nullptr)
-    record({.error = {}, .wrong = fmt::format("its {} holds values that are not finite", name)});
+    record({.error = {}, .wrong = fmt::format("its {} has values that are not finite", name)});
   if (fetches_ >= least_fetches &&
       shortest_fetch_ns_ > fetch_ns + touches_a_fetch * shortest_touch_ns_) {
     record({.error = {},
@@ -93,7 +93,7 @@ void ServedAttentionWatch::restore() {
   if (std::exchange(is_restored_, true)) return;
   tensors_.change_inputs(factors_, plain_);
   factors_ = plain_;
-  has_changed_inputs_ = tensors_.print_of_inputs(Pass::both) != print_;
+  has_changed_inputs_ = tensors_.hash_of_inputs(Pass::both) != input_hash_;
   if (has_changed_inputs_ && verdict_.wrong.empty())
     verdict_.wrong = "it changed its inputs after it was checked";
 }
@@ -165,7 +165,7 @@ Verdict ServedModelWatch::judge_sample(
   count_repeated_scores(latest.scores);
   scores_before_.clear();  // words are replaced next: the latest call is not compared twice
   // Rounded scores may be equal by chance.
-  if (repeated_calls_ >= 2) return {.error = {}, .wrong = gives_what_it_remembers};
+  if (repeated_calls_ >= 2) return {.error = {}, .wrong = returns_cached_scores};
   const bool is_first = !std::exchange(had_equal_words_, true);
   if (!is_first && random_() % samples_per_inspection != 0) return {};
   const ModelOutput timed{.scores = latest.scores, .states = checked.states};
@@ -191,8 +191,9 @@ Verdict ServedModelWatch::judge_repeated(const ModelOutput& checked,
   const double error = error_of_scores(checked, scores);
   Verdict verdict{{.error = error, .bound = bound}, ""};
   if (error > bound) {
-    verdict.wrong = fmt::format(
-        "it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}", error, bound);
+    verdict.wrong =
+        fmt::format("its scores of the same ids differ in its next call: by {:.3g}, above {:.3g}",
+                    error, bound);
   }
   return verdict;
 }
@@ -249,9 +250,9 @@ std::string ServedModelWatch::wrong_of_equal_words(const Call& latest) const {
       same += std::ranges::find(scores, output->scores[i]) != scores.end() ? 1 : 0;
     }
   }
-  if (others > 0 && same == others) return gives_what_it_remembers;
+  if (others > 0 && same == others) return returns_cached_scores;
   if (others > 1 && !differ_among_themselves)
-    return fmt::format("all {} documents have the very same score", position);
+    return fmt::format("all {} documents have exactly the same score", position);
   return {};
 }
 

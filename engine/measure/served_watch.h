@@ -54,7 +54,7 @@ class ServedAttentionWatch {
   const RowWatch& rows_;
   std::vector<std::byte> output_;
   ChannelFactors plain_, factors_;
-  std::uint64_t print_ = 0;  // fingerprint of the inputs at this placement
+  std::uint64_t input_hash_ = 0;  // fingerprint of the inputs at this placement
   std::mt19937_64 random_{std::random_device{}()};
   Verdict verdict_;
   bool is_restored_ = true, has_called_ = false, has_changed_inputs_ = false;

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/bert/encoder.h"
 #include "engine/model/part_times.h"
 
 namespace attnscope {
@@ -186,6 +187,29 @@ ScoreHead::ScoreHead(const ModelWeights& weights, const Computing& computing)
 at::Tensor ScoreHead::operator()(const at::Tensor& pooled) const {
   if (config_.steps.empty()) return at::zeros({pooled.size(0)});
   return chosen(config_.label, layers_(pooled));
+}
+
+ModelOutput ScoreHead::output_of(const at::Tensor& states, const SequenceLayout& layout,
+                                 const at::Tensor& cls, bool cls_only) const {
+  at::Tensor pooled = states;
+  if (!cls_only) {
+    pooled =
+        config_.reads_cls_alone() ? states.index_select(0, cls) : pool(config_, states, layout);
+  }
+  return {.scores = floats_of((*this)(pooled)), .states = floats_of(pooled)};
+}
+
+Status check_cross_encoder_call(const PairBatch& batch, bool shows, bool cls_only) {
+  if (batch.documents != nullptr) {
+    return fail(
+        "a cross-encoder reads query and document together, and cannot use a document cache");
+  }
+  if (shows && cls_only) {
+    return fail(
+        "the last layer's attention of all tokens is not computed with {}; omit this option",
+        cls_only_last_layer);
+  }
+  return {};
 }
 
 at::Tensor head_reference(const WideWeights& weights, const HeadConfig& head, at::Tensor x) {

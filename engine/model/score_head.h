@@ -47,11 +47,19 @@ class ScoreHead {
   [[nodiscard]] const HeadConfig& config() const { return config_; }
   /// [items, width] to [items], with the selected label's output; zeros for a model without a head.
   [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const;
+  /// The output for packed items, from the last states of all tokens or, with `cls_only`, of their
+  /// [CLS] tokens. `cls`: the indices of these tokens.
+  [[nodiscard]] ModelOutput output_of(const at::Tensor& states, const SequenceLayout& layout,
+                                      const at::Tensor& cls, bool cls_only) const;
 
  private:
   HeadConfig config_;
   HeadLayers layers_;
 };
+
+/// Error: documents from a cache, which a cross-encoder cannot use, or `shows` with a last layer
+/// that computes [CLS] only.
+[[nodiscard]] Status check_cross_encoder_call(const PairBatch& batch, bool shows, bool cls_only);
 
 /// HeadLayers in float64.
 [[nodiscard]] at::Tensor head_reference(const WideWeights& weights, const HeadConfig& head,

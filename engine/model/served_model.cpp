@@ -23,11 +23,11 @@
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/attention/served/shared_memory.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_description.h"
 #include "engine/model/model_weights.h"
+#include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/pattern_json.h"
 #include "engine/safetensors/safetensors.h"
 
 namespace attnscope {

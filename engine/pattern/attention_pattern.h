@@ -35,9 +35,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
+
+class JsonField;
 
 enum class TokenGroup : std::uint8_t { cls, query, document, sentence };
 inline constexpr std::size_t token_group_count = 4;
@@ -136,5 +138,11 @@ struct AttentionPattern {
 /// A built-in by name, or a JSON file by path ("my/pattern.json"). An unknown name is an error that
 /// lists the known ones and the nearest.
 [[nodiscard]] Result<AttentionPattern> find_pattern(std::string_view name_or_path);
+
+/// A pattern inside a larger file, such as a sweep with its own patterns; messages name the line of
+/// that file. Throws a JsonProblem, for read_json to catch.
+///
+///   for (const JsonField& part : root["patterns"].elements()) all.push_back(read_pattern(part));
+[[nodiscard]] AttentionPattern read_pattern(const JsonField& field);
 
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 #include "engine/pattern/axes.h"
 
 #include <array>
+#include <charconv>
 
 #include "base/sentences.h"
 
@@ -83,15 +84,30 @@ Status supports_precision(Products products, DType dtype, DeviceKind device) {
   if (products == Products::float32) return {};
   if (dtype != DType::float32) {
     return fail(
-        "products of {} are taken in a model that is float32 beside them, not {}; leave its dtype "
-        "out",
+        "products of {} need a model whose other operations are in float32, not {}; leave out its "
+        "dtype",
         name_of(products), name_of(dtype));
   }
   if (device != DeviceKind::cpu) {
-    return fail("products of {} are taken on the CPU, not on {}; ask for a dtype there",
+    return fail("products of {} are supported only on the CPU, not on {}; give a dtype there",
                 name_of(products), name_of(device));
   }
   return {};
+}
+
+Result<Window> parse_window(std::string_view text) {
+  if (text == "inf") return Window::infinite();
+  std::int64_t tokens = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+  if (error == std::errc::result_out_of_range) {
+    return fail("window '{}' is too large; give \"inf\" for the whole subsequence",
+                in_a_sentence(text));
+  }
+  if (error != std::errc() || end != text.data() + text.size() || tokens < 0) {
+    return fail("window '{}' is neither a number of tokens from 0 on nor \"inf\"",
+                in_a_sentence(text));
+  }
+  return Window::of(tokens);
 }
 
 }  // namespace attnscope

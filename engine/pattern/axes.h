@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The named axes of an experiment, with the words for them in sweeps, tables and the database.
+// The axes of an experiment, with their names in sweeps, tables and the database.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -63,5 +64,29 @@ enum class Stage : std::uint8_t {
 /// Returns an error unless products narrower than the model's dtype are used on the CPU with
 /// float32.
 [[nodiscard]] Status supports_precision(Products products, DType dtype, DeviceKind device);
+
+/// One-sided window width w: token i attends to i-w ... i+w of its own subsequence, 2w+1 tokens in
+/// total, cut off (never shifted) at the ends. w = 0 is the token itself, w = inf is the whole
+/// subsequence.
+class Window {
+ public:
+  [[nodiscard]] static Window of(std::int64_t tokens) { return Window(tokens); }
+  [[nodiscard]] static Window infinite() { return Window(-1); }
+  [[nodiscard]] bool is_infinite() const { return tokens_ < 0; }
+  /// Only for finite windows.
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  /// "4" or "inf".
+  [[nodiscard]] std::string text() const {
+    return is_infinite() ? std::string("inf") : std::to_string(tokens_);
+  }
+  friend bool operator==(Window, Window) = default;
+
+ private:
+  explicit Window(std::int64_t tokens) : tokens_(tokens) {}
+  std::int64_t tokens_;
+};
+
+/// Parses "4", "0" or "inf"; returns an error for anything else.
+[[nodiscard]] Result<Window> parse_window(std::string_view text);
 
 }  // namespace attnscope

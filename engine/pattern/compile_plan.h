@@ -22,4 +22,10 @@ namespace attnscope {
                                                  std::optional<Window> window,
                                                  const SequenceLayout& layout, std::int32_t heads);
 
+/// Compiles the block rule of a pattern: one task for each block and each set of heads in which it
+/// attends to the same keys, with one whole segment for each run of adjacent blocks.
+/// Precondition: a valid rule and number of heads, and a layout without a shared query.
+[[nodiscard]] AttentionPlan compile_blocks(const BlockRule& rule, const SequenceLayout& layout,
+                                           std::int32_t heads);
+
 }  // namespace attnscope

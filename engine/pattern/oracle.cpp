@@ -183,14 +183,15 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
     case BlockVerdict::outer_key:
       return fmt::format("{}: block {}, an outer one, is seen by everything", pair, block(key, to));
     case BlockVerdict::near:
-      return fmt::format("{}: block {} sees itself and its neighbours, {} among them", pair,
+      return fmt::format("{}: block {} sees itself and its neighbours, including {}", pair,
                          block(query, from), block(key, to));
     case BlockVerdict::random:
       return fmt::format("{}: block {} is a random block of block {} in head {}", pair,
                          block(key, to), block(query, from), head);
     case BlockVerdict::unseen:
-      return fmt::format("{}: block {} is no neighbour of block {}, nor drawn for it in head {}",
-                         pair, block(key, to), block(query, from), head);
+      return fmt::format(
+          "{}: block {} is neither a neighbour nor a random block of block {} in head {}", pair,
+          block(key, to), block(query, from), head);
   }
   return {};
 }

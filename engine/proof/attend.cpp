@@ -31,8 +31,8 @@ Status all_finite(const AttendRequest& request, std::string_view name,
                   std::span<const float> values) {
   const auto found = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
   if (found == values.end()) return {};
-  return fail("{}: tensor '{}' holds {} as value {}: attention needs finite inputs", request.in,
-              name, *found, found - values.begin());
+  return fail("{}: tensor '{}' has {} as value {}; attention needs finite inputs", request.in, name,
+              *found, found - values.begin());
 }
 
 Result<AttendInputs> read_inputs(const AttendRequest& request, const SafetensorsFile& file,
@@ -102,10 +102,10 @@ class Attend {
 
   /// A description of the error in the result, "" if there is none; or the call's error.
   Result<std::string> run() {
-    const bool goes_back = !inputs_.grad_o.empty();
+    const bool with_gradients = !inputs_.grad_o.empty();
     const bool all_rows = static_cast<std::int64_t>(rows_.size()) == inputs_.tokens * inputs_.heads;
-    const bool in_two_calls = goes_back && !all_rows;
-    if (goes_back) arrive(inputs_.grad_o);
+    const bool in_two_calls = with_gradients && !all_rows;
+    if (with_gradients) arrive(inputs_.grad_o);
     if (in_two_calls) arrive(only_in(rows_, inputs_, inputs_.grad_o));
     const Reference reference = reference_of(problem_, rows_, tensors_);
     const auto wrong = call_and_judge(reference);

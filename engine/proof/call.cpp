@@ -75,21 +75,21 @@ std::span<const std::byte> on_host(DeviceKind device, std::span<const std::byte>
 /// The sum of 64-bit words (the last one padded with zeros), each times an odd number that depends
 /// on its position: one changed word always changes it. It runs at memory speed, because all inputs
 /// are checked after every contender's check.
-std::uint64_t print_of(std::span<const std::byte> bytes) {
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
   constexpr std::size_t word_bytes = sizeof(std::uint64_t);
   const auto words = static_cast<std::int64_t>(bytes.size() / word_bytes);
-  std::uint64_t print = 0;
-#pragma omp parallel for reduction(+ : print) schedule(static) if (words * 8 > worth_threads)
+  std::uint64_t hash = 0;
+#pragma omp parallel for reduction(+ : hash) schedule(static) if (words * 8 > worth_threads)
   for (std::int64_t i = 0; i < words; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + static_cast<std::size_t>(i) * word_bytes, word_bytes);
-    print += word * (2 * static_cast<std::uint64_t>(i) + 1);
+    hash += word * (2 * static_cast<std::uint64_t>(i) + 1);
   }
   std::uint64_t last = 0;
   const std::span<const std::byte> rest =
       bytes.subspan(static_cast<std::size_t>(words) * word_bytes);
   std::ranges::copy(rest, reinterpret_cast<std::byte*>(&last));
-  return print + last * (2 * static_cast<std::uint64_t>(words) + 1);
+  return hash + last * (2 * static_cast<std::uint64_t>(words) + 1);
 }
 
 /// Only infinities and NaN have all bits of the exponent set.
@@ -188,7 +188,7 @@ std::optional<std::int64_t> CallShape::tensor_bytes() const {
 }
 
 std::int64_t CallShape::lse_bytes() const {
-  if (!lse && !goes_back()) return 0;
+  if (!lse && !has_gradients()) return 0;
   return layout.tokens() * heads * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -214,7 +214,7 @@ void CallTensors::place(const TakeRoom& take) {
     if (const std::int64_t lse = shape_.lse_bytes(); lse > 0) rooms.push_back(from(lse));
   };
   take_all(rooms_, take);
-  if (!is_apart() || !host_.empty()) return;
+  if (!has_host_copy() || !host_.empty()) return;
   take_all(host_, [](std::int64_t of) { return guarded_room(DeviceKind::cpu, of); });
 }
 
@@ -253,23 +253,23 @@ void CallTensors::poison(Pass pass) const {
   }
 }
 
-std::uint64_t CallTensors::print_of_inputs(Pass pass) const {
+std::uint64_t CallTensors::hash_of_inputs(Pass pass) const {
   constexpr std::size_t piece = std::size_t{16} << 20;
   std::vector<std::byte> fetched;
-  std::uint64_t print = 0;
+  std::uint64_t hash = 0;
   for (std::size_t part = 0; part < rooms_.size(); ++part) {
     if (written(static_cast<int>(part), pass) != nullptr) continue;
     const std::span<std::byte> whole = rooms_[part].values;
     for (std::size_t at = 0; at < whole.size(); at += piece) {
       const auto bytes = attnscope::on_host(
           device_, whole.subspan(at, std::min(piece, whole.size() - at)), fetched);
-      print = print * 31 + print_of(bytes);
+      hash = hash * 31 + hash_of(bytes);
     }
   }
-  return print;
+  return hash;
 }
 
-void CallTensors::watched_by(GuardZones& guards, Pass pass) const {
+void CallTensors::add_guards(GuardZones& guards, Pass pass) const {
   for (const Output& output : outputs) {
     const auto part = static_cast<std::size_t>(output.part);
     if (part < rooms_.size() && written(output.part, pass) != nullptr)
@@ -285,7 +285,7 @@ ChannelFactors ChannelFactors::plain(const CallShape& shape) {
 ChannelFactors ChannelFactors::drawn(const CallShape& shape,
                                      const std::function<std::uint64_t()>& bits) {
   ChannelFactors factors = plain(shape);
-  const bool doubles = shape.dtype == DType::float32 && !shape.goes_back();
+  const bool doubles = shape.dtype == DType::float32 && !shape.has_gradients();
   constexpr std::size_t channels_a_draw = 16;  // of four bits each
   std::uint64_t drawn = 0;
   for (std::size_t i = 0; i < factors.scores.size(); ++i, drawn >>= 4U) {
@@ -318,7 +318,7 @@ void CallTensors::change_inputs(const ChannelFactors& from, const ChannelFactors
   multiply(view.q, &ChannelFactors::scores);
   multiply(view.k, &ChannelFactors::scores);
   multiply(view.v, &ChannelFactors::values);
-  if (shape_.goes_back())
+  if (shape_.has_gradients())
     multiply(view.grad_o, &ChannelFactors::values);  // 1 and -1 are their own inverses
 }
 
@@ -345,7 +345,7 @@ double CallTensors::distance_of_output(std::span<const std::byte> kept,
 const char* CallTensors::not_finite(Pass pass) const {
   for (const Output& output : outputs) {
     if (output.part == lse_part || written(output.part, pass) == nullptr) continue;
-    const Room& room = (is_apart() ? host_ : rooms_)[static_cast<std::size_t>(output.part)];
+    const Room& room = (has_host_copy() ? host_ : rooms_)[static_cast<std::size_t>(output.part)];
     if (!all_finite(room.values, shape_.dtype)) return output.name;
   }
   return nullptr;
@@ -353,9 +353,9 @@ const char* CallTensors::not_finite(Pass pass) const {
 
 Status call(PreparedAttention& prepared, const CallView& tensors, std::span<std::byte> workspace,
             Pass pass) {
-  const bool goes_back = tensors.grad_o.data != nullptr;
+  const bool has_gradients = tensors.grad_o.data != nullptr;
   if (pass != Pass::backward) {
-    const bool wants_lse = goes_back || prepared.writes_lse();
+    const bool wants_lse = has_gradients || prepared.writes_lse();
     Status done = prepared.forward({.q = as_const(tensors.q),
                                     .k = as_const(tensors.k),
                                     .v = as_const(tensors.v),
@@ -364,7 +364,7 @@ Status call(PreparedAttention& prepared, const CallView& tensors, std::span<std:
                                     .workspace = workspace});
     if (!done) return done;
   }
-  if (pass == Pass::forward || !goes_back) return {};
+  if (pass == Pass::forward || !has_gradients) return {};
   return prepared.backward({.tensors = {.q = as_const(tensors.q),
                                         .k = as_const(tensors.k),
                                         .v = as_const(tensors.v),
@@ -381,13 +381,13 @@ Result<std::string> watched_call(const CallTensors& tensors, const Room& workspa
                                  const std::function<Status()>& call) {
   tensors.poison(pass);
   GuardZones guards(tensors.device());
-  tensors.watched_by(guards, pass);
+  tensors.add_guards(guards, pass);
   guards.watch("workspace", workspace);
-  const std::uint64_t inputs = tensors.print_of_inputs(pass);
+  const std::uint64_t inputs = tensors.hash_of_inputs(pass);
   if (const Status done = call(); !done) return tl::unexpected(done.error());
   tensors.fetch_outputs();
   if (const char* name = guards.broken()) return fmt::format("it wrote outside its {}", name);
-  return std::string(tensors.print_of_inputs(pass) == inputs ? "" : "it changed its inputs");
+  return std::string(tensors.hash_of_inputs(pass) == inputs ? "" : "it changed its inputs");
 }
 
 Reference reference_of(const Problem& problem, std::span<const RowId> rows,
@@ -420,8 +420,8 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
                        errors.worst());
   }
   if (const char* name = tensors.not_finite(pass)) {
-    verdict.wrong = fmt::format(
-        "its {} holds values that are not finite, or rows that were never written", name);
+    verdict.wrong =
+        fmt::format("its {} has values that are not finite, or rows that were never written", name);
   } else if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
                             reference.rows.rows.size());

@@ -69,9 +69,9 @@ struct CallShape {
   MemoryOrder memory_order = MemoryOrder::head_major;
   Direction direction = Direction::forward;
   bool lse = false;  // log-sum-exps also for direction forward, which does not need them
-  [[nodiscard]] bool goes_back() const { return direction == Direction::forward_backward; }
+  [[nodiscard]] bool has_gradients() const { return direction == Direction::forward_backward; }
   /// q, k, v, o; with gradients also grad_o, grad_q, grad_k, grad_v.
-  [[nodiscard]] int tensors() const { return goes_back() ? 8 : 4; }
+  [[nodiscard]] int tensors() const { return has_gradients() ? 8 : 4; }
   /// Size of one tensor; absent if the size of all of them does not fit 63 bits.
   [[nodiscard]] std::optional<std::int64_t> tensor_bytes() const;
   [[nodiscard]] std::int64_t lse_bytes() const;  // 0: there are no log-sum-exps
@@ -112,13 +112,13 @@ class CallTensors {
   /// Allocates the device's memory again; the previous memory must be released before. Values are
   /// undefined.
   void place(const TakeRoom& take);
-  void give_back() { rooms_.clear(); }
+  void release() { rooms_.clear(); }
 
   [[nodiscard]] const CallShape& shape() const { return shape_; }
   [[nodiscard]] DeviceKind device() const { return device_; }
-  [[nodiscard]] bool is_apart() const { return device_ != DeviceKind::cpu; }
+  [[nodiscard]] bool has_host_copy() const { return device_ != DeviceKind::cpu; }
   [[nodiscard]] CallView on_device() const { return view(rooms_); }
-  [[nodiscard]] CallView on_host() const { return view(is_apart() ? host_ : rooms_); }
+  [[nodiscard]] CallView on_host() const { return view(has_host_copy() ? host_ : rooms_); }
 
   /// Copies q, k, v and grad_o from the host to the device.
   void send_inputs() const;
@@ -127,8 +127,8 @@ class CallTensors {
   /// Fills everything that the pass writes with NaN.
   void poison(Pass pass) const;
   /// A hash of the values that the pass must not change.
-  [[nodiscard]] std::uint64_t print_of_inputs(Pass pass) const;
-  void watched_by(GuardZones& guards, Pass pass) const;
+  [[nodiscard]] std::uint64_t hash_of_inputs(Pass pass) const;
+  void add_guards(GuardZones& guards, Pass pass) const;
   /// On the processor: multiplies inputs that were multiplied by `from` by `to` instead.
   void change_inputs(const ChannelFactors& from, const ChannelFactors& to) const;
   /// Largest |o / factor - kept|, on the processor, where `kept` are an output's bytes; infinity if

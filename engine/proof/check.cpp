@@ -99,7 +99,7 @@ std::string layout_text(const SequenceLayout& layout) {
   }
   std::string text = fmt::format("{}", fmt::join(runs, " and "));
   if (layout.shares_query())
-    text += fmt::format(" beside a shared query of {}", layout.shared_query());
+    text += fmt::format(" with a shared query of {}", layout.shared_query());
   return text;
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/reranked_pairs.h"
 #include "engine/ranking/scoring_model.h"

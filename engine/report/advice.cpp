@@ -33,6 +33,9 @@ using statistics::Crossing;
 using statistics::Ratio;
 using statistics::Verdict;
 
+/// The pattern of full attention: the default baseline of an answer.
+constexpr std::string_view full_pattern = "full";
+
 /// The length of the whole sequence for one of the question's lengths, in tokens.
 std::int64_t tokens_with(const Advice& advice, std::int64_t length) {
   const Question& question = advice.question;

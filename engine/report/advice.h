@@ -40,9 +40,6 @@ struct Question {
   friend bool operator==(const Question&, const Question&) = default;
 };
 
-/// The pattern of full attention: the default baseline of an answer.
-inline constexpr std::string_view full_pattern = "full";
-
 enum class Standing : std::uint8_t { within_limits, too_slow, too_large, without_time };
 [[nodiscard]] std::string_view name_of(Standing standing);
 

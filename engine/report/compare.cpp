@@ -362,7 +362,9 @@ std::vector<std::string> comparison_notes(const Comparison& comparison, Remedy r
   return notes;
 }
 
-std::string write_comparison_json(const Comparison& comparison) {
+namespace {
+
+std::string written_json(const Comparison& comparison) {
   ordered_json cells = ordered_json::array();
   for (const ComparedCell& cell : comparison.cells) cells.push_back(json_of(cell));
   const ordered_json whole = {
@@ -380,8 +382,10 @@ std::string write_comparison_json(const Comparison& comparison) {
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+}  // namespace
+
 std::string write_comparison(const Comparison& comparison, TableFormat format) {
-  if (format == TableFormat::json) return write_comparison_json(comparison);
+  if (format == TableFormat::json) return written_json(comparison);
   return write_sheet(format == TableFormat::csv ? sheet_for_programs(comparison)
                                                 : sheet_for_people(comparison, format),
                      format);

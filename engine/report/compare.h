@@ -51,11 +51,9 @@ struct ComparedLine {
 /// its cells has a ratio.
 [[nodiscard]] Result<Figure> comparison_figure(const Comparison& comparison);
 
-/// For JSON, the output of write_comparison_json.
+/// JSON is an object: differences between the runs, what may have changed between them, and `cells`
+/// with ratio, interval and verdict, null if a side has no time.
 [[nodiscard]] std::string write_comparison(const Comparison& comparison,
                                            TableFormat format = TableFormat::text);
-/// An object: differences between the runs, what may have changed between them, and `cells` with
-/// ratio, interval and verdict, null if a side has no time.
-[[nodiscard]] std::string write_comparison_json(const Comparison& comparison);
 
 }  // namespace attnscope::report

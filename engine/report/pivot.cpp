@@ -363,34 +363,8 @@ std::string_view short_name(Quantity quantity) {
   return names_of(quantity).brief;
 }
 
-std::string quantities_in_words(const Table& table, const Pivot& pivot) {
-  std::string text;
-  bool in_parentheses = false, of_baseline = false;
-  for (const Quantity quantity : pivot.choice.cells) {
-    text += (text.empty() ? "" : ", ") + std::string(names_of(quantity).full);
-    if (quantity == Quantity::time || quantity == Quantity::memory) in_parentheses = true;
-    if (quantity == Quantity::ratio) of_baseline = true;
-  }
-  if (!table.baseline) return text;
-  if (in_parentheses) return text + ", in parentheses the difference to " + *table.baseline;
-  return of_baseline ? text + ", " + *table.baseline : text;
-}
-
 std::string head_words(const PivotHead& head) {
   return head.is_baseline ? head.words + " (baseline)" : head.words;
-}
-
-std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot) {
-  std::vector<const Row*> rows;
-  std::set<std::size_t> seen;
-  for (const PivotBlock& block : pivot.blocks) {
-    for (const PivotLine& line : block.lines) {
-      for (const PivotCell& cell : line.cells) {
-        if (cell.row && seen.insert(*cell.row).second) rows.push_back(&table.rows[*cell.row]);
-      }
-    }
-  }
-  return rows;
 }
 
 Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,
@@ -433,6 +407,34 @@ void for_each_line(const PivotBlock& block, auto&& each) {
     each(line, before != nullptr && before->head == line.head);
     before = &line;
   }
+}
+
+/// "time per document, in parentheses the difference to full/dense"; for all quantities shown.
+std::string quantities_in_words(const Table& table, const Pivot& pivot) {
+  std::string text;
+  bool in_parentheses = false, of_baseline = false;
+  for (const Quantity quantity : pivot.choice.cells) {
+    text += (text.empty() ? "" : ", ") + std::string(names_of(quantity).full);
+    if (quantity == Quantity::time || quantity == Quantity::memory) in_parentheses = true;
+    if (quantity == Quantity::ratio) of_baseline = true;
+  }
+  if (!table.baseline) return text;
+  if (in_parentheses) return text + ", in parentheses the difference to " + *table.baseline;
+  return of_baseline ? text + ", " + *table.baseline : text;
+}
+
+/// The table's rows that the pivot shows, in its order, each once.
+std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot) {
+  std::vector<const Row*> rows;
+  std::set<std::size_t> seen;
+  for (const PivotBlock& block : pivot.blocks) {
+    for (const PivotLine& line : block.lines) {
+      for (const PivotCell& cell : line.cells) {
+        if (cell.row && seen.insert(*cell.row).second) rows.push_back(&table.rows[*cell.row]);
+      }
+    }
+  }
+  return rows;
 }
 
 std::vector<std::string> notes_of(const Table& table, const Pivot& pivot) {

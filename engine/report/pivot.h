@@ -81,12 +81,8 @@ struct Pivot {
 
 /// The label of a line of this quantity: "time/doc".
 [[nodiscard]] std::string_view short_name(Quantity quantity);
-/// "time per document, in parentheses the difference to full/dense"; for all quantities shown.
-[[nodiscard]] std::string quantities_in_words(const Table& table, const Pivot& pivot);
 /// "sparse/segment/4 (baseline)".
 [[nodiscard]] std::string head_words(const PivotHead& head);
-/// The table's rows that the pivot shows, in its order, each once.
-[[nodiscard]] std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot);
 
 /// Uses the rows for which `keeps` returns true, or all if it is empty. An error if both keys are
 /// the same.

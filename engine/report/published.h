@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 #include "engine/report/row.h"
 #include "engine/report/sheet.h"
 

@@ -207,7 +207,11 @@ std::string disturbance_in_words(const Row& row) {
     const double load = median_foreign_load(row);
     reasons.push_back(fmt::format(
         "{} of {} samples waited for cores, too many of its heat to use only the others ({})",
-        held_up_samples(row), row.cell.cell.samples.size(),
+        std::ranges::count_if(row.cell.cell.samples,
+                              [&](const Sample& sample) {
+                                return attnscope::is_disturbed(sample, row.cell.point.threads);
+                              }),
+        row.cell.cell.samples.size(),
         load < noticed
             ? "what used them cannot be seen from here: another container or the host"
             : fmt::format("other processes kept {} cores busy, in addition to the {} it uses",
@@ -263,12 +267,6 @@ std::int64_t involuntary_switches(const Row& row) {
   std::int64_t switches = 0;
   for (const Sample& sample : row.cell.cell.samples) switches += sample.involuntary_switches;
   return switches;
-}
-
-std::int64_t held_up_samples(const Row& row) {
-  return std::ranges::count_if(row.cell.cell.samples, [&](const Sample& sample) {
-    return attnscope::is_disturbed(sample, row.cell.point.threads);
-  });
 }
 
 std::int64_t outlier_samples(const Row& row) {

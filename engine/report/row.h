@@ -107,8 +107,6 @@ struct Outcome {
 [[nodiscard]] std::int64_t involuntary_switches(const Row& row);
 /// Outliers among the samples that the time is computed from.
 [[nodiscard]] std::int64_t outlier_samples(const Row& row);
-/// Samples that were delayed by other activity (engine/heat/cell.h).
-[[nodiscard]] std::int64_t held_up_samples(const Row& row);
 /// Whether delayed samples of the heat had to be used for the time, or more than a fifth of the
 /// samples used are outliers, or another measurement ran at the same time.
 [[nodiscard]] bool is_disturbed(const Row& row);

@@ -79,6 +79,10 @@ double quantile_of(std::vector<double> values, double share) {
   return std::lerp(*below, *std::min_element(below + 1, values.end()), place - std::floor(place));
 }
 
+namespace {
+
+/// Squared standard error of the median of these values (from their median absolute deviation); 0
+/// for a single value.
 double squared_error_of_median(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const double middle = median_of(values);
@@ -90,6 +94,8 @@ double squared_error_of_median(const std::vector<double>& values) {
   const double error = 1.2533 * median_of(std::move(deviations)) / 0.6745;
   return error * error / static_cast<double>(values.size());
 }
+
+}  // namespace
 
 std::vector<Unit> units_of(const std::vector<Placement>& placements, const HeatBasis& basis) {
   std::vector<Unit> units;
@@ -128,6 +134,18 @@ double squares_around(std::span<const double> values, double centre) {
 
 namespace {
 
+/// Two-sided 95% quantile of Student's t.
+double student_t95(int degrees) {
+  assert(degrees >= 1);
+  constexpr std::array<double, 4> few{12.7062, 4.30265, 3.18245, 2.77645};
+  if (degrees <= 4) return few[static_cast<std::size_t>(degrees - 1)];
+  // Cornish-Fisher expansion around the normal quantile; within 0.001 from five degrees on.
+  constexpr double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z;
+  const double v = degrees;
+  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+         (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+}
+
 /// Number of additional presumed values, and the sum of their variances.
 struct Presumed {
   int count = 0;
@@ -142,17 +160,6 @@ double with_presumed(std::span<const double> values, const Presumed& more, doubl
 }
 
 }  // namespace
-
-double student_t95(int degrees) {
-  assert(degrees >= 1);
-  constexpr std::array<double, 4> few{12.7062, 4.30265, 3.18245, 2.77645};
-  if (degrees <= 4) return few[static_cast<std::size_t>(degrees - 1)];
-  // Cornish-Fisher expansion around the normal quantile; within 0.001 from five degrees on.
-  constexpr double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z;
-  const double v = degrees;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
-}
 
 double student_half_width(std::span<const double> values) {
   if (values.size() < 2) return std::numeric_limits<double>::infinity();

@@ -55,10 +55,6 @@ struct Pairs {
 [[nodiscard]] std::vector<Observation> counted_logarithms(std::span<const Observation> observations,
                                                           const HeatBasis& basis);
 
-/// Squared standard error of the median of these values (from their median absolute deviation); 0
-/// for a single value.
-[[nodiscard]] double squared_error_of_median(const std::vector<double>& values);
-
 // The 95% interval of a mean over few placements of few worker processes.
 //
 // Five placements over two processes leave one degree of freedom between processes: Student's t
@@ -122,8 +118,5 @@ class Seen {
 
 /// Half-width of Student's t interval of the mean; infinite for a single value.
 [[nodiscard]] double student_half_width(std::span<const double> values);
-
-/// Two-sided 95% quantile of Student's t.
-[[nodiscard]] double student_t95(int degrees);
 
 }  // namespace attnscope::statistics

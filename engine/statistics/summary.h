@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times, their intervals, ratios and verdicts, computed from plain numbers. A time is nested in a
-// round of a placement (buffers allocated anew) of a worker process.
+// round of a placement (newly allocated buffers) of a worker process.
 //
 //   HeatBasis basis = basis_of(contenders);   // the observations of each contender of a heat
 //   Summary s = summarise(contenders[0], basis);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 #include "engine/worker/protocol.h"
 
 namespace attnscope::store {

@@ -227,8 +227,8 @@ class Store {
   /// more, and continues there. The file at the old path is then no longer affected by this store.
   [[nodiscard]] Status continue_in(const std::filesystem::path& file);
   /// Runs SQLite's own check and verifies every fingerprint; slow on large files. The error names
-  /// the damaged runs and how to save the others. Ends early, with an error that says so, once
-  /// `stop` is true. `damaged`, if given, receives the damaged runs.
+  /// the damaged runs and how to save the others. Stops with an error once `stop` is true.
+  /// `damaged`, if given, receives the damaged runs.
   [[nodiscard]] Status check_integrity(const std::atomic<bool>* stop = nullptr,
                                        std::vector<RunId>* damaged = nullptr) const;
 

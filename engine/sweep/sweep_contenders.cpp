@@ -13,7 +13,6 @@
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/pattern/pattern_json.h"
 
 namespace attnscope {
 namespace {

@@ -22,8 +22,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/text/characters.h"
-#include "engine/text/subword_model.h"
 #include "engine/text/text_pattern.h"
+#include "engine/text/vocabulary.h"
 
 namespace attnscope {
 namespace {
@@ -424,7 +424,8 @@ void Normalizer::add(const JsonField& object) {
     steps_.emplace_back([pattern, content](std::string& text) -> Result<bool> {
       const auto found = pattern.matches(text);
       if (!found) return tl::unexpected(found.error());
-      // If the first match has several characters, the replacement stands for the last of them.
+      // If the first match has several characters, the replacement has the position of the last
+      // one.
       const TextSpan first = found->empty() ? TextSpan{} : found->front();
       std::size_t second = 0;
       if (!text.empty()) static_cast<void>(next_character(text, second));

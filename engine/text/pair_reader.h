@@ -75,8 +75,8 @@ class PairReader {
 [[nodiscard]] Status check_columns(TextFile& file, PairParts parts, bool needs_id = false);
 
 /// Parses one record without its line end; the count of `columns` is 0 before the first line of a
-/// TSV file and is then set from it. The error message says what is wrong with the line ("has 3
-/// columns, ..."), without file and line number.
+/// TSV file and is then set from it. The error message names the problem ("has 3 columns, ..."),
+/// without file and line number.
 [[nodiscard]] Result<TextPair> parse_pair(std::string_view line, PairFormat format,
                                           TextColumns& columns, PairParts parts = PairParts::both);
 

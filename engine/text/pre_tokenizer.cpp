@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "engine/text/characters.h"
-#include "engine/text/subword_model.h"
+#include "engine/text/vocabulary.h"
 
 namespace attnscope {
 namespace {

@@ -153,27 +153,6 @@ class MergeTable {
   std::vector<Slot> slots_ = std::vector<Slot>(2);
 };
 
-struct ByteAlphabet {
-  std::array<std::int32_t, 0x144> byte_of_character{};  // -1: represents no byte
-  std::array<char32_t, 0x100> character_of_byte{};
-};
-
-const ByteAlphabet& byte_alphabet() {
-  static const ByteAlphabet characters = [] {
-    ByteAlphabet made;
-    made.byte_of_character.fill(-1);
-    std::size_t next = 0x100;
-    for (std::int32_t byte = 0; byte < 0x100; ++byte) {
-      const bool seen = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-      const std::size_t character = seen ? static_cast<std::size_t>(byte) : next++;
-      made.byte_of_character[character] = byte;
-      made.character_of_byte[static_cast<std::size_t>(byte)] = static_cast<char32_t>(character);
-    }
-    return made;
-  }();
-  return characters;
-}
-
 struct BytePairRules {
   std::optional<std::int32_t> unknown;  // nothing: omits text that no piece covers
   bool fuse_unknown = false, byte_fallback = false, ignore_merges = false;
@@ -296,7 +275,8 @@ class BytePairs final : public SubwordModel {
       if (symbols[pair.left] == gone || next[pair.left] >= end) continue;
       const std::size_t right = next[pair.left];
       const Merge* merge = merges_.find(symbols[pair.left], symbols[right]);
-      if (merge == nullptr || merge->rank != pair.rank) continue;  // of symbols that are no more
+      if (merge == nullptr || merge->rank != pair.rank)
+        continue;  // of symbols that were merged since
       symbols[pair.left] = pair.id;
       symbols[right] = gone;
       next[pair.left] = next[right];
@@ -484,26 +464,6 @@ std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& object,
 std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,
                                                     const Vocabulary& vocabulary) {
   return std::make_unique<const WordLevel>(object["unk_token"].text(), vocabulary);
-}
-
-std::string spelled_bytes(std::string_view bytes) {
-  std::string spelled;
-  spelled.reserve(2 * bytes.size());
-  for (const char byte : bytes) {
-    append_character(spelled, byte_alphabet().character_of_byte[static_cast<unsigned char>(byte)]);
-  }
-  return spelled;
-}
-
-std::string bytes_of_piece(std::string_view piece) {
-  const auto& byte_of = byte_alphabet().byte_of_character;
-  std::string bytes;
-  for (std::size_t at = 0; at < piece.size();) {
-    const char32_t c = next_character(piece, at);
-    if (c >= byte_of.size() || byte_of[c] < 0) return {};
-    bytes += static_cast<char>(byte_of[c]);
-  }
-  return bytes;
 }
 
 std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& object,

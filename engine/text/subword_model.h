@@ -62,11 +62,4 @@ struct WordPieceRules {
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,
                                                                   const Vocabulary& vocabulary);
 
-/// Replaces each byte with its character in a byte-level vocabulary.
-[[nodiscard]] std::string spelled_bytes(std::string_view bytes);
-/// The bytes that the characters of a piece represent in a byte-level vocabulary: printable
-/// characters represent themselves, U+0100 and following the other bytes. "" for a piece with other
-/// characters.
-[[nodiscard]] std::string bytes_of_piece(std::string_view piece);
-
 }  // namespace attnscope

@@ -101,8 +101,8 @@ struct TextColumns {
 [[nodiscard]] bool is_known_name(std::string_view name);
 /// The column names in a first line; none if it contains texts. An error if it may be either.
 [[nodiscard]] Result<std::vector<std::string>> column_names_in(std::string_view first_line);
-/// A line with named columns, or a JSON line, as an object. The error message says what is wrong
-/// with the line, without file and line number. Precondition for TSV: columns have names.
+/// A line with named columns, or a JSON line, as an object. The error message names the problem,
+/// without file and line number. Precondition for TSV: columns have names.
 [[nodiscard]] Result<nlohmann::json> parse_text_object(std::string_view line, PairFormat format,
                                                        const TextColumns& columns);
 

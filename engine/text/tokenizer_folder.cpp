@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t { bert, roberta, xlm_roberta, generic };
 struct KnownClass {
   std::string_view name;
   Kind kind;
-  bool gives_types = false;  // unless model_input_names says otherwise
+  bool gives_types = false;  // unless model_input_names specifies otherwise
 };
 constexpr std::array known_classes{
     KnownClass{"BertTokenizer", Kind::bert, true},
@@ -875,23 +875,23 @@ std::span<const TokenizerField> tokenizer_fields() {
   using enum FieldEffect;
   static constexpr std::array fields{
       TokenizerField{"tokenizer_class",
-                     "the class that builds the tokenizer; 'Fast' at its end "
-                     "makes no difference"},
+                     "the class that builds the tokenizer; 'Fast' at its end has no effect"},
       TokenizerField{"do_lower_case", "BERT's classes: texts are lower-cased (default true)"},
-      TokenizerField{"strip_accents", "BERT's classes: accents go (default: as do_lower_case)"},
+      TokenizerField{"strip_accents",
+                     "BERT's classes: accents are removed (default: as do_lower_case)"},
       TokenizerField{"tokenize_chinese_chars",
-                     "BERT's classes: ideographs are words of their own (default true)"},
+                     "BERT's classes: each ideograph is a separate word (default true)"},
       TokenizerField{"add_prefix_space",
-                     "RoBERTa's (default false) and XLM-RoBERTa's (default "
-                     "true) classes: a space precedes each text"},
-      TokenizerField{"cls_token", "the token in front of the pair"},
-      TokenizerField{"sep_token", "the token that ends query and document"},
-      TokenizerField{"unk_token", "the piece of what is in no other piece"},
-      TokenizerField{"bos_token", "XLM-RoBERTa's class: the token in front of the pair"},
-      TokenizerField{"eos_token", "XLM-RoBERTa's class: the token that ends query and document"},
+                     "RoBERTa's (default false) and XLM-RoBERTa's (default true) classes: a space "
+                     "precedes each text"},
+      TokenizerField{"cls_token", "the token before the pair"},
+      TokenizerField{"sep_token", "the token after query and document"},
+      TokenizerField{"unk_token", "the piece for text that no other piece covers"},
+      TokenizerField{"bos_token", "XLM-RoBERTa's class: the token before the pair"},
+      TokenizerField{"eos_token", "XLM-RoBERTa's class: the token after query and document"},
       TokenizerField{"pad_token",
-                     "is found in texts; the generic class takes padding.pad_token of "
-                     "tokenizer.json where no file names one"},
+                     "is found in texts; by default the generic class uses padding.pad_token of "
+                     "tokenizer.json"},
       TokenizerField{"mask_token", "is found in texts"},
       TokenizerField{"additional_special_tokens", "are found in texts"},
       TokenizerField{"extra_special_tokens", "are found in texts"},
@@ -900,16 +900,15 @@ std::span<const TokenizerField> tokenizer_fields() {
                      "and added_tokens.json are then not read"},
       TokenizerField{"split_special_tokens", "special tokens in texts are text (default false)"},
       TokenizerField{"model_input_names",
-                     "token types reach the model where the list names "
-                     "token_type_ids; default: BERT's and ELECTRA's classes "
-                     "alone. Without attention_mask late interaction and padded pairs are refused"},
-      TokenizerField{"model_max_length", "most tokens of a pair; max_len is its older name"},
+                     "the model receives token types if the list has token_type_ids; by default "
+                     "BERT's and ELECTRA's classes provide them. Without attention_mask, late "
+                     "interaction and padded pairs are refused"},
+      TokenizerField{"model_max_length", "maximum tokens of a pair; max_len is its older name"},
       TokenizerField{"max_len", "see model_max_length"},
       TokenizerField{"truncation_side",
-                     "where texts are cut (default: truncation.direction of tokenizer.json, "
-                     "else right)"},
-      TokenizerField{"auto_map", "it names code to be run, and no code of a checkpoint is run",
-                     refused},
+                     "the side on which texts are truncated (default: truncation.direction of "
+                     "tokenizer.json, otherwise right)"},
+      TokenizerField{"auto_map", "it names code, and code in checkpoints is never run", refused},
       TokenizerField{"fast_tokenizer_files", "it names other tokenizer files", refused},
       TokenizerField{"init_inputs", "it replaces the tokenizer's arguments", refused},
       TokenizerField{"add_bos_token", "", none},
@@ -930,8 +929,8 @@ std::span<const TokenizerField> tokenizer_fields() {
       TokenizerField{"pad_to_multiple_of", "", none},
       TokenizerField{"pad_token_type_id", "", none},
       TokenizerField{"padding_side",
-                     "left (default: padding.direction of tokenizer.json) is refused of late "
-                     "interaction, whose queries are filled up, and where pairs are padded"},
+                     "left (default: padding.direction of tokenizer.json) is refused for late "
+                     "interaction, whose queries are expanded, and if pairs are padded"},
       TokenizerField{"processor_class", "", none},
       TokenizerField{"return_token_type_ids", "", none},
       TokenizerField{"sp_model_kwargs", "", none},

@@ -44,8 +44,8 @@ struct TrainingForm {
   bool many_negatives = false;
 };
 
-/// Parses one line without its end. The error message says what is wrong with it, without file and
-/// line number.
+/// Parses one line without its end. The error message names the problem, without file and line
+/// number.
 [[nodiscard]] Result<TrainingLine> parse_training_line(std::string_view line, PairFormat format,
                                                        const TrainingForm& form,
                                                        const TextColumns& columns = {});

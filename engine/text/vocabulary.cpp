@@ -2,6 +2,7 @@
 #include "engine/text/vocabulary.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -10,6 +11,27 @@
 namespace attnscope {
 
 namespace {
+
+struct ByteAlphabet {
+  std::array<std::int32_t, 0x144> byte_of_character{};  // -1: represents no byte
+  std::array<char32_t, 0x100> character_of_byte{};
+};
+
+const ByteAlphabet& byte_alphabet() {
+  static const ByteAlphabet characters = [] {
+    ByteAlphabet made;
+    made.byte_of_character.fill(-1);
+    std::size_t next = 0x100;
+    for (std::int32_t byte = 0; byte < 0x100; ++byte) {
+      const bool seen = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+      const std::size_t character = seen ? static_cast<std::size_t>(byte) : next++;
+      made.byte_of_character[character] = byte;
+      made.character_of_byte[static_cast<std::size_t>(byte)] = static_cast<char32_t>(character);
+    }
+    return made;
+  }();
+  return characters;
+}
 
 std::string_view trimmed(std::string_view line) {
   while (!line.empty()) {
@@ -176,6 +198,26 @@ std::vector<AddedTokens::Part> AddedTokens::cut(std::string_view utf8) const {
   }
   if (done < utf8.size()) parts.push_back({utf8.substr(done)});
   return parts;
+}
+
+std::string spelled_bytes(std::string_view bytes) {
+  std::string spelled;
+  spelled.reserve(2 * bytes.size());
+  for (const char byte : bytes) {
+    append_character(spelled, byte_alphabet().character_of_byte[static_cast<unsigned char>(byte)]);
+  }
+  return spelled;
+}
+
+std::string bytes_of_piece(std::string_view piece) {
+  const auto& byte_of = byte_alphabet().byte_of_character;
+  std::string bytes;
+  for (std::size_t at = 0; at < piece.size();) {
+    const char32_t c = next_character(piece, at);
+    if (c >= byte_of.size() || byte_of[c] < 0) return {};
+    bytes += static_cast<char>(byte_of[c]);
+  }
+  return bytes;
 }
 
 }  // namespace attnscope

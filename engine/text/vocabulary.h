@@ -133,4 +133,11 @@ class AddedTokens {
   PieceTrie trie_;  // values: indices of tokens
 };
 
+/// Replaces each byte with its character in a byte-level vocabulary.
+[[nodiscard]] std::string spelled_bytes(std::string_view bytes);
+/// The bytes that the characters of a piece represent in a byte-level vocabulary: printable
+/// characters represent themselves, U+0100 and following the other bytes. "" for a piece with other
+/// characters.
+[[nodiscard]] std::string bytes_of_piece(std::string_view piece);
+
 }  // namespace attnscope

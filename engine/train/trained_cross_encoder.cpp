@@ -389,8 +389,8 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
   }
   const auto attend = choice_named(implementation);
   if (!attend) return tl::unexpected(attend.error());
-  if (Status takes = supports_attention(variant, config.shape, implementation); !takes)
-    return tl::unexpected(takes.error());
+  if (Status able = supports_attention(variant, config.shape, implementation); !able)
+    return tl::unexpected(able.error());
   return std::make_unique<TrainedBert>(
       std::make_shared<const BertGraph>(weights, variant, *attend, kept));
 }

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_description.h"
 #include "engine/safetensors/safetensors.h"
 

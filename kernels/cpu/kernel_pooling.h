@@ -68,7 +68,7 @@ struct PoolingCall {
 /// Floats of workspace: the query in the order of the inner loops, a piece of a document for each
 /// thread, and sums of the pieces of long documents.
 [[nodiscard]] std::int64_t pooling_workspace_floats(const PoolingCall& call, int threads);
-/// For the two gradient functions.
+/// The same for the two gradient functions.
 [[nodiscard]] std::int64_t pooling_backward_workspace_floats(const PoolingCall& call, int threads);
 
 /// sums[(document * query_rows + i) * 11 + k] = weight_i sum over the document's tokens j of

@@ -49,8 +49,8 @@ struct SegmentChunk {
   // tile_keys(head_dim) if no tile of rows has more keys and processes them all at once; 0: keys
   // are processed in blocks.
   std::int64_t tile_keys;
-  // For rows split over key chunks: the positions [first_key, last_key) in the concatenated keys of
-  // the segments, and the location of the partial result: head_dim + 2 floats per row, which are
+  // If rows are split over key chunks: the positions [first_key, last_key) in the concatenated keys
+  // of the segments, and the location of the partial result: head_dim + 2 floats per row, which are
   // the sum of exp2(s - m) v, the maximum m of the scores s, and the sum of exp2(s - m).
   std::int64_t first_key;
   std::int64_t last_key;
@@ -67,7 +67,7 @@ struct WindowedChunk {
   float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
 };
 
-/// One head of a chunk of the backward pass (backward_cut.h).
+/// One head of a chunk of the backward pass (work_units.h).
 struct BackwardUnit {
   HeadView<const std::byte> q, k, v, o, grad_o;
   HeadView<std::byte> grad_q, grad_k, grad_v;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CUDA devices that this process can use, or why there are none. Works in a build with CUDA on
-// a machine without a driver, and in a build without CUDA.
+// a machine without a driver, and in a build without CUDA. And CUDA streams.
 //
 //   CudaDevices found = cuda_devices();
 //   if (found.devices.empty()) explain(found.reason);
@@ -11,7 +11,15 @@
 #include <string>
 #include <vector>
 
+struct CUstream_st;
+
 namespace attnscope {
+
+namespace cuda {
+/// cudaStream_t by its declared name, so that callers that are not compiled for CUDA need none of
+/// its headers. nullptr is the legacy default stream.
+using Stream = CUstream_st*;
+}  // namespace cuda
 
 struct CudaDevice {
   std::string name;

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/cuda/failures.h"
-#include "kernels/cuda/stream.h"
 
 namespace attnscope::cuda {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/tensor.h"

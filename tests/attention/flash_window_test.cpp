@@ -162,7 +162,7 @@ TEST(AssembledAttention, MatchesTheReferenceWithLogSumExpsAndGradients) {
     });
   };
   EXPECT_TRUE(has("1+3+17 and 1+0+1"));
-  EXPECT_TRUE(has("beside a shared query"));
+  EXPECT_TRUE(has("with a shared query"));
   EXPECT_TRUE(has("(20,13,1)"));
 }
 

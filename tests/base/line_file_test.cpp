@@ -48,7 +48,7 @@ class Gzip : public testing::Test {
   tests::ScratchFolder folder_;
 };
 
-/// Lines of drawn letters, which hardly get shorter: many blocks of them, packed and unpacked.
+/// Lines of random letters, which hardly compress: many blocks, compressed and decompressed.
 std::vector<std::string> drawn_lines() {
   std::mt19937 draw(7);
   std::vector<std::string> lines(20'000);

@@ -4,14 +4,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "engine/checkpoint/config_fields.h"
+#include "engine/checkpoint/family_description.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using tests::ScratchFolder;
 using tests::TinyCheckpoint;
 using tests::write_bytes;
@@ -26,7 +36,7 @@ Checkpoint opened(const TinyCheckpoint& tiny) {
   return std::move(*checkpoint);
 }
 
-TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
+TEST(Checkpoint, ReadsBertForSequenceClassification) {
   const Checkpoint checkpoint = opened(TinyCheckpoint::bert());
   EXPECT_EQ(checkpoint.config.shape, (ModelShape{.layers = 2,
                                                  .hidden = 8,
@@ -48,7 +58,7 @@ TEST(Checkpoint, ABertForSequenceClassificationHasAllItsTensors) {
   EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
-TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
+TEST(Checkpoint, ReadsBertModelWithoutAClassifier) {
   TinyCheckpoint tiny = TinyCheckpoint::bert().with_prefix("bert.", "");
   tiny.config["architectures"] = R"(["BertModel"])";
   tiny.tensors.erase("classifier.weight");
@@ -60,7 +70,7 @@ TEST(Checkpoint, ABertModelHasNoPrefixAndNoClassifier) {
   EXPECT_THAT(checkpoint.left_out, ElementsAre("embeddings.position_ids"));
 }
 
-TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
+TEST(Checkpoint, ReadsPatternAndWindowOfASparseCrossEncoder) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["architectures"] = R"(["SparseCrossEncoderModelForSequenceClassification"])";
   tiny.config["attention_window_size"] = "4";
@@ -75,7 +85,7 @@ TEST(Checkpoint, ASparseCrossEncoderSaysItsPatternAndWindow) {
   EXPECT_EQ(checkpoint.left_out.size(), 2U);
 }
 
-TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
+TEST(Checkpoint, ASparseCrossEncoderWithoutAWindowHasAnInfiniteOne) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["attention_window_size"] = "null";
   tiny.config["query_cls_attention"] = "false";
@@ -83,7 +93,7 @@ TEST(Checkpoint, WithoutAWindowASparseCrossEncodersDocumentSeesAllOfItself) {
   EXPECT_EQ(opened(tiny).config.window, Window::infinite());
 }
 
-TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
+TEST(Checkpoint, AWindowAloneKeepsTheQuerysFullAttention) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["attention_window_size"] = "0";
   const Checkpoint checkpoint = opened(tiny);
@@ -91,7 +101,7 @@ TEST(Checkpoint, AWindowAloneLeavesTheQuerySeeingAll) {
   EXPECT_EQ(checkpoint.config.window, Window::of(0));
 }
 
-TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
+TEST(Checkpoint, ReadsALongformersProjectionsAndPositions) {
   TinyCheckpoint tiny = TinyCheckpoint::longformer();
   tiny.tensors["longformer.embeddings.position_ids"] = {{1, 64}, "I64"};
   const Checkpoint checkpoint = opened(tiny);
@@ -105,7 +115,7 @@ TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
   EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
-TEST(Checkpoint, WhatConfigJsonLeavesOutIsAsTransformersHasIt) {
+TEST(Checkpoint, MissingFieldsHaveTheDefaultsOfTransformers) {
   TinyCheckpoint bert = TinyCheckpoint::bert();
   bert.config.erase("type_vocab_size");
   EXPECT_EQ(opened(bert).config.shape.types, 2);
@@ -114,7 +124,7 @@ TEST(Checkpoint, WhatConfigJsonLeavesOutIsAsTransformersHasIt) {
   EXPECT_EQ(opened(longformer).config.window, Window::of(256));
 }
 
-TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
+TEST(Checkpoint, IgnoresPreTrainingHeads) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["cls.predictions.bias"] = {{20}};
   const Checkpoint checkpoint = opened(tiny);
@@ -122,7 +132,7 @@ TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
   EXPECT_EQ(checkpoint.note(), "");
 }
 
-TEST(Checkpoint, TensorsThatTheModelDoesNotUseAreLeftOutWithANote) {
+TEST(Checkpoint, NotesUnusedTensors) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["bert.adapter.weight"] = {{8, 8}};
   tiny.tensors["quantized"] = {{2}, "U16"};
@@ -136,7 +146,7 @@ TEST(Checkpoint, TensorsThatTheModelDoesNotUseAreLeftOutWithANote) {
             "'quantized', 'x?' and 99999 more");
 }
 
-TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
+TEST(Checkpoint, ReadsGammaAndBetaOfOlderFiles) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors.erase("bert.embeddings.LayerNorm.weight");
   tiny.tensors.erase("bert.embeddings.LayerNorm.bias");
@@ -145,21 +155,21 @@ TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
   EXPECT_THAT(opened(tiny).tensors.at("embeddings.LayerNorm.weight").shape, ElementsAre(8));
 }
 
-TEST(Checkpoint, HalfPrecisionIsReadAsItIs) {
+TEST(Checkpoint, ReadsBfloat16) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   for (auto& [name, tensor] : tiny.tensors) tensor.dtype = "BF16";
   EXPECT_EQ(opened(tiny).tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
 }
 
-TEST(Checkpoint, DoublesAreReadAsTheyAre) {
+TEST(Checkpoint, ReadsFloat64) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.bias"].dtype = "F64";
   EXPECT_EQ(opened(tiny).tensors.at("classifier.bias").dtype, "F64");
 }
 
-/// A tensor may lie in another shard than the index says: all shards are read, as Hugging Face
-/// does.
-TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
+/// A tensor may be in another shard than the index states: all shards are read, as by Hugging
+/// Face.
+TEST(Checkpoint, FindsShardsByTheirIndex) {
   for (const bool states_another : {false, true}) {
     const ScratchFolder folder;
     TinyCheckpoint first = TinyCheckpoint::bert();
@@ -179,6 +189,181 @@ TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
     ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->files.size(), 2U);
   }
+}
+
+// Invalid checkpoints: each is refused in one sentence that names the files, fields or tensors.
+
+std::string message_in(const ScratchFolder& folder) {
+  const auto checkpoint = Checkpoint::open(folder.path());
+  return checkpoint ? "opened" : checkpoint.error().message;
+}
+
+std::string message_for(const TinyCheckpoint& tiny) {
+  const ScratchFolder folder;
+  tiny.write(folder.path());
+  return message_in(folder);
+}
+
+std::string with_config(const std::string& field, const std::string& value,
+                        TinyCheckpoint tiny = TinyCheckpoint::bert()) {
+  tiny.config[field] = value;
+  return message_for(tiny);
+}
+
+TEST(HostileCheckpoint, NamesAMissingTensor) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors.erase("bert.encoder.layer.1.output.dense.bias");
+  EXPECT_THAT(message_for(tiny), HasSubstr("missing: 'bert.encoder.layer.1.output.dense.bias'"));
+}
+
+TEST(HostileCheckpoint, ShortensAListOfMissingTensors) {
+  EXPECT_THAT(with_config("num_hidden_layers", "3"),
+              AllOf(HasSubstr("'bert.encoder.layer.2.attention.self.query.weight'"),
+                    HasSubstr(" and 13 more")));
+}
+
+TEST(HostileCheckpoint, NamesATensorOfAnotherType) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["classifier.bias"].dtype = "I64";
+  EXPECT_THAT(message_for(tiny),
+              HasSubstr("convert to contiguous F32, F16, BF16 or F64: 'classifier.bias' I64"));
+}
+
+TEST(HostileCheckpoint, RefusesUnsupportedAndContradictoryFields) {
+  struct Case {
+    const char *field, *value, *error;
+  };
+  for (const auto& [field, value, error] : {
+           Case{"hidden_act", "\"relu\"", "'hidden_act' is 'relu'"},
+           Case{"position_embedding_type", "\"relative_key\"", "only absolute position embeddings"},
+           Case{"is_decoder", "true", "'is_decoder' is true"},
+           Case{"model_type", "\"deberta\"",
+                "'model_type' is 'deberta', whose attention adds terms of relative position"},
+           Case{"model_type", "\"deberta\"", "; the supported types are "},
+           Case{"model_type", "\"t5\"",
+                "'model_type' is 't5'; the supported types are bert, longformer, "},
+           Case{"architectures", R"(["BertForQuestionAnswering"])", "'BertForQuestionAnswering'"},
+           Case{"num_attention_heads", "3",
+                "'hidden_size' of 8, which is not a multiple of its 3 heads"},
+           Case{"hidden_size", "0", "'hidden_size' must be a whole number"},
+           Case{"vocab_size", "1e300", "'vocab_size' must be a whole number"},
+           Case{"layer_norm_eps", "\"small\"", "'layer_norm_eps' must be"},
+           Case{"doc_query_attention", "false", "disables attention between groups other than"},
+           Case{"query_cls_attention", "false", "disables attention between groups other than"},
+       }) {
+    EXPECT_THAT(with_config(field, value), HasSubstr(error)) << field;
+  }
+  for (const auto& [field, value, error] :
+       {Case{"attention_window", "[8, 16, 8]", "has 3 windows"},
+        Case{"attention_window", "7", "is odd"}, Case{"attention_window", "[]", "is an empty list"},
+        Case{"pad_token_id", "63", "leaves no position"}}) {
+    EXPECT_THAT(with_config(field, value, TinyCheckpoint::longformer()), HasSubstr(error));
+  }
+}
+
+TEST(HostileCheckpoint, ReportsAllKindsOfErrorsTogether) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["num_labels"] = "1";
+  tiny.tensors.erase("classifier.bias");
+  tiny.tensors["classifier.weight"] = {{2, 8}};
+  EXPECT_THAT(message_for(tiny), AllOf(HasSubstr("missing: 'classifier.bias'"),
+                                       HasSubstr("'classifier.weight' [2, 8], not [1, 8]")));
+}
+
+TEST(HostileCheckpoint, NamesTheMissingFilesOfAFolder) {
+  const ScratchFolder folder;
+  EXPECT_THAT(message_in(folder), HasSubstr("there is no model's configuration"));
+  write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
+  EXPECT_THAT(
+      message_in(folder),
+      HasSubstr("there is none of model.safetensors, model.safetensors.index.json, pytorch_"));
+}
+
+TEST(HostileCheckpoint, RefusesABrokenLink) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json"}) {
+    const ScratchFolder folder;
+    write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
+    std::filesystem::create_symlink("../../blobs/4f2a", folder / name);
+    EXPECT_THAT(message_in(folder),
+                AllOf(HasSubstr(name), HasSubstr("is a link to '../../blobs/4f2a', which does not "
+                                                 "exist; copy the file there or remove the link")));
+  }
+}
+
+TEST(HostileCheckpoint, RefusesAnIndexThatLeavesTheFolder) {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
+  for (const std::string name : {"../x.safetensors", "/etc/passwd", "..", ""}) {
+    write_bytes(folder / "model.safetensors.index.json",
+                fmt::format(R"({{"weight_map": {{"a": "{}"}}}})", name));
+    EXPECT_THAT(message_in(folder), HasSubstr("is not the name of a file in its folder")) << name;
+  }
+  write_bytes(folder / "model.safetensors.index.json", "[]");
+  EXPECT_THAT(message_in(folder), HasSubstr("it has no 'weight_map'"));
+}
+
+TEST(HostileCheckpoint, NamesAMissingShard) {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
+  write_bytes(folder / "model.safetensors.index.json",
+              R"({"metadata": {}, "weight_map": {"x": "a.safetensors"}})");
+  EXPECT_THAT(message_in(folder),
+              HasSubstr("model.safetensors.index.json: its shard 'a.safetensors' is not in the "
+                        "folder; copy it there"));
+}
+
+TEST(HostileCheckpoint, NamesATensorInTwoShards) {
+  const ScratchFolder folder;
+  const TinyCheckpoint tiny = TinyCheckpoint::bert();
+  write_bytes(folder / "config.json", tiny.config_json());
+  write_bytes(folder / "a.safetensors", tiny.weights());
+  write_bytes(folder / "b.safetensors", tiny.weights());
+  write_bytes(folder / "model.safetensors.index.json",
+              R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})");
+  EXPECT_THAT(message_in(folder), AllOf(HasSubstr("b.safetensors"), HasSubstr("is given twice")));
+}
+
+TEST(HostileCheckpoint, RefusesTruncatedWeights) {
+  const ScratchFolder folder;
+  const TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.write(folder.path());
+  const std::string whole = tiny.weights();
+  write_bytes(folder / "model.safetensors", whole.substr(0, whole.size() - 1));
+  EXPECT_THAT(message_in(folder),
+              AllOf(HasSubstr("is damaged or truncated"), Not(HasSubstr("\n"))));
+}
+
+std::string bert_with(const std::string& more) {
+  return R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 4, "num_hidden_layers": 1,
+             "num_attention_heads": 1, "intermediate_size": 4, "max_position_embeddings": 8,
+             "type_vocab_size": 2, "layer_norm_eps": 1e-12, "_name_or_path": "x")" +
+         more + "}";
+}
+
+TEST(ConfigFields, DocumentationHasTheTableOfTheCode) {
+  std::ifstream file(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "docs/checkpoints.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(page, HasSubstr(checkpoint_fields_table()));
+}
+
+TEST(ConfigFields, NamesUnknownFields) {
+  const auto named = read_model_config(bert_with(R"(, "spectral_norm": true)"), "config.json");
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_THAT(named->unknown_fields, ElementsAre("spectral_norm"));
+  EXPECT_THAT(read_model_config(bert_with(""), "config.json")->unknown_fields, IsEmpty());
+}
+
+TEST(ConfigFields, RefusesFieldsThatChangeLoading) {
+  const auto error = [](const std::string& more) {
+    const auto read = read_model_config(bert_with(more), "config.json");
+    return read ? std::string("read") : read.error().message;
+  };
+  EXPECT_THAT(error(R"(, "auto_map": {"AutoModel": "code.Model"})"),
+              HasSubstr("'auto_map' names code"));
+  EXPECT_THAT(error(R"(, "quantization_config": {"bits": 4})"), HasSubstr("are quantized"));
+  EXPECT_THAT(error(R"(, "pruned_heads": {"0": [1]})"), HasSubstr("heads were removed"));
+  EXPECT_EQ(error(R"(, "pruned_heads": {}, "auto_map": null)"), "read");
 }
 
 }  // namespace

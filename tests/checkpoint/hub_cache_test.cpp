@@ -75,7 +75,7 @@ class HubCache : public ::testing::Test {
   std::map<std::string, std::string> values_;
 };
 
-TEST_F(HubCache, ANameIsFoundByItsRevision) {
+TEST_F(HubCache, FindsANameByItsRevision) {
   const fs::path cache = folder_ / ".cache/huggingface/hub";
   fill(cache, "models--org--name");
   const fs::path snapshots = cache / "models--org--name/snapshots";
@@ -103,17 +103,17 @@ TEST_F(HubCache, ANameIsFoundByItsRevision) {
   EXPECT_THAT(error_of("org/name"), HasSubstr("has no revision 'main'"));
 }
 
-TEST_F(HubCache, ASnapshotWithoutWeightsIsToBeFetched) {
+TEST_F(HubCache, NamesTheCommandThatFetchesMissingWeights) {
   const fs::path cache = folder_ / ".cache/huggingface/hub";
   fill(cache, "models--org--name");
   const fs::path snapshot = cache / "models--org--name/snapshots" / second;
   EXPECT_THAT(WeightFiles::open(snapshot).error().message,
-              HasSubstr("fetch it whole: hf download org/name --revision " + second));
+              HasSubstr("fetch all of it: hf download org/name --revision " + second));
   EXPECT_THAT(WeightFiles::open(folder_.path()).error().message,
               HasSubstr("give a checkpoint's folder"));
 }
 
-TEST_F(HubCache, WithoutAnOrganisationItIsACrossEncoder_OrAnOldName) {
+TEST_F(HubCache, ResolvesANameWithoutOrganisation) {
   const fs::path cache = folder_ / ".cache/huggingface/hub";
   fill(cache, "models--cross-encoder--mini");
   fill(cache, "models--bert-base-uncased");
@@ -121,7 +121,7 @@ TEST_F(HubCache, WithoutAnOrganisationItIsACrossEncoder_OrAnOldName) {
   EXPECT_EQ(find_checkpoint("bert-base-uncased")->name, "bert-base-uncased");
 }
 
-TEST_F(HubCache, TheCacheIsThatOfTheFirstVariable) {
+TEST_F(HubCache, UsesTheCacheOfTheFirstVariable) {
   const fs::path caches[] = {
       folder_ / "st",     folder_ / "hub-cache",           folder_ / "old",
       folder_ / "hf/hub", folder_ / "xdg/huggingface/hub", folder_ / ".cache/huggingface/hub"};
@@ -147,7 +147,7 @@ TEST_F(HubCache, TheCacheIsThatOfTheFirstVariable) {
                     HasSubstr("hf download org/name")));
 }
 
-TEST_F(HubCache, AFolderWins_AndWhatIsNoNameIsAnsweredAsItIs) {
+TEST_F(HubCache, PrefersAFolderAndReturnsOtherPathsUnchanged) {
   fill(folder_ / ".cache/huggingface/hub", "models--org--name");
   fs::create_directories(folder_ / "org/name");
   const auto folder = find_checkpoint("org/name/");
@@ -158,7 +158,7 @@ TEST_F(HubCache, AFolderWins_AndWhatIsNoNameIsAnsweredAsItIs) {
     EXPECT_EQ(error_of(path), std::string("found in ") + path);
 }
 
-TEST_F(HubCache, ALinkThatLeadsNowhereIsAnError_NoAbsentFile) {
+TEST_F(HubCache, RefusesABrokenLink) {
   const fs::path cache = folder_ / ".cache/huggingface/hub";
   fill(cache, "models--org--name");
   const fs::path snapshot = cache / "models--org--name/snapshots" / second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers' files say of a folder, without weights. Scores are
-// tests/golden/checkpoints_test.cpp.
+// What is read from sentence-transformers' files, without weights.
+// tests/golden/checkpoints_test.cpp compares scores.
 #include "engine/checkpoint/sentence_files.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ std::vector<std::string> steps_of(const std::vector<Module>& modules) {
   return steps;
 }
 
-TEST(SentenceFiles, ScoresAreMadeOfTheEmbeddingByTheLastDenseOfThatName) {
+TEST(SentenceFiles, TheLastDenseNamedScoresComputesTheScores) {
   using testing::ElementsAre;
   EXPECT_THAT(steps_of({{"Pooling", pooling}, {"Normalize"}, {"Dense", scores}}),
               ElementsAre("normalize", "3_Dense.linear"));
@@ -80,7 +80,7 @@ TEST(SentenceFiles, ScoresAreMadeOfTheEmbeddingByTheLastDenseOfThatName) {
             1);
 }
 
-TEST(SentenceFiles, ANormalizeOfSomethingElseChangesNoScoreOrIsRefused) {
+TEST(SentenceFiles, ANormalizeOfAnotherValueIsIgnoredOrRefused) {
   const auto normalized = [](const std::string& config) {
     return steps_of({{"Pooling", pooling}, {"Normalize", config}, {"Dense", scores}});
   };
@@ -92,14 +92,14 @@ TEST(SentenceFiles, ANormalizeOfSomethingElseChangesNoScoreOrIsRefused) {
               HasSubstr("'module_output_name' is 'other'"));
 }
 
-TEST(SentenceFiles, OfLateInteractionAMaskIsListedOnce) {
+TEST(SentenceFiles, RefusesTwoMasks) {
   const std::string config = R"({"model_type": "MultiVectorEncoder"})";
   EXPECT_THAT(error_of({{"MultiVectorMask"}, {"MultiVectorMask"}},
                        {{"config_sentence_transformers.json", config}}),
               AllOf(HasSubstr("modules.json"), HasSubstr("MultiVectorMask twice")));
 }
 
-TEST(SentenceFiles, WithoutModulesJsonAPromptIsNotRead) {
+TEST(SentenceFiles, IgnoresAPromptWithoutModulesJson) {
   const auto files = read({}, {{"modules.json", ""},
                                {"config_sentence_transformers.json",
                                 R"({"model_type": "CrossEncoder", "prompts": {"q": "old "},
@@ -109,17 +109,18 @@ TEST(SentenceFiles, WithoutModulesJsonAPromptIsNotRead) {
   EXPECT_EQ(files->tokenizer.prompt, "");
 }
 
-TEST(SentenceFiles, ModulesThatAreNotReadSayWhy) {
+TEST(SentenceFiles, StatesWhyModulesAreIgnored) {
   const auto reason = [](const std::string& config) {
     return read({{"Pooling", pooling}}, {{"config_sentence_transformers.json", config}})
         ->unread_modules;
   };
   EXPECT_THAT(reason("{}"), HasSubstr("config_sentence_transformers.json has no 'model_type'"));
-  EXPECT_THAT(reason(R"({"model_type": "SparseEncoder"})"), HasSubstr("says 'SparseEncoder'"));
+  EXPECT_THAT(reason(R"({"model_type": "SparseEncoder"})"),
+              HasSubstr("has the model_type 'SparseEncoder'"));
   EXPECT_THAT(reason(""), HasSubstr("there is no config_sentence_transformers.json"));
 }
 
-TEST(SentenceFiles, AnotherOutputOfTheEncoderIsRefused) {
+TEST(SentenceFiles, RefusesAnotherOutputOfTheEncoder) {
   const auto with = [](const std::string& output, const std::string& name) {
     return error_of({{"Pooling", pooling}, {"Dense", scores}},
                     {{"sentence_bert_config.json",
@@ -135,7 +136,7 @@ TEST(SentenceFiles, AnotherOutputOfTheEncoderIsRefused) {
   EXPECT_THAT(with("\"last_hidden_state\"", "scores"), HasSubstr("'module_output_name'"));
 }
 
-TEST(SentenceFiles, ConfigArgumentsMaySayWhatConfigJsonSays) {
+TEST(SentenceFiles, AcceptsConfigArgumentsEqualToConfigJson) {
   const auto with = [](const std::string& arguments) {
     return error_of({{"Pooling", pooling}, {"Dense", scores}},
                     {{"config.json", R"({"num_labels": 1})"},
@@ -145,7 +146,7 @@ TEST(SentenceFiles, ConfigArgumentsMaySayWhatConfigJsonSays) {
   EXPECT_THAT(with(R"({"num_labels": 2})"), HasSubstr("'config_args.num_labels'"));
 }
 
-TEST(SentenceFiles, PaddingToALengthIsToldTheTokenizer) {
+TEST(SentenceFiles, ReadsPaddingToALength) {
   const auto with = [](const std::string& text) {
     return read({{"Pooling", pooling}, {"Dense", scores}},
                 {{"sentence_bert_config.json", R"({"processing_kwargs": {"text": )" + text + "}}"}})

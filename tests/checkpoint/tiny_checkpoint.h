@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint of two small layers with drawn weights, written into a folder as Hugging Face would,
-// to be spoilt by tests.
+// A checkpoint of two small layers with random weights, written into a folder in the layout of
+// Hugging Face, which tests then change.
 
 #include <cstdint>
 #include <filesystem>

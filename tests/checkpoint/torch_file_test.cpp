@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/torch_pickle.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/safetensors/scratch_folder.h"
 
@@ -103,7 +102,7 @@ std::string message_for_bytes(std::string_view bytes) {
   return file ? "opened" : file.error().message;
 }
 
-TEST(TorchFile, WhatPyTorchWroteIsRead) {
+TEST(TorchFile, ReadsAFileOfPyTorch) {
   const auto file = TorchFile::open(written_by_torch);
   ASSERT_TRUE(file.has_value()) << file.error().message;
   std::map<std::string_view, TensorView> all;
@@ -132,7 +131,7 @@ TEST(TorchFile, WhatPyTorchWroteIsRead) {
   EXPECT_TRUE(all.at("transposed").bytes.empty());
 }
 
-TEST(TorchFile, EveryTruncationOfAGoodFileIsRefused) {
+TEST(TorchFile, RefusesEveryTruncation) {
   std::ifstream in(written_by_torch, std::ios::binary);
   const std::string good{std::istreambuf_iterator<char>(in), {}};
   ASSERT_EQ(message_for_bytes(good), "opened");
@@ -141,7 +140,7 @@ TEST(TorchFile, EveryTruncationOfAGoodFileIsRefused) {
 }
 
 /// model.safetensors counts where both are there; a tensor that is needed must be contiguous.
-TEST(TorchFile, ACheckpointsWeightsAreFound) {
+TEST(TorchFile, ReadsWeightsOfACheckpoint) {
   const ScratchFolder folder;
   const TinyCheckpoint tiny = TinyCheckpoint::bert();
   std::string entries;
@@ -170,14 +169,14 @@ TEST(TorchFile, ACheckpointsWeightsAreFound) {
   EXPECT_TRUE(Checkpoint::open(folder.path()).has_value());
 }
 
-TEST(TorchFile, OtherFormatsAreRefusedByNameWithTheWayToConvertThem) {
+TEST(TorchFile, RefusesOtherFormatsWithTheConversionCommand) {
   EXPECT_THAT(
       message_for_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc", 6)),
       AllOf(HasSubstr("pytorch_model.bin: it was written by PyTorch before 1.6"),
             HasSubstr("python3 -c \"import sys, torch, safetensors.torch as s;"),
             HasSubstr("weights_only=True"), HasSubstr("model.safetensors"), Not(HasSubstr("\n"))));
   EXPECT_THAT(message_for_bytes("version https://git-lfs.github.com/spec/v1"),
-              HasSubstr("it is no whole zip archive"));
+              HasSubstr("it is not a complete zip archive"));
   EXPECT_THAT(message_for_archive({{"m/data.pkl", ""}, {"m/constants.pkl", ""}}),
               HasSubstr("it is a TorchScript archive"));
   EXPECT_THAT(message_for_archive({{"m/weights", ""}}), HasSubstr("has no record 'data.pkl'"));
@@ -188,22 +187,22 @@ TEST(TorchFile, OtherFormatsAreRefusedByNameWithTheWayToConvertThem) {
   EXPECT_THAT(message_for_archive({{"m/data.pkl", "a"}, {"m/data.pkl", "b"}}),
               HasSubstr("'m/data.pkl' is given twice"));
   EXPECT_THAT(message_for_archive({{"m/data.pkl", "a"}, {"n/data.pkl", "b"}}),
-              HasSubstr("'n/data.pkl' is given twice or lies elsewhere"));
+              HasSubstr("'n/data.pkl' is given twice or is in another folder"));
 }
 
-TEST(TorchFile, WhatIsMoreThanWeightsIsNamed) {
+TEST(TorchFile, RefusesMoreThanWeights) {
   EXPECT_THAT(message_for_pickle(pickle_of(text("state_dict") + "}")),
-              HasSubstr("its 'state_dict' is a dictionary, so it holds more"));
+              HasSubstr("its 'state_dict' is a dictionary, so it has more"));
   EXPECT_THAT(message_for_pickle(pickle_of(text("epoch") + "K\x03")),
-              HasSubstr("its 'epoch' is no tensor"));
-  EXPECT_THAT(message_for_pickle("\x80\x02]."), HasSubstr("it holds no dictionary of tensors"));
+              HasSubstr("its 'epoch' is not a tensor"));
+  EXPECT_THAT(message_for_pickle("\x80\x02]."), HasSubstr("it has no dictionary of tensors"));
 }
 
-TEST(TorchFile, NamesAndInstructionsThatWeightsDoNotNeedAreRefused) {
+TEST(TorchFile, RefusesOtherNamesAndInstructions) {
   EXPECT_THAT(message_for_pickle("\x80\x02"
                                  "cos\nsystem\n(" +
                                  text("true") + "tR."),
-              HasSubstr("its pickle names 'os.system', which is not read"));
+              HasSubstr("its pickle names 'os.system', which is refused"));
   EXPECT_THAT(message_for_pickle("\x80\x02"
                                  "c__builtin__\neval\n."),
               HasSubstr("'__builtin__.eval'"));
@@ -219,7 +218,7 @@ TEST(TorchFile, NamesAndInstructionsThatWeightsDoNotNeedAreRefused) {
   EXPECT_THAT(message_for_pickle("\x80\x04}."), HasSubstr("has the protocol 4"));
 }
 
-TEST(TorchFile, TensorsOutsideTheirRecordsAreRefused) {
+TEST(TorchFile, RefusesTensorsOutsideTheirRecords) {
   EXPECT_EQ(message_for(Tensor{}), "opened");
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   for (const Tensor& outside :
@@ -227,7 +226,7 @@ TEST(TorchFile, TensorsOutsideTheirRecordsAreRefused) {
         Tensor{.sizes = {3}}, Tensor{.sizes = {-1}}, Tensor{.sizes = {huge}},
         Tensor{.strides = {2}}, Tensor{.strides = {-1}}, Tensor{.strides = {INT64_MAX}},
         Tensor{.sizes = {huge, huge}, .strides = {huge, 1}}, Tensor{.sizes = {2, 2}}}) {
-    EXPECT_THAT(message_for(outside), HasSubstr("the tensor 'x' lies outside its record '0'"));
+    EXPECT_THAT(message_for(outside), HasSubstr("the tensor 'x' is outside its record '0'"));
   }
   for (const Tensor& other : {Tensor{.count = 3}, Tensor{.count = -1}, Tensor{.count = huge},
                               Tensor{.count = 1}, Tensor{.type = "DoubleStorage"}}) {
@@ -239,18 +238,18 @@ TEST(TorchFile, TensorsOutsideTheirRecordsAreRefused) {
   EXPECT_EQ(message_for(Tensor{.sizes = {1, 2}, .strides = {77, 1}}), "opened");
 }
 
-TEST(TorchFile, HugeCountsDepthAndCyclesEndInASentence) {
+TEST(TorchFile, RefusesHugeCountsDepthAndCycles) {
   // A text, a number and a stack far beyond what is there.
   EXPECT_THAT(message_for_pickle("\x80\x02X\xff\xff\xff\xff"
                                  "a."),
-              HasSubstr("was cut short"));
+              HasSubstr("is truncated or damaged"));
   EXPECT_THAT(message_for_pickle("\x80\x02\x8a\xff" + std::string(255, '\1') + "."),
               HasSubstr("a whole number of 255 bytes"));
-  EXPECT_THAT(message_for_pickle("\x80\x02}r\xff\xff\xff\xff."), HasSubstr("keeps more than"));
-  EXPECT_THAT(message_for_pickle("\x80\x02h\x07."), HasSubstr("recalls a value that it did not"));
+  EXPECT_THAT(message_for_pickle("\x80\x02}r\xff\xff\xff\xff."), HasSubstr("stores more than"));
+  EXPECT_THAT(message_for_pickle("\x80\x02h\x07."), HasSubstr("loads a value that it did not"));
   EXPECT_THAT(message_for_pickle("\x80\x02t."), HasSubstr("lacks a mark"));
-  EXPECT_THAT(message_for_pickle("\x80\x02(((."), HasSubstr("is not there"));
-  EXPECT_THAT(message_for_pickle("\x80\x02)R."), HasSubstr("is not there"));
+  EXPECT_THAT(message_for_pickle("\x80\x02(((."), HasSubstr("from an empty stack"));
+  EXPECT_THAT(message_for_pickle("\x80\x02)R."), HasSubstr("from an empty stack"));
   EXPECT_THAT(message_for_pickle("\x80\x02}}R."), HasSubstr("does not describe tensors"));
   // Tuples in tuples, and twice the one before a hundred times.
   std::string deep = "\x80\x02)", doubled = "\x80\x02)q\x01";

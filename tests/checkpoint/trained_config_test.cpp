@@ -1,12 +1,11 @@
 // config.json of a trained model, read back as any checkpoint's.
-#include "engine/checkpoint/trained_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 
 namespace attnscope {
@@ -23,7 +22,7 @@ ModelConfig read_back(const std::string& config, const TrainedAttention& attenti
   return *read;
 }
 
-TEST(TrainedConfig, ThePatternIsReadBack) {
+TEST(TrainedConfig, ReadsBackThePattern) {
   const std::string config = TinyCheckpoint::bert().config_json();
   const TrainedAttention all[] = {{"full", {}, 0, 64},
                                   {"sparse", Window::of(4), 0, 64},
@@ -39,19 +38,19 @@ TEST(TrainedConfig, ThePatternIsReadBack) {
   }
 }
 
-TEST(TrainedConfig, ATrainingAnewForgetsThePatternBefore) {
+TEST(TrainedConfig, ReplacesAnEarlierPattern) {
   const auto sparse = trained_config(TinyCheckpoint::bert().config_json(),
                                      {.pattern = "sparse", .window = Window::of(4)});
   const ModelConfig read = read_back(*sparse, {.pattern = "full"});
   EXPECT_EQ(read.pattern, "full");
   EXPECT_FALSE(read.window);
-  // A pattern of one's own is not named, so that nobody takes the model for another.
+  // A pattern from a file has no name, so that the model is not mistaken for another.
   const auto own = trained_config(*sparse, {.pattern = ""});
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("attnscope"));
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("query_cls_attention"));
 }
 
-TEST(TrainedConfig, OfAPatternFromAFileTheQuerysLimitIsReadBack) {
+TEST(TrainedConfig, ReadsBackTheQueryLimitOfAPatternFile) {
   const auto sparse = trained_config(TinyCheckpoint::bert().config_json(),
                                      {.pattern = "sparse", .window = Window::of(4)});
   const ModelConfig read = read_back(*sparse, {.pattern = "", .most_query_tokens = 31});
@@ -59,7 +58,7 @@ TEST(TrainedConfig, OfAPatternFromAFileTheQuerysLimitIsReadBack) {
   EXPECT_EQ(read.most_query_tokens, 31);
 }
 
-TEST(TrainedConfig, OfALongformerHasItsWindowInTheFilesWords) {
+TEST(TrainedConfig, WritesALongformersWindow) {
   const std::string config = TinyCheckpoint::longformer().config_json();
   const auto trained = trained_config(
       config, {.pattern = "longformer", .window = Window::of(3), .is_one_text = true});
@@ -71,7 +70,7 @@ TEST(TrainedConfig, OfALongformerHasItsWindowInTheFilesWords) {
   EXPECT_EQ(read.own_options.count(std::string(pair_is_one_text)), 1U);
 }
 
-TEST(TrainedConfig, HasOneLabelAndThePositionsOfTheWeights) {
+TEST(TrainedConfig, WritesOneLabelAndThePositionsOfTheWeights) {
   const auto trained = trained_config(R"({"model_type":"bert","architectures":["BertModel"],
       "max_position_embeddings":64,"num_labels":2,"id2label":{"0":"a","1":"b"}})",
                                       {.pattern = "full", .positions = 256});
@@ -82,7 +81,7 @@ TEST(TrainedConfig, HasOneLabelAndThePositionsOfTheWeights) {
   EXPECT_FALSE(json.contains("num_labels"));
 }
 
-TEST(TrainedConfig, OfALongformerCountsItsRowsOfPadding) {
+TEST(TrainedConfig, CountsPaddingRowsOfALongformer) {
   const std::string config = TinyCheckpoint::longformer().config_json();
   const auto before = read_model_config(config, "config.json");
   ASSERT_TRUE(before) << before.error().message;
@@ -92,7 +91,7 @@ TEST(TrainedConfig, OfALongformerCountsItsRowsOfPadding) {
   EXPECT_EQ(read.architecture, "LongformerForSequenceClassification");
 }
 
-TEST(TrainedConfig, AnUnknownPatternInAFileIsASentence) {
+TEST(TrainedConfig, RefusesAnUnknownPattern) {
   const auto read = read_model_config(
       R"({"model_type":"bert","num_hidden_layers":2,"hidden_size":8,"num_attention_heads":2,
           "intermediate_size":16,"vocab_size":20,"max_position_embeddings":64,"type_vocab_size":2,

@@ -307,7 +307,7 @@ TEST_F(Encode, RefusesTheCacheOfAnotherModel) {
   const Outcome other = score("colbert", all_cached);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("cache: its documents were encoded by a model of the family "
-                                   "'dual-bert', and this one is of 'colbert'; encode them again"));
+                                   "'dual-bert', but this one is of 'colbert'; encode them again"));
   EXPECT_EQ(other.out, "");
   TinyCheckpoint trained = TinyCheckpoint::dual_bert();
   trained.tensors["bert_model.embeddings.word_embeddings.weight"].dtype = "F16";
@@ -321,10 +321,10 @@ TEST_F(Encode, RefusesTruncatedCachesAndOtherFiles) {
   program_.write("cache", bytes.substr(0, bytes.size() - 7));
   Outcome outcome = score("dual", all_cached);
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("it is damaged or was cut short"));
+  EXPECT_THAT(outcome.err, HasSubstr("it is damaged or truncated"));
   outcome = score("dual", {"--cache", "dual/model.safetensors", "--queries", "queries.tsv"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("holds no encoded documents"));
+  EXPECT_THAT(outcome.err, HasSubstr("has no encoded documents"));
 }
 
 TEST_F(Encode, RefusesCrossEncoders) {
@@ -406,9 +406,10 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));
-  EXPECT_THAT(encode("dual"),
-              FailsWith("kept in int8, and float32 is asked for; finish it as it was "
-                        "begun, begin anew with --restart, or name another file"));
+  EXPECT_THAT(
+      encode("dual"),
+      FailsWith("stored in int8, but float32 is requested; finish it with the same settings, "
+                "start again with --restart, or name another file"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8"}), Notes("of 2500 documents are already encoded"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache.part")));
   EXPECT_EQ(program_.read("cache").size(), whole.size());
@@ -420,8 +421,9 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
   write_documents(2500);
   EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
   write_documents(2400);
-  EXPECT_THAT(encode("dual"), FailsWith("other ones than these (2500 of 'docs.tsv', now 2400 of "
-                                        "'docs.tsv')"));
+  EXPECT_THAT(encode("dual"),
+              FailsWith("other documents than these (2500 of 'docs.tsv', now 2400 of "
+                        "'docs.tsv')"));
   encode_well("dual", {"--restart"});
   EXPECT_THAT(score("dual", all_cached).err, Not(HasSubstr("attnscope")));
 }
@@ -429,9 +431,10 @@ TEST_F(Encode, RefusesToContinueWithOtherDocuments) {
 TEST_F(Encode, RefusesToReplaceExistingFiles) {
   program_.write("cache", "notes");
   for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
-    EXPECT_THAT(encode("dual", how),
-                FailsWith("cache: is there already and is no cache of documents; move "
-                          "it away, or name another file"));
+    EXPECT_THAT(
+        encode("dual", how),
+        FailsWith(
+            "cache: exists and is not a cache of documents; move it away, or name another file"));
     EXPECT_EQ(program_.read("cache"), "notes");
   }
   std::filesystem::remove(program_.path("cache"));
@@ -465,14 +468,14 @@ TEST_F(Encode, RefusesACacheOfAnotherTokenizer) {
   const std::string other = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nb\na\nc\nd\ne\nf\ng\nh\n";
   program_.write("dual/vocab.txt", other);
   EXPECT_THAT(encode("dual").err,
-              HasSubstr("cache.part: its documents were cut into tokens by another tokenizer than "
-                        "the checkpoint has now; finish it as it was begun"));
+              HasSubstr("cache.part: its documents were tokenized by another tokenizer than the "
+                        "checkpoint has now; finish it with the same settings"));
   program_.write("dual/vocab.txt", letters);
   encode_well("dual");
   program_.write("dual/vocab.txt", other);
   EXPECT_THAT(score("dual", all_cached),
-              Refuses("cache: its documents were cut into tokens by another tokenizer "
-                      "than the checkpoint has now; encode them again"));
+              Refuses("cache: its documents were tokenized by another tokenizer than the "
+                      "checkpoint has now; encode them again"));
 }
 
 TEST_F(Encode, RefusesACacheOfAnotherPatternWithTheSameName) {
@@ -516,32 +519,33 @@ TEST_F(Encode, RefusesFinishedAndUnfinishedCachesWithOtherHeads) {
   other.write(program_.path("tkl"));
   EXPECT_THAT(encode("tkl").err,
               HasSubstr("cache.part: its documents were encoded as 'chunks of 40 words, 2 heads', "
-                        "and the model encodes them as 'chunks of 40 words, 4 heads'; finish it as "
-                        "it was begun"));
+                        "but the model encodes them as 'chunks of 40 words, 4 heads'; finish it "
+                        "with the same settings"));
   TinyCheckpoint::tkl().write(program_.path("tkl"));
   encode_well("tkl");
   other.write(program_.path("tkl"));
   EXPECT_THAT(score("tkl", all_cached),
               Refuses("cache: its documents were encoded as 'chunks of 40 words, 2 "
-                      "heads', and the model encodes them as"));
+                      "heads', but the model encodes them as"));
 }
 
 TEST_F(Encode, RefusesACacheWithAnotherTokenLimit) {
   write_documents(2500);
   EXPECT_EQ(encode("tkl", {"--worker", worker_for(5)}).exit_code, 2);
-  EXPECT_THAT(encode("tkl", {"--max-tokens", "5"}).err,
-              HasSubstr("cache.part: its documents were cut to 200 tokens, and 5 are asked for; "
-                        "finish it as it was begun"));
+  EXPECT_THAT(
+      encode("tkl", {"--max-tokens", "5"}).err,
+      HasSubstr("cache.part: its documents were truncated to 200 tokens, but 5 are requested; "
+                "finish it with the same settings"));
   encode_well("tkl", {"--restart", "--max-tokens", "5"});
   std::vector<std::string> all = all_cached;
   EXPECT_THAT(score("tkl", all),
-              Notes("note: the documents of cache were cut to 5 tokens when they "
+              Notes("note: the documents of cache were truncated to 5 tokens when they "
                     "were encoded"));
   all.insert(all.end(), {"--max-tokens", "5"});
   EXPECT_EQ(score("tkl", all).err, "");
   all.back() = "6";
   EXPECT_THAT(score("tkl", all),
-              Refuses("cache: its documents were cut to 5 tokens when they were encoded, and "
+              Refuses("cache: its documents were truncated to 5 tokens when they were encoded, and "
                       "--max-tokens is 6; remove it, or encode them again"));
 }
 
@@ -570,10 +574,10 @@ TEST_F(Encode, RefusesACacheThatAnotherProcessEncodes) {
   const auto claim = CacheClaim::take(program_.path("cache"));
   ASSERT_TRUE(claim);
   for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
-    EXPECT_THAT(encode("dual", how),
-                FailsWith(fmt::format("cache: is being encoded by process {}; wait "
-                                      "for its end, or stop it",
-                                      ::getpid())));
+    EXPECT_THAT(
+        encode("dual", how),
+        FailsWith(fmt::format(
+            "cache: is being encoded by process {}; wait until it ends, or stop it", ::getpid())));
   }
 }
 

@@ -63,7 +63,7 @@ TEST_F(Explain, ScoresTheChosenLabel) {
     EXPECT_NEAR(probability[i], -std::log1p(std::exp(-difference[i])), 1e-5);
   }
   EXPECT_THAT(score({"--label", "2"}).err, HasSubstr("label 2 does not exist; the model has 2"));
-  EXPECT_THAT(score({"--label", "one"}).err, HasSubstr("'one' is no label"));
+  EXPECT_THAT(score({"--label", "one"}).err, HasSubstr("'one' is not a label"));
 }
 
 TEST_F(Explain, AppliesTheChosenActivation) {

@@ -137,9 +137,9 @@ TEST_F(Score, CountsEqualScores) {
 TEST_F(Score, RefusesUnsupportedPrecisions) {
   EXPECT_THAT(score({"--precision", "int4"}), Refuses("unknown precision 'int4'"));
   EXPECT_THAT(score({"--precision", "int8", "--dtype", "bfloat16"}),
-              Refuses("products of int8 are taken in a model that is float32 beside them"));
+              Refuses("products of int8 need a model whose other operations are in float32"));
   EXPECT_THAT(score({"--precision", "int8", "--device", "cuda"}),
-              Refuses("products of int8 are taken on the CPU"));
+              Refuses("products of int8 are supported only on the CPU"));
   EXPECT_THAT(score({"--qrels", "qrels.txt"}),
               Refuses("--qrels reports what a --precision other than float32 changes"));
   EXPECT_THAT(score({"--precision", "int8", "--qrels", "absent.txt"}), Refuses("absent.txt"));

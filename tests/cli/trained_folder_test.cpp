@@ -209,8 +209,8 @@ TEST_F(TrainedFolder, RefusesModelsThatCannotBeTrained) {
            {"pylate-bert", "a late-interaction model (ColBERT)"},
            {"modernbert-mean", "a model of the family modernbert"},
            {"distilbert", "a model of the family distilbert"},
-           {"modules-mean", "a model whose score is made by modules of sentence-transformers"},
-           {"modules-cls-last", "a model whose score is made by modules"},
+           {"modules-mean", "a model whose score is computed by modules of sentence-transformers"},
+           {"modules-cls-last", "a model whose score is computed by modules"},
            {"bert-log-softmax", "a model with 3 labels"},
            {"bert-two-labels", "a model with 2 labels"}}) {
     const Outcome outcome = train((root() / folder).string());

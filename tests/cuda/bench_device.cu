@@ -24,7 +24,7 @@ int attribute(cudaDeviceAttr which) {
 
 constexpr int read_threads = 256;
 
-/// Reads `count` pieces of 16 bytes; nothing is ever stored, and the compiler cannot know.
+/// Reads `count` pieces of 16 bytes. Nothing is stored, which the compiler cannot prove.
 __global__ void read_all(const uint4* from, std::int64_t count, unsigned* sink) {
   const std::int64_t stride = std::int64_t{gridDim.x} * read_threads;
   unsigned seen = 0;

@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels_bench needs of a device apart from its memory: time between events, recorded graphs,
-// a second-level cache that can be flushed, fast copies back. bench_device.cu has them on a GPU;
-// bench_device_on_host.cpp stands in for it under the emulation, where times mean nothing.
+// The device functions that kernels_bench needs in addition to memory: time between events,
+// recorded graphs, flushes of the second-level cache, fast copies to the host. bench_device.cu
+// implements them for a GPU, bench_device_on_host.cpp for the emulation, whose times are
+// meaningless.
 //
 //   const BenchStream on;
 //   float ms = on.time([&] { launch(..., on.stream()); });
@@ -14,12 +15,12 @@
 #include <memory>
 #include <span>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "tests/cuda/device_memory.h"
 
 namespace attnscope::testing {
 
-/// A stream of its own; errors of the device are thrown.
+/// A new stream; errors of the device are thrown.
 class BenchStream {
  public:
   BenchStream();
@@ -28,11 +29,13 @@ class BenchStream {
   ~BenchStream();
 
   [[nodiscard]] cuda::Stream stream() const;
-  /// Milliseconds that the device takes for what `queue` puts on this stream.
+  /// Milliseconds in which the device executes the work that `queue` adds to this stream.
   [[nodiscard]] float time(const std::function<void()>& queue) const;
-  /// What `queue` puts on this stream, as a graph; calling the result queues the graph here.
+  /// Records the work that `queue` adds to this stream as a graph; calling the result queues the
+  /// graph.
   [[nodiscard]] std::function<void()> recorded(const std::function<void()>& queue) const;
-  /// Queues a read of twice the second-level cache. Reading leaves nothing to be written back.
+  /// Queues a read of twice the size of the second-level cache, after which nothing is written
+  /// back.
   void flush_cache() const;
 
  private:
@@ -40,7 +43,7 @@ class BenchStream {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Fills the memory with copies of its first `bytes`, of which its size is a multiple.
+/// Fills the memory, whose size is a multiple of `bytes`, with copies of its first `bytes`.
 void repeat_first(const DeviceMemory& memory, std::int64_t bytes);
 
 /// Copies device memory to a page-locked buffer, which is kept for the next copy.
@@ -50,7 +53,7 @@ class ReadBuffer {
   ReadBuffer(const ReadBuffer&) = delete;
   ReadBuffer& operator=(const ReadBuffer&) = delete;
   ~ReadBuffer();
-  /// Waits for what was queued. Valid until the next call.
+  /// Waits for queued work. The result is valid until the next call.
   [[nodiscard]] std::span<const std::byte> read(const DeviceMemory& memory);
 
  private:

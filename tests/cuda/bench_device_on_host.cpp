@@ -24,7 +24,7 @@ float BenchStream::time(const std::function<void()>& queue) const {
   return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The emulation has no graphs: the calls are made again.
+/// The emulation has no graphs: the calls are repeated.
 std::function<void()> BenchStream::recorded(const std::function<void()>& queue) const {
   return queue;
 }

@@ -39,7 +39,7 @@ LAUNCHES = {"segment_forward_kernel<__half, 32>": report.Launch(352, 22144)}
 
 
 class CompilerReport(unittest.TestCase):
-    def test_a_kernel_is_told_of_with_its_registers_on_each_architecture(self):
+    def test_a_kernel_is_listed_with_its_registers_on_each_architecture(self):
         status, out, _ = run(log_of() + log_of(architecture="sm_90", registers=104), LAUNCHES)
         self.assertEqual(status, 0)
         row = next(line for line in out.splitlines() if line.startswith("segment_forward_kernel<__half, 32>"))
@@ -54,7 +54,7 @@ class CompilerReport(unittest.TestCase):
             self.assertEqual(status, 1)
             self.assertIn("1 spill registers", out)
 
-    def test_what_a_called_function_spills_is_its_kernels(self):
+    def test_spills_of_a_called_function_count_for_its_kernel(self):
         called = ("ptxas info    : Function properties for helper\n"
                   "    16 bytes stack frame, 12 bytes spill stores, 12 bytes spill loads\n")
         self.assertEqual(run(log_of() + called, LAUNCHES)[0], 1)
@@ -64,19 +64,19 @@ class CompilerReport(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("segment_forward_kernel<__half, 32>", err)
 
-    def test_names_are_those_of_launch_shapes_whatever_types_of_arguments(self):
+    def test_names_match_launch_shapes_for_all_argument_types(self):
         self.assertEqual(report.shorten("void attnscope::cuda::segment_backward_walk_kernel<__half, 32, "
                                         "(attnscope::cuda::Sums)3>(attnscope::cuda::BackwardWalkArguments)"),
                          "segment_backward_walk_kernel<__half, 32, 3>")
         self.assertEqual(report.shorten("void attnscope::cuda::windowed::(anonymous namespace)::windowed_sums_kernel<float, "
                                         "true>(Arguments)"), "windowed_sums_kernel<float, true>")
 
-    def test_a_log_without_kernels_fails_with_the_way_to_get_one(self):
+    def test_a_log_without_kernels_fails_and_explains_how_to_get_one(self):
         status, _, err = run("nothing to do\n", LAUNCHES)
         self.assertEqual(status, 1)
         self.assertIn("--resource-usage", err)
 
-    def test_a_kernel_that_two_logs_tell_of_counts_once(self):
+    def test_a_kernel_in_two_logs_counts_once(self):
         self.assertEqual(len(report.read_log(log_of() + log_of(registers=80))), 1)
 
     def test_markdown_has_the_same_rows(self):
@@ -102,7 +102,7 @@ class Occupancy(unittest.TestCase):
         self.expect("sm_80", 16, 32, 0, 32, 0.5, "blocks")
 
     def test_registers_run_out_first(self):
-        # 128 registers of 32 lanes are 4096; a quarter of the register file has room for 4 such warps.
+        # 128 registers of 32 lanes are 4096; a quarter of the register file fits 4 such warps.
         self.expect("sm_80", 128, 256, 0, 2, 0.25, "registers")
         # 72 registers are 2304 per warp: 7 warps in a quarter, 28 in all, 3 blocks of 8.
         self.expect("sm_90", 72, 256, 0, 3, 0.375, "registers")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our declarations of cuBLASLt against NVIDIA's, where that header is there.
+// Compares our declarations of cuBLASLt with those of NVIDIA's header, if it is installed.
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 
@@ -31,7 +31,7 @@ static_assert(offsetof(lt::Choice, workspace_bytes) ==
                   offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) &&
               offsetof(lt::Choice, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 
-/// How an argument travels: as an address, or as an integer of its size.
+/// How an argument is passed: as an address, or as an integer of its size.
 template <typename T>
 using Passed = std::conditional_t<std::is_pointer_v<T>, const void*,
                                   std::integral_constant<std::size_t, sizeof(T)>>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dense attention with cuBLASLt on a GPU against the float64 reference; skipped where there is
-// none.
+// Compares dense attention with cuBLASLt on a GPU with the float64 reference. Skipped without a
+// GPU.
 
 #include "kernels/cuda/dense.h"
 
@@ -69,10 +69,10 @@ TEST_P(CudaDense, IsRightForwardAndBackwardInEveryMemoryOrder) {
   }
 }
 
-TEST(CudaWithoutADevice, ALaunchAnswersWithTheCallThePlaceAndTheReason) {
+TEST(CudaWithoutADevice, ALaunchFailsWithTheCallTheLineAndTheReason) {
   if (!no_device()) GTEST_SKIP() << "not run: there is a device";
   const Scores scores = {.items = 1, .heads = 1, .rows = 1, .columns = 8, .stride = 8};
-  for (int repeat = 0; repeat < 2; ++repeat) {  // the process goes on
+  for (int repeat = 0; repeat < 2; ++repeat) {  // the process continues
     const Status status = softmax_forward(scores, nullptr, nullptr, nullptr);
     ASSERT_FALSE(status);
     EXPECT_THAT(status.error().message,
@@ -81,10 +81,7 @@ TEST(CudaWithoutADevice, ALaunchAnswersWithTheCallThePlaceAndTheReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryDType, CudaDense, ::testing::ValuesIn(dtypes),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(EveryDType, CudaDense, ::testing::ValuesIn(dtypes), name_of_dtype);
 
 }  // namespace
 }  // namespace attnscope::cuda

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory for tests that run on a GPU, and under the emulation on the host: of exactly the
-// size asked for, so that whatever watches accesses sees the first byte beyond.
+// Device memory for tests on a GPU and in the emulation on the host. It has exactly the requested
+// size, so that tools which check accesses detect the first byte beyond it.
 //
 //   DeviceTensor o("o", shape, DeviceTensor::Content::unwritten);
 //   ... kernels that write o.tensor(), queued on the default stream ...
@@ -20,10 +20,10 @@
 
 namespace attnscope::testing {
 
-/// Why there is no device to run on, or nothing.
+/// The reason why there is no usable device, or nullopt.
 [[nodiscard]] std::optional<std::string> no_device();
 
-/// Draws the order of blocks and lanes of the launches to come, where that can be chosen.
+/// Seeds the order of blocks and lanes of later launches, if the device supports it.
 void set_order(int seed);
 
 /// Bytes [begin, end) of a memory.
@@ -33,26 +33,25 @@ struct ByteRange {
 
 class DeviceMemory {
  public:
-  /// Nothing has written it.
+  /// Unwritten memory.
   DeviceMemory(const std::string& name, std::int64_t bytes);
   DeviceMemory(const std::string& name, std::span<const std::byte> values);
 
   [[nodiscard]] std::byte* data() const;
   [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(data()); }
   [[nodiscard]] std::int64_t bytes() const;
-  /// Copies `values` to the memory's beginning.
+  /// Copies `values` to the beginning of the memory.
   void set(std::span<const std::byte> values);
-  /// Copies `values`, as long as the memory, in one piece; only these ranges then count as written,
-  /// where that is remembered.
+  /// Copies `values`, which are as long as the memory. Only the ranges then count as written, if
+  /// writes are tracked.
   void set(std::span<const std::byte> values, std::span<const ByteRange> written);
-  /// Sets all bytes to ones, the numbers to NaN, without having written them as far as that is
-  /// remembered.
+  /// Sets all bits to ones, so that numbers are NaN. The bytes do not count as written.
   void poison();
-  /// Whether somebody wrote all of these bytes; true where it is not remembered.
+  /// Whether all of these bytes were written; true if writes are not tracked.
   [[nodiscard]] bool is_written(std::int64_t at, std::int64_t bytes) const;
-  /// Waits for what was queued; an error of it is thrown.
+  /// Waits for queued work; throws its errors.
   [[nodiscard]] std::vector<std::byte> read() const;
-  /// The same, and a test failure if something is unwritten.
+  /// The same, with a test failure if a number is unwritten.
   [[nodiscard]] std::vector<float> read_floats() const;
 
  private:
@@ -61,17 +60,17 @@ class DeviceMemory {
   std::shared_ptr<Memory> memory_;
 };
 
-/// A packed tensor in device memory, and between its rows memory that nothing has written.
+/// A packed tensor in device memory; the gaps between its rows are unwritten.
 class DeviceTensor {
  public:
   enum class Content { given, unwritten };
 
-  /// Of the shape of `packed`, and with its numbers or without.
+  /// With the shape of `packed`, with or without its numbers.
   DeviceTensor(const std::string& name, const Packed& packed, Content content);
 
   [[nodiscard]] Tensor tensor() const;
   [[nodiscard]] ConstTensor view() const { return attnscope::as_const(tensor()); }
-  /// A copy; test failures tell of numbers that nothing wrote, and of writes between the rows.
+  /// A copy. Test failures report unwritten numbers and writes between the rows.
   [[nodiscard]] Packed read_back() const;
 
  private:

@@ -39,7 +39,7 @@ void DeviceMemory::set(std::span<const std::byte> values, std::span<const ByteRa
                        range.begin);
   }
 }
-void DeviceMemory::poison() {}  // as it is from the beginning
+void DeviceMemory::poison() {}  // new memory is poisoned
 bool DeviceMemory::is_written(std::int64_t at, std::int64_t bytes) const {
   return on_host::is_written(data() + at, bytes);
 }

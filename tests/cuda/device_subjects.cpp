@@ -19,7 +19,8 @@ void expect_done(const Status& status) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
-/// Where the rows are: one range a token where tokens are apart, else one for the whole tensor.
+/// The bytes of the rows: one range per token if there are gaps between tokens, otherwise one range
+/// for the whole tensor.
 std::vector<ByteRange> ranges_of_rows(const Packed& shape) {
   const std::int64_t token_bytes = shape.heads * shape.row_bytes();
   if (shape.tokens * token_bytes == 0) return {};

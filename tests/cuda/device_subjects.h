@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA kernels as subjects of tests/kernels/subject.h, in the memory of device_memory.h: on a
-// GPU and in the emulation alike.
+// The CUDA kernels as subjects (tests/kernels/subject.h), in the memory of device_memory.h: on a
+// GPU and in the emulation.
 
 #include "kernels/cuda/segment.h"
 #include "tests/cuda/device_memory.h"
@@ -27,7 +27,7 @@ struct DeviceGradients {
   std::size_t rows;
 };
 
-/// Status or results of segment_forward with work that no plan gives.
+/// The results of segment_forward, or its error, for work that comes from no plan.
 [[nodiscard]] Result<Outputs> run_segment_forward(const cuda::SegmentWork& work,
                                                   const Inputs& inputs, const Call& call);
 

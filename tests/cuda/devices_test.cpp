@@ -16,7 +16,7 @@ TEST(CudaDevices, AreListedOrTheirAbsenceIsExplained) {
   }
 }
 
-TEST(CudaDevices, AskingTwiceGivesTheSameAnswer) {
+TEST(CudaDevices, AreTheSameInASecondQuery) {
   EXPECT_EQ(cuda_devices().reason, cuda_devices().reason);
 }
 

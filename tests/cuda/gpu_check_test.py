@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests scripts/dev/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: limits and order of the
-calls, their output if a step fails, is cut or is stopped, and what the dry run finds."""
+calls, their output if a step fails, is cut or is stopped, and the checks of the dry run."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -90,7 +90,7 @@ class WithStandIns(unittest.TestCase):
 
 
 class Calls(WithStandIns):
-    def test_a_call_leaves_its_files_and_no_more(self):
+    def test_a_call_writes_exactly_its_files(self):
         for name, plan in gpu_check.CALLS.items():
             with self.subTest(call=name):
                 self.out = self.folder / f"out-{name}"
@@ -100,7 +100,7 @@ class Calls(WithStandIns):
                 self.assertLessEqual(len(plan.files), gpu_check.MOST_FILES)
                 self.assertEqual(re.findall(r"^\S+ +(failed|cut)\b", summary, re.M), [])
 
-    def test_limits_of_the_steps_add_up_to_less_than_the_call_may_take(self):
+    def test_limits_of_steps_fit_the_limit_of_the_call(self):
         for name, most in (("A", 330), ("B", 270)):
             self.assertLessEqual(gpu_check.seconds_of(name), most)
             self.assertEqual(gpu_check.CALLS[name].seconds, most)
@@ -126,22 +126,22 @@ class Calls(WithStandIns):
                 status, summary = self.call(name, STAND_IN_FAILS=fails)
                 self.assertEqual(status, 1)
                 self.assertEqual(re.findall(r"^(\S+) +failed", summary, re.M), [step])
-                for one in gpu_check.CALLS[name].steps:
-                    self.assertRegex(result_of(summary, one.name), "passed|failed|nothing")
+                for each in gpu_check.CALLS[name].steps:
+                    self.assertRegex(result_of(summary, each.name), "passed|failed|nothing")
 
-    def test_a_missing_device_stops_nothing_and_fails(self):
+    def test_a_call_without_a_device_runs_every_step_and_fails(self):
         (self.folder / "bin/nvidia-smi").unlink()
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "card")), (1, "failed"))
         self.assertEqual(result_of(summary, "bench"), "passed")
 
-    def test_tests_that_were_skipped_have_not_passed(self):
+    def test_skipped_tests_have_not_passed(self):
         self.assertIn("2 tests passed", gpu_check.tests_of("[       OK ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n"))
         for output in ("[  SKIPPED ] A.b (1 ms)\n[  SKIPPED ] A.b\n", "[  SKIPPED ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n", ""):
             with self.assertRaisesRegex(gpu_check.Failure, "were skipped"):
                 gpu_check.tests_of(output)
 
-    def test_refused_tools_fail_nothing_and_their_seconds_go_to_the_benchmark(self):
+    def test_the_seconds_of_refused_tools_go_to_the_benchmark(self):
         status, summary = self.call("A", STAND_IN_REFUSES="ncu compute-sanitizer")
         self.assertEqual(status, 0, self.output)
         for step in ("ncu-probe", "ncu-w4", "ncu-w64", "sanitizer-probe", "memcheck", "racecheck"):
@@ -150,7 +150,7 @@ class Calls(WithStandIns):
         self.assertIn("--windows 16", self.commands()[-1])
         self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 3)
 
-    def test_where_every_tool_works_the_benchmark_has_no_more_to_do(self):
+    def test_there_is_no_further_benchmark_if_every_tool_works(self):
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "more-bench")), (0, "nothing"))
         for step in ("ncu-w4", "ncu-w64", "memcheck", "racecheck"):
@@ -161,7 +161,7 @@ class Calls(WithStandIns):
         self.assertEqual([line.split(",")[1] for line in (self.out / "ncu.csv").read_text().splitlines()],
                          ['"Kernel Name"', '""', '"segment_walk_kernel"', '"segment_walk_kernel"'])
 
-    def test_sanitizers_watch_a_short_part_of_the_suite(self):
+    def test_sanitizers_check_a_short_part_of_the_suite(self):
         self.call("A")
         for tool in ("memcheck", "racecheck"):
             self.assertTrue(any(f"--tool {tool}" in words and f"--gtest_filter={gpu_check.SHORT_SUITE}" in words
@@ -174,12 +174,12 @@ class Calls(WithStandIns):
                           "kernels-cuda sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
 
-    def test_a_sweep_that_does_not_begin_does_not_take_the_rows_of_the_one_before(self):
+    def test_a_sweep_that_does_not_start_shows_no_rows_of_the_previous_sweep(self):
         _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
         self.assertIn("no run was started", summary)
         self.assertEqual(len((self.out / "kernels-cuda.csv").read_text().splitlines()), 2)
 
-    def test_a_sweep_of_which_nothing_could_be_measured_fails(self):
+    def test_a_sweep_without_measured_cells_fails(self):
         status, summary = self.call("B", STAND_IN_STATUS="unsupported")
         self.assertEqual((status, result_of(summary, "headline-4096")), (1, "failed"))
         self.assertIn("none of 1 cells was measured: why", summary)
@@ -198,7 +198,7 @@ class Calls(WithStandIns):
         self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
         self.assertIn("kernels_bench is not in", summary)
 
-    def test_without_a_whole_package_nothing_else_is_tried(self):
+    def test_a_damaged_or_missing_package_ends_the_call(self):
         (self.package / "A.tar.xz").write_bytes(b"cut off")
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "unpack")), (1, "failed"))
@@ -211,11 +211,11 @@ class Calls(WithStandIns):
 class Cuts(WithStandIns):
     def with_limit(self, call, step, seconds):
         plan = gpu_check.CALLS[call]
-        steps = tuple(gpu_check.Step(one.name, seconds if one.name == step else one.seconds, one.do)
-                      for one in plan.steps)
+        steps = tuple(gpu_check.Step(each.name, seconds if each.name == step else each.seconds, each.do)
+                      for each in plan.steps)
         self.enterContext(mock.patch.dict(gpu_check.CALLS, {call: gpu_check.dataclasses.replace(plan, steps=steps)}))
 
-    def test_a_sweep_at_its_limit_is_cut_and_keeps_what_it_had(self):
+    def test_a_sweep_at_its_limit_is_cut_and_keeps_its_rows(self):
         self.with_limit("B", "headline-4096", 0)
         status, summary = self.call_here("B", STAND_IN_HANGS="run kernels-cuda --only sequence_tokens=4096")
         self.assertEqual((status, result_of(summary, "headline-4096")), (0, "cut"))
@@ -228,7 +228,7 @@ class Cuts(WithStandIns):
         self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
         self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 2)
 
-    def test_what_a_step_starts_ends_with_it(self):
+    def test_processes_of_a_step_end_with_it(self):
         self.with_limit("A", "suite", 0)
         self.call_here("A", STAND_IN_HANGS="^cuda_kernels_test")
         for number in (self.folder / "hangs").read_text().split():
@@ -236,7 +236,7 @@ class Cuts(WithStandIns):
 
 
 class Stops(WithStandIns):
-    def test_a_signal_ends_it_with_every_process_and_keeps_the_results(self):
+    def test_a_signal_ends_the_call_with_every_process_and_keeps_the_results(self):
         for name, hangs, number, done, stopped in (("A", "^cuda_kernels_test", signal.SIGINT, "bench", "suite"),
                                                    ("B", "^attnscope run", signal.SIGTERM, "torch", "headline-4096")):
             with self.subTest(call=name):
@@ -244,11 +244,11 @@ class Stops(WithStandIns):
                 shutil.rmtree(self.out, ignore_errors=True)
                 os.mkfifo(self.folder / "hangs")
                 process = self.start(name, STAND_IN_HANGS=hangs)
-                started = (self.folder / "hangs").read_text().split()  # waits until they exist
+                started = (self.folder / "hangs").read_text().split()  # waits until the processes exist
                 process.send_signal(number)
                 output, _ = process.communicate()
                 self.assertEqual(process.returncode, 128 + number, output)
-                self.assertEqual([one for one in started if is_alive(int(one))], [])
+                self.assertEqual([number for number in started if is_alive(int(number))], [])
                 self.assertEqual(result_of(self.summary(), done), "passed")
                 self.assertEqual(result_of(self.summary(), stopped), "failed")
                 with tarfile.open(self.out / "logs.tar.gz") as logs:
@@ -266,7 +266,7 @@ class Stops(WithStandIns):
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate()
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, output)
-        self.assertEqual([one for one in started if is_alive(int(one))], [])
+        self.assertEqual([number for number in started if is_alive(int(number))], [])
         self.assertEqual(list(places.glob("tmp*")), [])
 
 
@@ -296,12 +296,12 @@ class DryRuns(unittest.TestCase):
              mock.patch.object(gpu_check.tarfile, "open"):
             return dry.run(), output.getvalue().splitlines()[-1], faults.getvalue()
 
-    def test_one_line_says_how_much_it_is(self):
+    def test_the_last_line_states_sizes_and_times(self):
         status, line, faults = self.dry_run()
         self.assertEqual((status, faults), (0, ""))
         self.assertRegex(line, r"^package 24.0 MiB, call A \d+ s, call B \d+ s, \d+ files: fits$")
 
-    def test_each_limit_that_is_passed_is_named(self):
+    def test_each_exceeded_limit_is_named(self):
         plans = gpu_check.CALLS
         slow = gpu_check.Step("slow", 400, None)
         for change, words in ((lambda: self.mib.update(A=8.1), "package A takes 8.1 MiB, over 8 MiB"),
@@ -318,7 +318,7 @@ class DryRuns(unittest.TestCase):
                 self.assertIn(words, faults)
                 self.assertIn("FAILED", line)
 
-    def test_what_is_not_built_fails_where_it_can_be(self):
+    def test_a_missing_package_fails_if_it_can_be_built(self):
         settings = self.folder / "CMakeCache.txt"
         for name, nvcc, torch, status in (("A", "/nvcc", "", 1), ("A", None, "", 0), ("B", "/nvcc", "", 0),
                                           ("B", "/nvcc", f"ATTNSCOPE_TORCH_DIR:PATH={gpu_check.TORCH}", 1)):
@@ -329,7 +329,7 @@ class DryRuns(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def test_wrong_use_ends_with_a_sentence(self):
+    def test_wrong_arguments_are_explained(self):
         for arguments, words in (((), "one of the arguments"), (("--call", "A"), "need OUT"), (("--call", "A", ""), "need OUT"),
                                  (("--dry-run", "OUT"), "nothing else takes one"), (("--call", "C", "OUT"), "invalid choice")):
             done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)

@@ -96,12 +96,12 @@ class SmallKernel(unittest.TestCase):
     def issued(self, **counts):
         return hot_path.issued(self.blocks, PARTS, counts)
 
-    def test_a_part_ends_with_its_block_whatever_comments_say(self):
+    def test_a_part_ends_with_its_block_even_if_comments_have_braces(self):
         self.assertEqual(hot_path.lines_of("kernel.cuh", "float clean(float x) {"), (1, 3))
         self.assertEqual(hot_path.lines_of("kernel.cuh", "for (int row = 0; row < rows; ++row) {"), (6, 10))
         self.assertEqual(hot_path.lines_of("kernel.cuh", "if (!isfinite(y)) y"), (8, 8))
 
-    def test_a_text_that_is_not_there_once_is_named(self):
+    def test_a_text_that_does_not_occur_exactly_once_is_named(self):
         for text in ("double", "float"):
             with self.assertRaisesRegex(ValueError, f"'{text}'.*hot_path.py"):
                 hot_path.lines_of("kernel.cuh", text)
@@ -111,14 +111,14 @@ class SmallKernel(unittest.TestCase):
         self.assertEqual(self.issued(walk=0, strip=1).instructions, 9)
         self.assertEqual(self.issued(walk=0, strip=1000).instructions, 9000)
 
-    def test_what_stands_before_and_behind_a_loop_is_executed_once_a_walk(self):
+    def test_code_before_and_after_a_loop_is_executed_once_per_walk(self):
         self.assertEqual(self.issued(walk=1, strip=0).instructions, 6)
 
-    def test_slow_divisions_and_lanes_that_find_together_are_not_counted(self):
+    def test_slow_divisions_and_reconvergence_are_not_counted(self):
         found = self.issued(walk=1, strip=1)
         self.assertEqual((found.instructions, found.exponentials, found.products), (15, 1, 1))
 
-    def test_what_is_no_loop_is_executed_at_most_as_often_as_what_is_around_it(self):
+    def test_a_part_without_a_loop_is_executed_at_most_as_often_as_its_loop(self):
         parts = [PARTS[0], ("edge", *PARTS[1][1:])]
         counts = {"walk": 0, "strip": 10, "edge": 4}
         self.assertEqual(hot_path.issued(self.blocks, parts, counts).instructions, 90 + 4 * 2)
@@ -155,12 +155,12 @@ class Regressions(unittest.TestCase):
     def test_up_to_ten_percent_pass(self):
         self.assertEqual(self.found(instructions_a_strip=440, registers=100, blocks_an_SM=8), [])
 
-    def test_more_are_named_with_what_was_recorded(self):
+    def test_larger_changes_are_named_with_the_recorded_numbers(self):
         self.assertEqual(self.found(instructions_a_strip=441),
                          ["4096: kernel has 441 instructions a strip, recorded are 400"])
         self.assertEqual(len(self.found(blocks_an_SM=7, spilled_bytes=4)), 2)
 
-    def test_a_kernel_that_is_gone_is_named(self):
+    def test_a_missing_kernel_is_named(self):
         self.assertEqual(len(hot_path.regressions(self.BEFORE, {})), 1)
 
 
@@ -177,17 +177,17 @@ class OurKernels(unittest.TestCase):
         # 4,084 rows of a document are 256 strips, in walks of 16; the query's 11 are one more.
         counts = cases[4096, 4]["forward"]["segment_walk_kernel<__nv_bfloat16, 32, false, false>"]
         self.assertEqual((counts["strip"], counts["walk"]), (1200 * 257, 1200 * 17))
-        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's
-        # ends cut off is missing.
+        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the edges or inside, without those beyond
+        # the ends of a document.
         counts = cases[4096, 64]["forward"]["segment_broad_walk_kernel<__nv_bfloat16, 32, false>"]
         self.assertEqual(counts["step"], 1200 * (128 + 1))
         chunks = counts["band, rim"] + counts["stretch"] + counts["whole"]
         self.assertEqual(chunks, 1200 * (128 * 10 - 2 * (4 + 2)))
 
-    def test_the_report_tells_where_nothing_can_be_counted(self):
+    def test_the_report_explains_missing_counts(self):
         self.assertIn("nvdisasm", report.hot_path_section(None, report.as_markdown))
 
-    def test_what_stands_on_every_kernel_is_kept_when_the_hot_path_is_renewed(self):
+    def test_a_new_report_keeps_the_table_of_the_hot_path(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "report.md"
             report.write_markdown(file, "first\n", "a table\n")
@@ -196,13 +196,13 @@ class OurKernels(unittest.TestCase):
             self.assertNotIn("first", file.read_text())
             self.assertTrue(file.read_text().endswith("a table\n"))
 
-    def test_nothing_is_more_than_ten_percent_worse_than_recorded(self):
+    def test_no_count_is_more_than_ten_percent_worse_than_recorded(self):
         if not shutil.which("nvcc") or not hot_path.find_nvdisasm():
             self.skipTest("nvcc or nvdisasm is not here (scripts/dev/compiler_report fetches the latter)")
         with contextlib.redirect_stdout(io.StringIO()):
             counted = report.count_hot_path(report.launch_shapes())
         self.assertEqual(hot_path.regressions(json.loads(RECORDED.read_text()), hot_path.record(*counted)), [])
-        # Whether the parts are still distinguished: 10 products for the scores of a strip, 12 for its sums,
+        # The parts are still distinguished: 10 products for the scores of a strip, 12 for its sums,
         # 6 for those of [CLS], 4 for a walk's last keys. Only those of the tensor cores are known in advance.
         measured, cases, _ = counted
         kernel, one = next(iter(measured[4096, 4]["forward"].items()))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused CUDA kernels without LibTorch: right, the same to the bit on every call and stream, and
-// how fast, with a copy of memory for comparison. `kernels_bench --help` lists the options. The
-// input is one document, repeated: its result is held against float64, and all others must be equal
-// to it.
+// Checks and times the fused CUDA kernels without LibTorch: results must be right and have the same
+// bits in every call and stream; a copy of memory is timed for comparison. `kernels_bench --help`
+// lists the options. The input is one document, repeated: its result is compared with float64, and
+// all others must be equal to it.
 
 #include <fmt/format.h>
 #include <gtest/gtest-spi.h>
@@ -49,8 +49,8 @@ void expect(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
-/// Prints what `expectations`, GoogleTest's, find; whether it is nothing.
-bool hold(const std::function<void()>& expectations) {
+/// Prints the failures of GoogleTest expectations; returns whether there are none.
+bool passes(const std::function<void()>& expectations) {
   ::testing::TestPartResultArray found;
   {
     const ::testing::ScopedFakeTestPartResultReporter reporter(
@@ -63,7 +63,7 @@ bool hold(const std::function<void()>& expectations) {
   return found.size() == 0;
 }
 
-/// Lines of comma-separated values; each is in the file when write() returns.
+/// A CSV file; write() flushes every line.
 class Csv {
  public:
   explicit Csv(const std::string& path) {
@@ -95,7 +95,7 @@ class Documents {
  public:
   enum class Content { copies, unwritten };
 
-  /// Of the shape of `one`, each a copy of it or unwritten.
+  /// With the shape of `one`: copies of it, or unwritten.
   Documents(const std::string& name, const Packed& one, std::int64_t count, Content content)
       : one_bytes_(static_cast<std::int64_t>(one.data.size())),
         tokens_(one.tokens),
@@ -125,13 +125,13 @@ struct Verdict {
   [[nodiscard]] bool good() const { return right && documents_alike && repeats_alike; }
 };
 
-/// A result in device memory, and where the host keeps that of the first document.
+/// A result in device memory, and host memory for the result of the first document.
 struct DeviceResult {
   DeviceMemory* memory;
   std::span<std::byte> first;
 };
 
-/// Whether all documents are the same; keeps the first one.
+/// Whether the results of all documents are the same; copies the first one.
 bool documents_alike(const DeviceResult& result, ReadBuffer& buffer) {
   const std::span<const std::byte> all = buffer.read(*result.memory);
   std::ranges::copy(all.first(result.first.size()), result.first.begin());
@@ -140,7 +140,8 @@ bool documents_alike(const DeviceResult& result, ReadBuffer& buffer) {
                      all.size() - result.first.size()) == 0;
 }
 
-/// Makes the call `repeats` times, on two streams in turn, and compares every result to the bit.
+/// Makes the call `repeats` times, alternating between two streams, and compares the bits of every
+/// result.
 Verdict verdict_of_calls(const std::function<void(std::size_t stream)>& call,
                          std::vector<DeviceResult> results, int repeats, ReadBuffer& buffer) {
   Verdict verdict;
@@ -161,7 +162,7 @@ Verdict verdict_of_calls(const std::function<void(std::size_t stream)>& call,
   return verdict;
 }
 
-/// Milliseconds of a call, ascending.
+/// Sorted milliseconds of a call.
 std::vector<float> times(const BenchStream& on, const std::string& mode, int groups,
                          const std::function<void()>& call) {
   const auto several = [&] {
@@ -205,29 +206,29 @@ class Case {
     for (int i = 0; i < 2; ++i) workspaces_.emplace_back("workspace", work_.workspace_bytes());
   }
 
-  /// One call and nothing else, for a profiler; the backward pass needs the forward pass's results.
+  /// Only one call, for a profiler; the backward pass needs the results of the forward pass.
   void once() {
     forward(0);
-    if (takes("backward")) {
+    if (measures("backward")) {
       prepare_backward(random_like(inputs_.q, 8));
       backward(0);
     }
     static_cast<void>(buffer_.read(lse_));
   }
 
-  /// Writes a line for each direction and mode; false where something is wrong.
+  /// Writes a line for each direction and mode; returns whether all results are right.
   bool run(double copy_bytes_a_ms, const Csv& csv) {
     Verdict verdict = verdict_of_calls(
         [&](std::size_t i) { forward(i); },
         {{&o_.memory(), outputs_.o.data}, {&lse_, std::as_writable_bytes(std::span(outputs_.lse))}},
         options_.repeats, buffer_);
     verdict.right =
-        hold([&] { expect_near(outputs_, reference(keys_, inputs_), text() + " forward"); });
+        passes([&] { expect_near(outputs_, reference(keys_, inputs_), text() + " forward"); });
     bool good = verdict.good();
-    if (takes("forward")) {
-      tell("forward", verdict, copy_bytes_a_ms, csv, [&] { forward(0); });
+    if (measures("forward")) {
+      report("forward", verdict, copy_bytes_a_ms, csv, [&] { forward(0); });
     }
-    if (!takes("backward")) return good;
+    if (!measures("backward")) return good;
 
     const Packed grad_o = random_like(inputs_.q, 8);
     prepare_backward(grad_o);
@@ -237,11 +238,11 @@ class Case {
                                 {&gradients_->k.memory(), gradients.k.data},
                                 {&gradients_->v.memory(), gradients.v.data}},
                                options_.repeats, buffer_);
-    verdict.right = hold([&] {
+    verdict.right = passes([&] {
       expect_near(gradients, reference_gradients(keys_, exact({inputs_, outputs_, grad_o})),
                   text());
     });
-    tell("backward", verdict, copy_bytes_a_ms, csv, [&] { backward(0); });
+    report("backward", verdict, copy_bytes_a_ms, csv, [&] { backward(0); });
     return good && verdict.good();
   }
 
@@ -250,7 +251,7 @@ class Case {
     Documents grad_o, q, k, v;  // the last three are the results
   };
 
-  [[nodiscard]] bool takes(const std::string& direction) const {
+  [[nodiscard]] bool measures(const std::string& direction) const {
     return std::ranges::count(options_.directions, direction) > 0;
   }
   [[nodiscard]] AttentionPlan plan_of(std::int64_t count) const {
@@ -293,19 +294,19 @@ class Case {
                                   scale_of(head_dim), streams_[i].stream()));
   }
 
-  /// The backward pass's bytes are its own, without the forward pass's.
+  /// The bytes of the backward pass do not include those of the forward pass.
   [[nodiscard]] double least(const std::string& direction) const {
     const double forward = least_bytes(plan_, head_dim, dtype, Passes::forward);
     if (direction == "forward") return forward;
     return least_bytes(plan_, head_dim, dtype, Passes::forward_backward) - forward;
   }
-  void tell(const std::string& direction, const Verdict& verdict, double copy_bytes_a_ms,
-            const Csv& csv, const std::function<void()>& call) {
+  void report(const std::string& direction, const Verdict& verdict, double copy_bytes_a_ms,
+              const Csv& csv, const std::function<void()>& call) {
     const auto yes = [](bool is) { return is ? "yes" : "NO"; };
     for (const std::string& mode : options_.modes) {
       const std::vector<float> ms = times(streams_[0], mode, options_.groups, call);
-      const std::size_t rim = ms.size() / 20;
-      const float median = ms[ms.size() / 2], low = ms[rim], high = ms[ms.size() - 1 - rim];
+      const std::size_t cut = ms.size() / 20;
+      const float median = ms[ms.size() / 2], low = ms[cut], high = ms[ms.size() - 1 - cut];
       const double part = least(direction) / copy_bytes_a_ms / static_cast<double>(median);
       fmt::print("{:<22} {:<8} {:<5} {:9.4f} ms ({:.4f} to {:.4f})  {:5.1f} % of copy  {}\n",
                  text(), direction, mode, median, low, high, 100 * part,
@@ -330,12 +331,12 @@ class Case {
   Documents q_, k_, v_, o_;
   DeviceMemory lse_;
   std::unique_ptr<BackwardTensors> gradients_;
-  std::vector<DeviceMemory> workspaces_;  // one a stream
+  std::vector<DeviceMemory> workspaces_;  // one per stream
   std::array<BenchStream, 2> streams_;
   ReadBuffer buffer_;
 };
 
-/// Bytes read and written.
+/// Counts bytes read and bytes written.
 double copied_bytes_a_ms(std::int64_t bytes) {
   const DeviceMemory from("from", bytes), to("to", bytes);
   repeat_first(from, bytes);
@@ -391,20 +392,21 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--heads", options.heads, "Heads, of dimension 32")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  app.add_option("--groups", options.groups, "Times that are taken, each of ten calls (cold: one)")
+  app.add_option("--groups", options.groups,
+                 "Number of measured times, each of ten calls (cold: one)")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--repeats", options.repeats,
-                 "Calls, on two streams in turn, whose results are compared to the bit")
+                 "Calls, alternating between two streams, whose results must have the same bits")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--copy-mb", options.copy_mb, "Size of the copy that is timed first")
+  app.add_option("--copy-mb", options.copy_mb, "Size of the copy that is timed first, in MB")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--csv", options.csv, "File to which a line is added for each time, at once")
+  app.add_option("--csv", options.csv, "CSV file to which a line is appended for each time")
       ->type_name("FILE");
   app.add_flag("--once", options.once,
-               "Makes one call of each direction and neither checks nor times it, for a profiler");
+               "Make one call of each direction without checks and times, for a profiler");
 }
 
 }  // namespace
@@ -412,7 +414,7 @@ void add_options(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   namespace testing = attnscope::testing;
-  ::testing::InitGoogleTest();  // the comparisons are its expectations
+  ::testing::InitGoogleTest();  // the comparisons use its expectations
   testing::Options options;
   CLI::App app(
       "Compares the fused CUDA kernels with float64 and times them and a copy of memory: bfloat16, "

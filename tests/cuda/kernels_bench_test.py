@@ -45,12 +45,12 @@ class KernelsBench(unittest.TestCase):
                   self.csv)
         self.assertEqual([row["direction"] for row in self.rows()], ["forward", "backward"])
 
-    def test_once_makes_the_calls_alone(self):
+    def test_once_only_makes_the_calls(self):
         done = bench(*SMALL, "--tokens", "24", "--windows", "4", "--once", "--csv", self.csv)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertEqual(self.rows(), [])
 
-    def test_wrong_arguments_end_it_with_a_sentence(self):
+    def test_wrong_arguments_are_explained(self):
         for arguments, words in ((("--tokens", "12"), "--tokens"), (("--windows", "200"), "--windows"),
                                  (("--modes", "lukewarm"), "lukewarm"), (("--groups", "0"), "--groups")):
             with self.subTest(arguments=arguments):

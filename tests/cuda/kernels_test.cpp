@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA kernels on a GPU against the float64 reference, on shapes small enough for
-// compute-sanitizer, without LibTorch. Where there is no GPU the tests are skipped; the emulation
-// holds the same subjects against more (tests/kernels/proof_test.cpp).
+// Compares the CUDA kernels on a GPU with the float64 reference, on shapes small enough for
+// compute-sanitizer, without LibTorch. Without a GPU the tests are skipped; the emulation tests the
+// same subjects with more cases (tests/kernels/proof_test.cpp).
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace attnscope::testing {
 namespace {
 
-/// Items with and without a query, one of [CLS] alone, lengths about the tiles'.
+/// Items with and without a query, one of only [CLS], with lengths close to those of the tiles.
 SequenceLayout small_layout() {
   return layout_of(
       {{.query = 5, .documents = {83}, .sentences = {0, 20, 70}, .sentences_given = true},
@@ -65,17 +65,18 @@ TEST_P(CudaKernels, ConfineNaNToTheRowsThatSeeIt) {
   AttentionCase problem = small_case();
   for (const int window : {4, 16}) {
     problem.window = Window::of(window);
-    // [CLS], the query, the document's start, a place between two warps, its end; the next item.
+    // [CLS], the query, the start of the document, a token between two warps, its end, the next
+    // item.
     expect_confined(subject(), problem, {0, 3, 6, 70, 88, 89, 100});
   }
 }
 
-TEST_P(CudaKernels, GiveTheSameBitsWhenACallIsRepeated) {
+TEST_P(CudaKernels, GiveTheSameBitsInEveryCall) {
   const AttentionCase problem = small_case();
   expect_same_bits(subject(), problem.plan(), problem.inputs(), {1, 2}, problem.text());
 }
 
-/// Enough blocks for several to run on each multiprocessor, and [CLS] in parts.
+/// Several blocks run on each multiprocessor, and the work of [CLS] is split.
 TEST_P(CudaKernels, GiveTheSameBitsOnManyLongDocuments) {
   AttentionCase problem = small_case();
   problem.layout = SequenceLayout::uniform(8, {.query = 11, .documents = {700}});

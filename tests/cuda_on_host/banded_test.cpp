@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subjects of this program: the CUDA kernels, and the banded implementation's, in the
-// emulation. What proof_test.cpp does not ask of the banded ones: the two products alone, and what
-// they decline.
+// Defines the subjects of this program: the CUDA kernels and those of the banded implementation, in
+// the emulation. Tests the banded kernels further than proof_test.cpp: the two products without a
+// softmax, and unsupported plans.
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "engine/pattern/axes.h"
 #include "kernels/plan/windowed_layout.h"
 #include "tests/cuda/device_subjects.h"
+#include "tests/kernels/plans.h"
 
 namespace attnscope::testing {
 namespace {
@@ -31,7 +32,7 @@ struct Banded {
                                call.alone ? Passes::forward : Passes::forward_backward)),
         list("list", band.list()),
         workspace("workspace", band.workspace_floats() * std::int64_t{sizeof(float)}) {
-    // The forward pass alone asks for no row sums and has to do without.
+    // A call of only the forward pass has no memory for row sums.
     EXPECT_EQ(band.workspace_floats(), scores + (call.alone ? 0 : plan.tokens * plan.heads));
     set_order(call.order);
   }
@@ -59,7 +60,7 @@ struct Banded {
     return {o.read_back(), lse.read_floats(), std::move(weights)};
   }
 
-  /// Takes the weights that forward left and leaves the scores' gradients in their place.
+  /// Reads the weights of the forward pass and replaces them with the gradients of the scores.
   [[nodiscard]] Gradients backward(const BackwardCase& problem, const Call& of) const {
     const DeviceGradients gradients(problem);
     DeviceMemory memory = workspace;
@@ -100,11 +101,9 @@ std::vector<Subject> all_subjects() {
 }
 
 class CudaBanded : public ::testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Type, CudaBanded, ::testing::ValuesIn(dtypes), [](const auto& parameter) {
-  return std::string(attnscope::name_of(parameter.param));
-});
+INSTANTIATE_TEST_SUITE_P(Type, CudaBanded, ::testing::ValuesIn(dtypes), name_of_dtype);
 
-TEST_P(CudaBanded, OfTheTwoProductsAlone_MatchesNaiveLoops) {
+TEST_P(CudaBanded, WithoutASoftmax_MatchesNaiveLoops) {
   const AttentionCase problem{.window = Window::of(3),
                               .layout = layout_of({{.documents = {33}}, {.documents = {9}}}),
                               .head_dim = 24,
@@ -127,11 +126,9 @@ TEST_P(CudaBanded, OfTheTwoProductsAlone_MatchesNaiveLoops) {
   expect_close(got.v, gradients.v, "grad_v");
 }
 
-TEST(CudaBandedPlans, ThatTheKernelsDecline_AreErrorsWithTheReason) {
-  AttentionPlan far{.tokens = 8, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
-  far.segments = {{.keys = {0, 8}, .kind = SegmentKind::band, .window = std::int64_t{1} << 30}};
-  far.tasks = {
-      {.queries = {0, 8}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
+TEST(CudaBandedPlans, ThatTheKernelsDoNotSupport_AreErrorsWithTheReason) {
+  const AttentionPlan far = plan_of_one_task(
+      8, 1, {{.keys = {0, 8}, .kind = SegmentKind::band, .window = std::int64_t{1} << 30}});
   const Status refused = supports(far, 32);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("supports up to"), std::string::npos);

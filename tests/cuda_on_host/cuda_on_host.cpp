@@ -46,14 +46,14 @@ struct Shuffled {
   std::uint64_t received;
 };
 
-void hand_over(void* const (&given)[warp_lanes]) {
+void exchange(void* const (&given)[warp_lanes]) {
   for (void* mine : given) {
-    auto& wish = *static_cast<Shuffled*>(mine);
-    wish.received = static_cast<const Shuffled*>(given[wish.from])->bits;
+    auto& shuffle = *static_cast<Shuffled*>(mine);
+    shuffle.received = static_cast<const Shuffled*>(given[shuffle.from])->bits;
   }
 }
 
-const Collective shuffled{"__shfl_sync, __shfl_xor_sync or __shfl_down_sync", hand_over};
+const Collective shuffled{"__shfl_sync, __shfl_xor_sync or __shfl_down_sync", exchange};
 
 struct Vote {
   bool given;
@@ -86,9 +86,9 @@ int lane() {
 
 std::uint64_t shuffle(const char* name, unsigned mask, std::uint64_t bits, int from) {
   check_mask(name, mask);
-  Shuffled wish{bits, from, 0};
-  meet(shuffled, &wish);
-  return wish.received;
+  Shuffled mine{bits, from, 0};
+  meet(shuffled, &mine);
+  return mine.received;
 }
 
 }  // namespace attnscope::on_host

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's language and runtime as kernels/cuda uses them, for g++: a kernel's source compiles
-// unchanged and runs under emulator.h. What the kernels may not use is not here, so that using it
-// does not compile.
+// The part of CUDA's language and runtime that kernels/cuda uses, for g++: the source of a kernel
+// compiles unchanged and runs in emulator.h. Features that the kernels must not use are missing, so
+// that using them does not compile.
 
 #include <bit>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "tests/cuda_on_host/emulator.h"
 #include "tests/cuda_on_host/sixteen_bit.h"
 
@@ -78,7 +78,7 @@ void __threadfence();
 
 namespace attnscope::on_host {
 
-/// The bits of `value` as lane `from(lane)` of the warp gave them.
+/// The bits of `value` of lane `from(lane)` of the warp.
 [[nodiscard]] std::uint64_t shuffle(const char* name, unsigned mask, std::uint64_t bits, int from);
 [[nodiscard]] int lane();
 
@@ -94,7 +94,7 @@ T shuffle_value(const char* name, unsigned mask, T value, int from) {
 
 }  // namespace attnscope::on_host
 
-// Of segments of `width` lanes; a lane whose source lies outside its segment gets its own value.
+// Within segments of `width` lanes; a lane whose source is outside its segment gets its own value.
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   const int lane = attnscope::on_host::lane();
@@ -127,7 +127,7 @@ int atomicAdd(int* at, int value);
 unsigned atomicAdd(unsigned* at, unsigned value);
 
 namespace attnscope::on_host {
-/// Of memory that no thread of the launch writes.
+/// Reads memory that no thread of the launch writes.
 void check_read_only(const void* at, std::size_t bytes);
 }  // namespace attnscope::on_host
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dense attention as a whole, with products by host_cublaslt, against the formulas in float64.
+// Compares dense attention, with the products of host_cublaslt, with the formulas in float64.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ struct Case {
     return mask[static_cast<std::size_t>(
                (matrix * problem.queries.size() + row) * problem.keys.size() + column)] != 0;
   }
-  /// Its rows `stride` apart.
+  /// The mask with rows of `stride` bytes.
   [[nodiscard]] std::vector<std::uint8_t> padded_mask(std::int64_t stride) const {
     std::vector<std::uint8_t> padded;
     for (auto row = mask.begin(); row != mask.end(); row += problem.keys.size()) {
@@ -64,7 +64,7 @@ Case uniform(Order order, std::int64_t batch, std::int64_t heads, std::int64_t n
   return made;
 }
 
-/// Band of w = 2 with a row that sees nothing; one for each head or one for all.
+/// A band of w = 2 with a row that sees nothing; one mask per head or one for all heads.
 void set_band(Case& c, std::int64_t masks) {
   c.problem.masks = masks;
   for (std::int64_t head = 0; head < masks; ++head) {
@@ -77,7 +77,7 @@ void set_band(Case& c, std::int64_t masks) {
   }
 }
 
-/// Token and key of a rectangle see each other where the mask allows it.
+/// The keys of the rectangle that the mask allows.
 KeysOf keys_of(const Case& c) {
   return [&c](std::int64_t token, std::int32_t head) {
     const DenseProblem& p = c.problem;
@@ -97,7 +97,7 @@ void expect_close(const DeviceTensor& got, const Values& expected, DType dtype, 
   expect_near(got.read_back(), expected, bound, what);
 }
 
-/// Rows outside the rectangle are not written: what stands there is NaN.
+/// Rows outside the rectangle are not written and stay NaN.
 void expect_logarithms(const Case& c, const std::vector<float>& got,
                        const std::vector<double>& expected) {
   const DType dtype = c.problem.rows_like.dtype;
@@ -172,7 +172,7 @@ TEST(DenseAttention, IsRightForwardAndBackwardInEveryMemoryOrderAndDType) {
   }
 }
 
-TEST(DenseAttention, TakesOneMaskForAllHeadsOrOneEach) {
+TEST(DenseAttention, AcceptsOneMaskForAllHeadsOrOnePerHead) {
   for (const Order order : memory_orders) {
     for (const std::int64_t masks : {1, 2}) {
       Case c = uniform(order, 2, 2, 13, 8, DType::float32);
@@ -191,7 +191,7 @@ TEST(DenseAttention, ProductsWithoutASoftmaxAreMaskedByZero) {
   }
 }
 
-TEST(DenseAttention, ARectangleInsideTheTensorsReadsAndWritesItsTokensAlone) {
+TEST(DenseAttention, ARectangleWithinTheTensorsReadsAndWritesOnlyItsTokens) {
   for (const Order order : {Order::token_major_apart, Order::head_major}) {
     Case c = uniform(order, 1, 2, 24, 8, DType::bfloat16);
     c.problem.queries = {5, 16};
@@ -200,9 +200,9 @@ TEST(DenseAttention, ARectangleInsideTheTensorsReadsAndWritesItsTokensAlone) {
   }
 }
 
-TEST(DenseAttention, EachRowsWeightsAreScratchThatForwardAloneNeedsOnce) {
+TEST(DenseAttention, TheForwardPassNeedsHalfTheWorkspaceOfBothPasses) {
   Case c = uniform(Order::head_major_items, 2, 3, 19, 8, DType::bfloat16);
-  const std::int64_t scores = 2 * 3 * 19 * 24 * 2;  // rows of 19 columns stand 24 apart
+  const std::int64_t scores = 2 * 3 * 19 * 24 * 2;  // rows of 19 columns have a stride of 24
   const auto both = DenseAttention::prepare(c.problem, host_cublaslt());
   c.problem.passes = Passes::forward;
   const auto forward = DenseAttention::prepare(c.problem, host_cublaslt());
@@ -221,15 +221,15 @@ using ByAlgorithm = std::map<on_host::CublasLtAlgorithm, int>;
 ByAlgorithm products_by_algorithm() {
   using on_host::CublasLtAlgorithm;
   ByAlgorithm products;
-  for (const CublasLtAlgorithm one :
+  for (const CublasLtAlgorithm algorithm :
        {CublasLtAlgorithm::slow, CublasLtAlgorithm::broken, CublasLtAlgorithm::unfit,
         CublasLtAlgorithm::fast, CublasLtAlgorithm::greedy, CublasLtAlgorithm::unhurried}) {
-    products[one] = on_host::cublaslt_products(one);
+    products[algorithm] = on_host::cublaslt_products(algorithm);
   }
   return products;
 }
 
-/// What `calls` forward calls of one preparation run.
+/// The products of `calls` forward calls of one preparation.
 ByAlgorithm products_of_forward(const Case& c, int calls) {
   const ConstTensor& like = c.problem.rows_like;
   const Packed shape(c.tokens, c.problem.heads, like.head_dim, c.order, c.problem.queries.size(),
@@ -253,21 +253,21 @@ ByAlgorithm products_of_forward(const Case& c, int calls) {
   return after;
 }
 
-TEST(DenseAttention, TheFirstCallOfAShapeTimesTheAlgorithmsAndTheFastestIsKept) {
+TEST(DenseAttention, TheFirstCallOfAShapeSelectsTheFastestAlgorithm) {
   using on_host::CublasLtAlgorithm;
-  // Shapes of their own, which no other test has had timed.
+  // No other test uses these shapes.
   Case c = uniform(Order::head_major_items, 1, 2, 37, 8, DType::float16);
   c.problem.passes = Passes::forward;
   ByAlgorithm first = products_of_forward(c, 1);
   EXPECT_EQ(first[CublasLtAlgorithm::slow], first[CublasLtAlgorithm::unhurried]);
   EXPECT_GT(first[CublasLtAlgorithm::slow], 0);
-  // Beside its trials it gives the results of both products.
+  // In addition to its trials it computes both products.
   EXPECT_EQ(first[CublasLtAlgorithm::fast], first[CublasLtAlgorithm::slow] + 2);
   for (const auto never :
        {CublasLtAlgorithm::broken, CublasLtAlgorithm::unfit, CublasLtAlgorithm::greedy}) {
     EXPECT_EQ(first[never], 0);
   }
-  // Of another preparation, too.
+  // Also in another preparation.
   ByAlgorithm later = products_of_forward(c, 3);
   EXPECT_EQ(later[CublasLtAlgorithm::fast], 3 * 2);
   EXPECT_EQ(later[CublasLtAlgorithm::slow] + later[CublasLtAlgorithm::unhurried], 0);
@@ -276,13 +276,13 @@ TEST(DenseAttention, TheFirstCallOfAShapeTimesTheAlgorithmsAndTheFastestIsKept) 
   EXPECT_GT(products_of_forward(other, 1)[CublasLtAlgorithm::slow], 0);
 }
 
-TEST(DenseAttention, IsRightInTheCallThatTimesAndInTheNext) {
+TEST(DenseAttention, IsRightInTheTimedCallAndInTheNext) {
   const Case c = uniform(Order::token_major_apart, 2, 1, 29, 8, DType::float32);
   expect_right(c);
   expect_right(c);
 }
 
-TEST(DenseAttention, AnswersWhatDoesNotFitWithASentence) {
+TEST(DenseAttention, NamesTheReasonWhyAProblemIsInvalid) {
   const auto reason = [](const DenseProblem& problem) {
     const auto dense = DenseAttention::prepare(problem, host_cublaslt());
     return dense ? std::string() : dense.error().message;
@@ -302,7 +302,7 @@ TEST(DenseAttention, AnswersWhatDoesNotFitWithASentence) {
   EXPECT_NE(reason(wrong).find("one dtype"), std::string::npos);
 }
 
-TEST(CublasLt, ThatCannotBeLoadedOrIsNoneIsNamed) {
+TEST(CublasLt, IsNamedIfItCannotBeLoaded) {
   const auto missing = load_cublaslt({"/nowhere/libcublasLt.so"});
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("/nowhere/libcublasLt.so"), std::string::npos);
@@ -311,7 +311,7 @@ TEST(CublasLt, ThatCannotBeLoadedOrIsNoneIsNamed) {
   EXPECT_NE(foreign.error().message.find("no function cublasLtCreate"), std::string::npos);
 }
 
-TEST(CublasLt, AFailedCallIsNamedWithItsPlaceAndTheLibrarysWords) {
+TEST(CublasLt, AFailedCallIsNamedWithItsLineAndTheMessageOfTheLibrary) {
   const Status status = checked(host_cublaslt(), 15, "multiply", "cublaslt.cpp", 3);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels between dense attention's products, against the formulas in float64.
+// Compares the kernels between the products of dense attention with the formulas in float64.
 
 #include <gtest/gtest.h>
 
@@ -29,11 +29,11 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Score matrices in device memory whose padding nobody has written.
+/// Score matrices in device memory with unwritten padding.
 struct Matrices {
   Scores shape;
   DeviceArray<std::byte> memory;
-  std::vector<float> numbers;  // [matrices, rows, columns], as rounded
+  std::vector<float> numbers;  // [matrices, rows, columns], rounded
 
   Matrices(const std::string& name, const Scores& of)
       : shape(of), memory(name, count() * of.stride * size_of(of.dtype)) {}
@@ -74,7 +74,7 @@ Scores scores_of(std::int64_t columns, DType dtype, std::int64_t rows = 3) {
           .dtype = dtype};
 }
 
-/// Which pairs a mask of `masks` matrices allows: half of them, and none in row 1.
+/// A mask of `masks` matrices, which allows half of the pairs and none in row 1.
 std::vector<std::uint8_t> random_mask(const Scores& shape, std::int64_t masks) {
   std::mt19937 random(7);
   std::vector<std::uint8_t> mask(at(masks * shape.rows * shape.stride));
@@ -93,7 +93,7 @@ bool allows(const std::vector<std::uint8_t>& mask, const Scores& shape, std::int
   return mask[at((head * shape.rows + row % shape.rows) * shape.stride + column)] != 0;
 }
 
-/// Of a float32 result of about `size`, rounded to the dtype.
+/// The error of a float32 result of magnitude `size` that is rounded to the dtype.
 double bound(DType dtype, double size) {
   const double half_of_the_smallest = dtype == DType::float16 ? 0x1p-25 : 0.0;
   return 1.01 * unit_roundoff(dtype) * size + 4e-6 * std::max(size, 1e-3) + half_of_the_smallest;
@@ -142,21 +142,21 @@ void expect_softmax(std::int64_t columns, DType dtype, std::int64_t masks) {
 
 class DenseSoftmax : public ::testing::TestWithParam<DType> {};
 
-// Of each kernel: fewest and most columns, whole vectors and a rest.
+// For each kernel: the fewest and the most columns, with and without a partial vector.
 constexpr std::int64_t lengths[] = {1, 7, 64, 174, 256, 257, 1024, 1030, 4096, 4100, 8193};
 
-TEST_P(DenseSoftmax, WeightsAndLogarithmsAreThoseOfFloat64) {
+TEST_P(DenseSoftmax, WeightsAndLogarithmsAgreeWithFloat64) {
   for (const std::int64_t columns : lengths) expect_softmax(columns, GetParam(), 0);
 }
 
-TEST_P(DenseSoftmax, RefusedPairsWeighNothingAndARowWithoutKeysIsZero) {
+TEST_P(DenseSoftmax, WeightsOfMaskedPairsAndOfRowsWithoutKeysAreZero) {
   for (const std::int64_t columns : {8, 174, 1040, 4100, 8200}) {
     expect_softmax(columns, GetParam(), 1);
     expect_softmax(columns, GetParam(), 2);
   }
 }
 
-TEST_P(DenseSoftmax, WhatIsNotANumberInRefusedPairsStaysThere) {
+TEST_P(DenseSoftmax, NaNInMaskedPairsReachesNoOtherPair) {
   Scores shape = scores_of(20, GetParam(), 1);
   shape.masks = 1;
   std::vector<std::uint8_t> mask(at(shape.stride), 1);
@@ -214,7 +214,7 @@ TEST_P(DenseSoftmax, BackwardIsTheGradientOfTheSoftmax) {
   }
 }
 
-TEST_P(DenseSoftmax, MaskAloneZeroesWhatItRefusesAndLeavesTheRest) {
+TEST_P(DenseSoftmax, AMaskWithoutASoftmaxZeroesOnlyMaskedPairs) {
   for (const std::int64_t columns : {5, 174, 1032}) {
     Scores shape = scores_of(columns, GetParam());
     shape.masks = 2;
@@ -234,9 +234,7 @@ TEST_P(DenseSoftmax, MaskAloneZeroesWhatItRefusesAndLeavesTheRest) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDType, DenseSoftmax, ::testing::ValuesIn(attnscope::testing::dtypes),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+                         attnscope::testing::name_of_dtype);
 
 }  // namespace
 }  // namespace attnscope::cuda

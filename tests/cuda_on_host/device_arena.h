@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where device allocations lie: one range of addresses, so that the allocation of an address is
-// found in a table of pages. No page is shared, and a released one is given back; addresses are
-// used again only when nothing is allocated.
+// The address range of device allocations: a table of pages maps an address to its allocation.
+// Allocations share no page, and released pages are returned to the system; addresses are reused
+// only when nothing is allocated.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +14,9 @@
 
 namespace attnscope::on_host {
 
-/// What is remembered of two bytes: the last write, and the reads since as far as the next write
-/// must know of them. A place in time is the epoch (barriers and beginnings of blocks so far;
-/// blocks run one after the other, so an epoch belongs to one block) and, inside a warp, its own
-/// count of
-/// __syncwarp.
+/// The state of two bytes: the last write, and the later reads that the next write must be ordered
+/// after. A time is an epoch (the number of barriers and block starts so far; blocks run one after
+/// the other, so an epoch belongs to one block) and, within a warp, its number of __syncwarp.
 struct Granule {
   static constexpr std::uint16_t several = 0xffff;
 
@@ -48,7 +46,7 @@ class DeviceArena {
 
   [[nodiscard]] std::byte* allocate(const std::string& name, std::size_t bytes);
   void release(std::byte* memory);
-  /// The allocation whose pages, red zones included, hold the address, or nullptr.
+  /// The allocation whose pages, including red zones, contain the address, or nullptr.
   [[nodiscard]] Allocation* find(const void* address) const;
 
  private:

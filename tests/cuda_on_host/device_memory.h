@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands for a GPU's memory: named allocations with red zones about them, each byte poisoned
-// (all ones: NaN as a number, -1 as an index) and remembered as unwritten until it is.
+// The memory of the emulated GPU: named allocations surrounded by red zones. Each byte is poisoned
+// (all ones: NaN as a number, -1 as an index) and counts as unwritten until it is written.
 //
 //   DeviceArray<float> lse("lse", tokens * heads);
 //   DeviceArray<std::byte> list("list", work.list());
@@ -21,11 +21,11 @@ namespace attnscope::on_host {
 
 inline constexpr int poison = 0xff;
 
-/// Aligned to 256 bytes and no more, as cudaMalloc's may be.
+/// Aligned to exactly 256 bytes, the alignment that cudaMalloc guarantees.
 [[nodiscard]] std::byte* allocate(const std::string& name, std::int64_t bytes);
 void release(std::byte* memory);
 
-/// Bytes were given values by the host (a memset or a copy on the stream).
+/// Marks bytes as written by the host (a memset or a copy on the stream).
 void set_by_host(const void* memory, std::int64_t bytes);
 [[nodiscard]] bool is_written(const void* memory, std::int64_t bytes);
 
@@ -50,7 +50,7 @@ class DeviceArray {
   }
 
   void set(std::span<const T> values, std::int64_t first = 0) {
-    if (values.empty()) return;  // memcpy takes no null pointer, not even for nothing
+    if (values.empty()) return;  // memcpy requires a valid pointer even for 0 bytes
     std::memcpy(data() + first, values.data(), values.size_bytes());
     set_by_host(data() + first, static_cast<std::int64_t>(values.size_bytes()));
   }
@@ -59,7 +59,7 @@ class DeviceArray {
   [[nodiscard]] std::byte* bytes() const { return memory_; }
   [[nodiscard]] std::int64_t size() const { return count_; }
   [[nodiscard]] std::vector<T> values() const { return {data(), data() + count_}; }
-  /// All of it, by the host or by kernels.
+  /// Whether all of it was written, by the host or by kernels.
   [[nodiscard]] bool written() const {
     return is_written(memory_, count_ * static_cast<std::int64_t>(sizeof(T)));
   }

@@ -66,7 +66,7 @@ void draw_order(Warp& warp) {
   warp.arrived = 0;
 }
 
-/// A warp that can go on, drawn, or nullptr when all wait at the barrier or are done.
+/// A random warp that can continue, or nullptr if all wait at the barrier or have ended.
 [[nodiscard]] Warp* some_ready_warp() {
   Grid& now = grid();
   const auto count = static_cast<std::uint32_t>(now.warps.size());
@@ -98,8 +98,8 @@ void release_barrier() {
                      other, warp.met[static_cast<std::size_t>(other)]->name));
 }
 
-/// The last lane of a warp has come: does what they met for. Returns the warp to go on with, or
-/// nullptr at the block's end.
+/// Called when the last lane of a warp arrives: runs the collective. Returns the next warp to run,
+/// or nullptr at the end of the block.
 [[nodiscard]] Warp* met_by_all(Warp& warp) {
   Grid& now = grid();
   const Collective* met = warp.met[0];

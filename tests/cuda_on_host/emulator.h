@@ -1,14 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a kernel's grid on the host. Blocks run one after the other in random order; the threads of
-// a block are fibres, which run one at a time from collective to collective - the points where a
-// warp or a block meets: barriers, shuffles, votes, matrix products - in an order that is drawn
-// anew at each. A kernel that is right gives the same bits for all seeds.
+// Runs the grid of a kernel on the host. Blocks run one after the other in random order. The
+// threads of a block are fibres, which run one at a time from collective to collective (barriers,
+// shuffles, votes, matrix products: operations for which a warp or a block waits), in a new random
+// order after each. A correct kernel gives the same bits for all seeds.
 //
-// What a GPU would leave undefined ends the launch, and its Status names the kernel, the block, the
-// thread and what was wrong: lanes of one warp that meet at different collectives, a barrier that
-// not all threads reach, and every access that memory_watch.h does not allow.
+// Undefined behaviour ends the launch, and its Status names the kernel, the block, the thread and
+// the mistake: lanes of one warp at different collectives, a barrier that not all threads reach,
+// and every access that memory_watch.h does not allow.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace attnscope::on_host {
 
 inline constexpr int warp_lanes = 32;
 inline constexpr int most_threads = 1024;
-/// Of a block, on sm_80.
+/// Limits of a block on sm_80.
 inline constexpr std::int64_t most_shared_bytes = 163 * 1024;
 
 struct Index {
   unsigned x;
 };
 
-// Fixed for a fibre while it runs, so calls may be merged.
+// Constant while a fibre runs, so calls may be merged.
 [[nodiscard]] __attribute__((const)) Index thread_index();
 [[nodiscard]] __attribute__((const)) Index block_index();
 [[nodiscard]] __attribute__((const)) Index block_size();
@@ -35,20 +35,20 @@ struct Index {
 
 [[nodiscard]] __attribute__((const)) std::byte* shared_memory();
 
-/// Where all 32 lanes of a warp meet, each with something of its own; `act` is done once for all.
+/// An operation of all 32 lanes of a warp, each with its own data; `act` runs once for all lanes.
 struct Collective {
   const char* name;
   void (*act)(void* const (&given)[warp_lanes]);
 };
 
-/// Called by each lane; returns when all have, and `act` is done.
+/// Called by each lane; returns after all lanes have called it and `act` has run.
 void meet(const Collective& collective, void* given);
 
 void synchronise_warp();
 void synchronise_block();
 
-/// Ends the launch: the calling thread did what no GPU promises. Its stack is left as it is, with
-/// nothing on it destroyed.
+/// Ends the launch because of undefined behaviour of the calling thread. Objects on its stack are
+/// not destroyed.
 [[noreturn]] void misuse(std::string what);
 
 /// Seeds the order of blocks and threads.
@@ -69,7 +69,7 @@ using Body = void (*)(const void* parameters);
 
 struct Kernel {
   const char* name;
-  const void* address;  // tells instantiations of one name apart
+  const void* address;  // distinguishes instantiations with one name
 };
 
 [[nodiscard]] Status run_grid(const Kernel& kernel, Body body, const void* parameters,

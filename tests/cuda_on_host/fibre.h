@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of a block as fibres: stacks of their own on one host thread, switched by hand. A switch
-// costs a few nanoseconds, so that a kernel may meet at every matrix product.
+// Threads of a block as fibres: separate stacks on one host thread. A switch costs a few
+// nanoseconds, so that the lanes of a warp can wait for each other at every matrix product.
 //
 //   Fibre host, lane;
 //   lane.start(stack, [] { ...; switch_fibre(lane, host); });
@@ -13,8 +13,8 @@
 
 namespace attnscope::on_host {
 
-/// Where a flow of control is resumed. A fibre that is never resumed is simply forgotten: nothing
-/// on its stack is destroyed.
+/// A suspended flow of control. Objects on the stack of a fibre that is never resumed are not
+/// destroyed.
 struct Fibre {
   void* stack_pointer = nullptr;
   std::span<std::byte> stack;      // empty for the host's own flow
@@ -24,7 +24,7 @@ struct Fibre {
   void start(std::span<std::byte> memory, void (*entry)());
 };
 
-/// Suspends `from`, the flow that runs, and resumes `to`. With `leaving`, `from` is done for good.
+/// Suspends `from`, the running flow, and resumes `to`. With `leaving`, `from` has ended.
 void switch_fibre(Fibre& from, Fibre& to, bool leaving = false);
 
 /// To be called first in an entry.

@@ -30,8 +30,8 @@ template <float (*number)(std::uint16_t)>
   return number(static_cast<std::uint16_t>(registers[i / 2] >> (16 * (i % 2))));
 }
 
-/// Products of 16-bit numbers are exact in float32; the tensor core adds them in an order of its
-/// own, here in float64.
+/// Products of 16-bit numbers are exact in float32. The order in which a tensor core adds them is
+/// unspecified; here they are added in float64.
 template <float (*number)(std::uint16_t)>
 void multiply(void* const (&given)[warp_lanes]) {
   float a[16][16], b[8][16];  // b by columns

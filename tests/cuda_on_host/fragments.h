@@ -1,13 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensor-core instructions, done for a whole warp when its last lane comes. Where an element of a
-// fragment lies in its matrix:
+// Tensor-core instructions, executed for a whole warp when its last lane arrives. The positions of
+// the elements of a fragment in its matrix are from two sources:
 //
 //   PTX ISA 9, section 9.7.14.5.8, "Matrix fragments for mma.m16n8k16 with floating point type":
 //     the rows and columns given there for lane = 4 groupID + threadID_in_group
 //   CuTe, include/cute/atom/mma_traits_sm80.hpp, MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>: the same
-//     as layouts, which fragments_test.cpp holds this file against
+//     positions as layouts, with which fragments_test.cpp compares this file
 
 #include <cstdint>
 
@@ -17,7 +17,8 @@ struct Place {
   int row, column;
 };
 
-/// Of element `i` of a lane's fragment; elements 2 r and 2 r + 1 are register r, low half first.
+/// The position of element `i` of the fragment of a lane; elements 2 r and 2 r + 1 are register r,
+/// low half first.
 [[nodiscard]] constexpr Place place_in_a(int lane, int i) {  // [16 x 16], i < 8
   return {lane / 4 + (i / 2 % 2) * 8, lane % 4 * 2 + i % 2 + i / 4 * 8};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the tensor cores' numbers lie in registers, held against a source written by others than
-// this house, and against plain matrix products.
+// Compares the layout of tensor-core fragments in registers with CuTe, and their products with
+// plain matrix products.
 #include "tests/cuda_on_host/fragments.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ const CuteLayout cute_a{{{4, 32}, {8, 1}}, {{2, 16}, {2, 8}, {2, 128}}};
 const CuteLayout cute_b{{{4, 16}, {8, 1}}, {{2, 8}, {2, 64}}};
 const CuteLayout cute_c{{{4, 32}, {8, 1}}, {{2, 16}, {2, 8}}};
 
-TEST(Fragments, LieWhereCuTeSays) {
+TEST(Fragments, HaveTheLayoutOfCuTe) {
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < 8; ++i) {
       EXPECT_EQ(place_in_a(lane, i).row + 16 * place_in_a(lane, i).column, cute_a.at(lane, i));
@@ -67,7 +67,7 @@ TEST(Fragments, LieWhereCuTeSays) {
 class TensorCores : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Formats, TensorCores, ::testing::Values(DType::float16, DType::bfloat16));
 
-/// The largest difference between what a kernel makes of random factors and their plain product.
+/// The largest difference between the product of random factors by a kernel and the exact one.
 double error_of(Fragments fragments, DType dtype) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
@@ -99,11 +99,11 @@ double error_of(Fragments fragments, DType dtype) {
   return largest;
 }
 
-TEST_P(TensorCores, MultiplyAsMatricesDo) {
+TEST_P(TensorCores, ComputeMatrixProducts) {
   EXPECT_LT(error_of(Fragments::right, GetParam()), 1e-6);
 }
 
-TEST_P(TensorCores, ShowAWrongFragmentIndex) {
+TEST_P(TensorCores, AreWrongWithAWrongFragmentIndex) {
   for (const Fragments wrong : {Fragments::registers_of_a_swapped, Fragments::pairs_of_b_swapped,
                                 Fragments::halves_of_b_swapped, Fragments::rows_of_c_one_off}) {
     EXPECT_GT(error_of(wrong, GetParam()), 0.1) << static_cast<int>(wrong);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launch that runs: what the emulator's parts share.
+// The running launch, which the parts of the emulator share.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace attnscope::on_host {
 
-/// Drawn alike on every machine (xorshift64*).
+/// Random numbers that are the same on every machine (xorshift64*).
 class RandomOrder {
  public:
   explicit RandomOrder(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -68,14 +68,14 @@ struct Grid {
   std::string failure;
 };
 
-/// One at a time. Instrumented code asks for it at each access, also before the program's first
-/// line, when `on_device` is false as all static memory is.
+/// Only one launch runs at a time. Instrumented code calls this for each access, also before
+/// main(), when `on_device` is false because static memory is zero.
 extern Grid running_grid;
 [[nodiscard]] inline Grid& grid() {
   return running_grid;
 }
 
-/// Accesses by the emulator itself, on a kernel's behalf, are not the kernel's.
+/// Marks accesses of the emulator, which are not those of a kernel.
 class OnHost {
  public:
   OnHost() : was_(grid().on_device) { grid().on_device = false; }

@@ -17,7 +17,7 @@ namespace lt = cuda::lt;
 constexpr int invalid_value = 7;   // CUBLAS_STATUS_INVALID_VALUE
 constexpr int not_supported = 15;  // CUBLAS_STATUS_NOT_SUPPORTED
 
-/// An algorithm, and what it is said to take.
+/// An algorithm with its scratch memory and time.
 struct Made {
   CublasLtAlgorithm algorithm;
   double ns;
@@ -31,7 +31,7 @@ constexpr std::array<Made, 6> algorithms{
      {CublasLtAlgorithm::fast, 300.0, cublaslt_workspace_bytes / 2, lt::success},
      {CublasLtAlgorithm::greedy, 1.0, 2 * cublaslt_workspace_bytes, lt::success},
      {CublasLtAlgorithm::unhurried, 1000.0, cublaslt_workspace_bytes, lt::success}}};
-constexpr std::size_t place_of_algorithm = 4;  // in lt::Algorithm, behind the alignments
+constexpr std::size_t place_of_algorithm = 4;  // in lt::Algorithm, after the alignments
 
 int live_objects = 0;
 std::array<int, algorithms.size()> products{};  // of each

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What code compiled with -fsanitize=thread, alignment and bounds calls. No runtime of these
-// sanitizers is linked for the kernels; these functions are there in its place. The host's part of
-// such files, and of inline functions that the linker took from them, calls them too and is let
-// through.
+// The functions that code compiled with -fsanitize=thread, alignment and bounds calls. They replace
+// the runtimes of these sanitizers. Host code of such files, and inline functions that the linker
+// uses from them, call these functions too; such calls are ignored.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,7 @@ void passes(const void* address, std::size_t bytes, Access access) {
   check_access(address, bytes, access);
 }
 
-/// GCC calls the functions of a size only where the type promises that alignment.
+/// GCC calls the function of a size only if the type has that alignment.
 template <std::size_t bytes>
 void passes_aligned(const void* address, Access access) {
   if (!grid().on_device) return;
@@ -76,8 +75,8 @@ void __tsan_write_range(void* at, std::size_t bytes) {
   passes(at, bytes, Access::write);
 }
 
-// Atomic operations of the host's code (shared_ptr counts owners by them); kernels have none but
-// those of cuda_on_host.h. One thread runs, so plain ones do.
+// Atomic operations of host code (shared_ptr counts its owners with them); kernels only have those
+// of cuda_on_host.h. Only one thread runs, so plain operations suffice.
 #define ATTNSCOPE_ATOMICS(bits)                                                                 \
   std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) { \
     return *at;                                                                                 \
@@ -134,7 +133,7 @@ void* __wrap_memset(void* to, int value, std::size_t bytes) {
   return __real_memset(to, value, bytes);
 }
 
-/// As GCC 12's libubsan describes a place and a type.
+/// The descriptions of locations and types in libubsan of GCC 12.
 struct TypeMismatch {
   const char* file;
   std::uint32_t line, column;

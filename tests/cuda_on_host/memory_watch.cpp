@@ -18,9 +18,10 @@ namespace attnscope::on_host {
 
 namespace {
 
-/// What a block knows of others of its launch. A thread that adds to an atomic counter behind a
-/// __threadfence publishes what its block did before; a thread that adds to the same counter later,
-/// and then fences, may use it, and behind a barrier so may its whole block.
+/// The accesses of other blocks that a block is ordered after. A thread that adds to an atomic
+/// counter after a __threadfence publishes the earlier accesses of its block; a thread that adds to
+/// the same counter later, and then fences, may use them, and after a barrier so may its whole
+/// block.
 class BlockOrder {
  public:
   void begin_launch();
@@ -119,7 +120,7 @@ bool BlockOrder::knows_reads(const Granule& granule, int thread, std::uint32_t e
 
 constexpr std::size_t shared_red_zone = 4096;
 
-/// Aligned to 128 bytes and no more, with red zones.
+/// Aligned to exactly 128 bytes, with red zones.
 struct SharedMemory {
   SharedMemory()
       : memory(new (std::align_val_t(4096)) std::byte[most_shared_bytes + 3 * shared_red_zone]),
@@ -144,7 +145,7 @@ struct Watched {
   const char* name;
 };
 
-/// Part of a sentence, without memory of its own: stacks that misuse leaves behind are not tidied.
+/// Part of a message, without allocated memory: misuse() does not unwind stacks.
 struct Words {
   template <typename... Arguments>
   explicit Words(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
@@ -177,7 +178,7 @@ struct Words {
                      place(memory, address).characters));
 }
 
-/// The running thread's place in time.
+/// The current time of the running thread.
 struct Now {
   std::uint32_t oldest;  // what came before is ordered: of the launch, for shared memory the block
   std::uint32_t epoch;

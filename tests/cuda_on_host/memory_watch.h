@@ -1,19 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every access of a kernel to memory passes here: the kernels are compiled with -fsanitize=thread,
-// which calls a function before each load and store, and instrumented_accesses.cpp is what it
-// calls. An access is misuse when
+// Checks every memory access of a kernel: the kernels are compiled with -fsanitize=thread, which
+// calls a function of instrumented_accesses.cpp before each load and store. An access is misuse if
 //
-//   - it lies outside the launch's device allocations, the block's shared memory and the thread's
-//     own stack (program constants and the kernel's parameters may be read),
-//   - it reads bytes that nothing has written,
-//   - it meets another thread's access to the same bytes, one of the two a write, and neither a
-//     barrier of the block, nor __syncwarp of their warp, nor - between blocks - __threadfence
-//     before and behind an atomic operation orders the two,
+//   - it is outside the device allocations of the launch, the shared memory of the block and the
+//     stack of the thread (program constants and the parameters of the kernel may be read),
+//   - it reads unwritten bytes,
+//   - another thread accesses the same bytes, one of the two accesses is a write, and nothing
+//   orders
+//     them: no barrier of the block, no __syncwarp of their warp and, between blocks, no
+//     __threadfence before and after an atomic operation,
 //   - it is not aligned to its size, or its index is beyond an array of known size.
 //
-// Memory is watched in units of two bytes.
+// Memory is checked in units of two bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,7 @@ namespace attnscope::on_host {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
-/// Of the running thread. Reads and writes outside the device's and the block's memory are checked
-/// too.
+/// An access of the running thread, also outside device and shared memory.
 void check_access(const void* address, std::size_t bytes, Access access);
 
 /// __ldg: nothing in the launch may have written it.
@@ -37,7 +36,7 @@ void fence_of_thread();
 
 /// A load or store through a pointer that is not aligned for its type.
 void misaligned(const void* address, const char* file, unsigned line);
-/// An index beyond an array of known size: of registers, where there is no memory to watch.
+/// An index beyond an array of known size, which may be in registers.
 void out_of_array(std::int64_t index, const char* file, unsigned line);
 
 [[nodiscard]] std::int64_t accesses_checked();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each way in which a kernel can be wrong is seen, whatever order threads and blocks run in, and
-// the same kernel without the mistake passes.
+// The emulation detects every planted bug for all orders of threads and blocks, and the same
+// kernels without the bug pass.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ using cuda::planted::numbers;
 
 constexpr std::uint64_t seeds = 12;
 
-struct Ran {
+struct Outcome {
   Status status;
   std::vector<float> out;
 };
 
-Ran run(const Bug& bug, bool planted, std::uint64_t seed) {
+Outcome run(const Bug& bug, bool planted, std::uint64_t seed) {
   std::vector<float> values(numbers);
   std::iota(values.begin(), values.end(), 1.0F);
   const std::vector<unsigned> zero{0};
@@ -35,14 +35,14 @@ Ran run(const Bug& bug, bool planted, std::uint64_t seed) {
   const DeviceArray<unsigned> counter("counter", std::span<const unsigned>(zero));
   const float of_host = 1;
   set_seed(seed);
-  Ran ran{bug.run({in.data(), out.data(), counter.data(), &of_host, planted}), {}};
-  ran.out = out.values();
-  return ran;
+  Outcome outcome{bug.run({in.data(), out.data(), counter.data(), &of_host, planted}), {}};
+  outcome.out = out.values();
+  return outcome;
 }
 
 class PlantedBug : public ::testing::TestWithParam<Bug> {};
 
-TEST_P(PlantedBug, IsSeenForAllSeeds) {
+TEST_P(PlantedBug, IsDetectedForAllSeeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const Status status = run(GetParam(), true, seed).status;
     ASSERT_FALSE(status) << "seed " << seed;
@@ -51,11 +51,11 @@ TEST_P(PlantedBug, IsSeenForAllSeeds) {
   }
 }
 
-TEST_P(PlantedBug, LeftOutLeavesARightKernelWithTheSameBitsForAllSeeds) {
-  const Ran first = run(GetParam(), false, 0);
+TEST_P(PlantedBug, IsNotReportedWithoutTheBugAndResultsHaveTheSameBits) {
+  const Outcome first = run(GetParam(), false, 0);
   ASSERT_TRUE(first.status) << first.status.error().message;
   for (std::uint64_t seed = 1; seed < seeds; ++seed) {
-    const Ran next = run(GetParam(), false, seed);
+    const Outcome next = run(GetParam(), false, seed);
     ASSERT_TRUE(next.status) << next.status.error().message;
     ASSERT_EQ(std::memcmp(next.out.data(), first.out.data(), numbers * sizeof(float)), 0)
         << "seed " << seed;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CUDA's 16-bit floating-point types (cuda_fp16.h, cuda_bf16.h) and the conversions that kernels
-// use, which round as the instructions do; tests/attention holds number_formats.h against LibTorch.
+// use, with the rounding of the instructions; tests/attention compares number_formats.h with
+// LibTorch.
 
 #include <cstdint>
 

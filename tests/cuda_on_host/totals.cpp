@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every program that runs kernels in the emulation tells at its end how much of it there was.
+// Every program that runs kernels in the emulation prints totals at its end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace attnscope::on_host {
 namespace {
 
-class TellTotals : public ::testing::Environment {
+class PrintTotals : public ::testing::Environment {
  public:
   void TearDown() override {
     const Totals all = totals();
@@ -20,7 +20,8 @@ class TellTotals : public ::testing::Environment {
   }
 };
 
-[[maybe_unused]] const auto* const registered = ::testing::AddGlobalTestEnvironment(new TellTotals);
+[[maybe_unused]] const auto* const registered =
+    ::testing::AddGlobalTestEnvironment(new PrintTotals);
 
 }  // namespace
 }  // namespace attnscope::on_host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work lists with a mistake planted: the fused kernels are seen to be wrong by results, or to read
-// out of bounds by the emulation. And what the windowed kernels refuse, in which words.
+// Mistakes in work lists are detected: by wrong results of the fused kernels, or by the emulation
+// as reads out of bounds. Also the messages of invalid arguments of the windowed kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct WrongList {
   std::function<void(cuda::WorkList&)> plant;
 };
 
-/// Of the fewest tokens, of which each weighs much.
+/// The segment with the fewest tokens, each of which has a large weight.
 cuda::WorkSegment& shortest(cuda::WorkList& list, bool whole) {
   return *std::ranges::min_element(list.segments, {}, [&](const cuda::WorkSegment& segment) {
     return segment.is_whole() == whole ? segment.run.count : list.tokens + 1;
@@ -44,36 +44,34 @@ class WrongLists : public ::testing::TestWithParam<DType> {
     return *cuda::cut_into_units(problem().plan(), Passes::forward);
   }
 
-  /// The largest difference of outputs from the reference, or a number beyond any for an error.
-  struct Seen {
+  /// The largest difference between outputs and reference; HUGE_VAL for an error.
+  struct Deviation {
     double error = 0;
     std::string message;
   };
-  static Seen look_at(const cuda::WorkList& list) {
+  static Deviation deviation_of(const cuda::WorkList& list) {
     const Inputs inputs = problem().inputs();
     const cuda::SegmentWork work(std::make_shared<const cuda::WorkList>(list), problem().head_dim,
                                  GetParam());
     const Result<Outputs> out = run_segment_forward(work, inputs, {});
     if (!out) return {HUGE_VAL, out.error().message};
     const Values o(out->o), expected = reference(problem().keys(), inputs).o;
-    Seen seen;
+    Deviation deviation;
     for (std::size_t i = 0; i < o.data.size(); ++i) {
-      seen.error = std::max(seen.error, std::abs(o.data[i] - expected.data[i]));
+      deviation.error = std::max(deviation.error, std::abs(o.data[i] - expected.data[i]));
     }
-    return seen;
+    return deviation;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Type, WrongLists, ::testing::ValuesIn(dtypes), [](const auto& parameter) {
-  return std::string(attnscope::name_of(parameter.param));
-});
+INSTANTIATE_TEST_SUITE_P(Type, WrongLists, ::testing::ValuesIn(dtypes), name_of_dtype);
 
-TEST_P(WrongLists, WithoutAMistake_AreWithinTheBoundOfTheseTests) {
-  const Seen seen = look_at(right_list());
-  EXPECT_EQ(seen.message, "");
-  EXPECT_LT(seen.error, 0.02);
+TEST_P(WrongLists, WithoutAMistake_AreRight) {
+  const Deviation deviation = deviation_of(right_list());
+  EXPECT_EQ(deviation.message, "");
+  EXPECT_LT(deviation.error, 0.02);
 }
 
-TEST_P(WrongLists, WithAnOffByOneInASegment_AreSeenToBeWrong) {
+TEST_P(WrongLists, WithAnOffByOneInASegment_GiveWrongResults) {
   const std::vector<WrongList> wrong{
       {"a window one too wide", [](cuda::WorkList& list) { ++shortest_band(list).high; }},
       {"a window one too narrow", [](cuda::WorkList& list) { --shortest_band(list).high; }},
@@ -88,7 +86,7 @@ TEST_P(WrongLists, WithAnOffByOneInASegment_AreSeenToBeWrong) {
   for (const WrongList& mistake : wrong) {
     cuda::WorkList list = right_list();
     mistake.plant(list);
-    EXPECT_GT(look_at(list).error, 0.02) << mistake.name;
+    EXPECT_GT(deviation_of(list).error, 0.02) << mistake.name;
   }
 }
 
@@ -99,7 +97,7 @@ TEST_P(WrongLists, WithASegmentOneTokenPastTheTensor_ReadOutOfBounds) {
   });
   ASSERT_NE(last, list.segments.end());
   ++last->run.count;
-  EXPECT_THAT(look_at(list).message,
+  EXPECT_THAT(deviation_of(list).message,
               ::testing::ContainsRegex("reads [0-9]+ bytes outside [kv], byte"));
 }
 
@@ -110,10 +108,10 @@ TEST_P(WrongLists, WithAUnitOneTokenPastTheTensor_ReadOutOfBounds) {
   });
   ASSERT_NE(last, list.units.end());
   ++last->run.count;
-  EXPECT_THAT(look_at(list).message, HasSubstr("outside q, byte"));
+  EXPECT_THAT(deviation_of(list).message, HasSubstr("outside q, byte"));
 }
 
-TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
+TEST(CudaWindowedArguments, AreErrorsIfInvalid) {
   const std::vector<TokenRange> sequences{{0, 17}, {17, 50}};
   const Inputs in = random_inputs(50, 2, 32, Order::token_major, 0, 5);
   const auto work = *cuda::band_work({sequences, 2, 32, 4}, DType::float32, Passes::forward);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Caches written some documents at a time: whole, gone on with after a kill, refused to others.
+// Caches written in batches: completed at once, continued after a kill, or refused for other
+// contents.
 #include "engine/documents/document_cache_writer.h"
 
 #include <fmt/format.h>
@@ -66,7 +67,7 @@ std::vector<std::string> ids(std::int64_t begin, std::int64_t end) {
   return all;
 }
 
-/// Of so many of the documents.
+/// Of the first `documents` of `all`.
 std::uint64_t fingerprint(std::int64_t documents, std::int64_t all) {
   return documents == all ? 5 : static_cast<std::uint64_t>(1000 + documents);
 }
@@ -101,7 +102,7 @@ class CacheWriter : public testing::Test {
     const auto writer = begin(contents, restart);
     return writer ? "begun" : writer.error().message;
   }
-  /// Goes on to `end`, `at_once` documents at a time.
+  /// Continues to `end`, with `at_once` documents at a time.
   static void append(DocumentCacheWriter& writer, std::int64_t end, std::int64_t at_once) {
     while (writer.encoded() < end) {
       const std::int64_t first = writer.encoded(), last = std::min(end, first + at_once);
@@ -135,7 +136,7 @@ void expect_rows(const DocumentCache& cache, const DocumentCache& expected) {
     EXPECT_EQ(rows.scales[row], others.scales[row]);
 }
 
-TEST_F(CacheWriter, WritesTheRowsThatACacheInMemoryHas_InEveryFormat) {
+TEST_F(CacheWriter, WritesTheRowsOfACacheInMemoryInEveryFormat) {
   for (const VectorFormat format :
        {VectorFormat::float32, VectorFormat::float16, VectorFormat::int8}) {
     write(contents_of(10, format), 4);
@@ -156,13 +157,13 @@ TEST_F(CacheWriter, WritesTheRowsThatACacheInMemoryHas_InEveryFormat) {
   }
 }
 
-TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
+TEST_F(CacheWriter, TheFileDoesNotDependOnTheBatches) {
   write(contents_of(10, VectorFormat::int8), 10);
   const auto error = DocumentCache::open(target)->error();
   const std::string once = bytes_of(target);
   std::filesystem::remove(target);
   write(contents_of(10, VectorFormat::int8), 1);
-  // But for the mean error, whose sum was made in another order.
+  // Except for the mean error, which was summed in another order.
   EXPECT_NEAR(DocumentCache::open(target)->error()->mean, error->mean, 1e-12);
   const std::size_t data = cache_file::header(contents_of(10, VectorFormat::int8)).size();
   const std::size_t errors = data + sizeof(cache_file::State::encoded);
@@ -170,14 +171,14 @@ TEST_F(CacheWriter, HowManyDocumentsComeAtOnceIsNotToBeSeen) {
   EXPECT_EQ(bytes_of(target).substr(after), once.substr(after));
 }
 
-TEST_F(CacheWriter, ItsDataBeginWhereTheStateStaysInOnePage) {
+TEST_F(CacheWriter, DataBeginsAtAMultipleOf64Bytes) {
   write(contents_of(4), 2);
   EXPECT_EQ(cache_file::header(contents_of(4)).size() % 64, 0U);
   EXPECT_EQ(static_cast<std::int64_t>(bytes_of(target).size()),
             cache_file::parts(contents_of(4)).end);
 }
 
-TEST_F(CacheWriter, WhatWasBegunIsGoneOnWith) {
+TEST_F(CacheWriter, ContinuesAnUnfinishedCache) {
   write(contents_of(10), 3);
   const std::string whole = bytes_of(target);
   std::filesystem::remove(target);
@@ -197,7 +198,7 @@ TEST_F(CacheWriter, WhatWasBegunIsGoneOnWith) {
   EXPECT_EQ(bytes_of(target), whole);
 }
 
-TEST_F(CacheWriter, AKillLosesNoDocumentThatWasCounted) {
+TEST_F(CacheWriter, AKillLosesNoCountedDocument) {
   std::vector<int> pipe_ends(2);
   ASSERT_EQ(::pipe(pipe_ends.data()), 0);
   const pid_t child = ::fork();
@@ -224,7 +225,7 @@ TEST_F(CacheWriter, AKillLosesNoDocumentThatWasCounted) {
   expect_rows(*DocumentCache::open(target), *encoded(0, 50).narrowed(VectorFormat::int8));
 }
 
-TEST_F(CacheWriter, AKillBeforeTheFirstDocumentLeavesNothingToRefuse) {
+TEST_F(CacheWriter, StartsAfterAKillBeforeTheFirstDocument) {
   for (const std::size_t size :
        {std::size_t{0}, static_cast<std::size_t>(cache_file::parts(contents_of(5)).end)}) {
     write_bytes(part, std::string(size, '\0'));
@@ -234,7 +235,7 @@ TEST_F(CacheWriter, AKillBeforeTheFirstDocumentLeavesNothingToRefuse) {
   }
 }
 
-TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
+TEST_F(CacheWriter, RefusesAnUnfinishedCacheWithOtherContents) {
   {
     auto left = begin(contents_of(5));
     append(*left, 2, 2);
@@ -243,34 +244,35 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
   other.maker.weights = 8;
   EXPECT_THAT(refused(other), HasSubstr("docs.cache.part: its documents were encoded with other "
                                         "weights"));
-  EXPECT_THAT(refused(other), HasSubstr("begin anew with --restart, or name another file"));
+  EXPECT_THAT(refused(other), HasSubstr("start again with --restart, or name another file"));
   EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-              HasSubstr("kept in float32, and int8 is asked for"));
+              HasSubstr("stored in float32, but int8 is requested"));
   other = contents_of(5);
   other.source.most_tokens = 64;
-  EXPECT_THAT(refused(other), HasSubstr("cut to 180 tokens, and 64 are asked for"));
+  EXPECT_THAT(refused(other), HasSubstr("truncated to 180 tokens, but 64 are requested"));
   other = contents_of(6);
   other.source.fingerprint = 6;
   other.source.file = "more.tsv";
-  EXPECT_THAT(refused(other), HasSubstr("other ones than these (5 of 'docs.tsv', now 6 of "
+  EXPECT_THAT(refused(other), HasSubstr("other documents than these (5 of 'docs.tsv', now 6 of "
                                         "'more.tsv')"));
   EXPECT_EQ(begin(contents_of(5))->encoded(), 2);
   EXPECT_EQ(begin(other, /*restart=*/true)->encoded(), 0);
   EXPECT_EQ(begin(other)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_EvenWhenBegunAnew) {
+TEST_F(CacheWriter, NeverReplacesAForeignPartFile) {
   write_bytes(part, "notes");
   for (const bool restart : {false, true}) {
-    EXPECT_THAT(refused(contents_of(5), restart),
-                HasSubstr("docs.cache.part: is no unfinished cache of documents; move it away"));
+    EXPECT_THAT(
+        refused(contents_of(5), restart),
+        HasSubstr("docs.cache.part: is not an unfinished cache of documents; move it away"));
     EXPECT_EQ(bytes_of(part), "notes");
   }
   write_bytes(part, "");
   EXPECT_EQ(begin(contents_of(5), true)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
+TEST_F(CacheWriter, NeverWritesThroughALinkOrFolder) {
   const std::filesystem::path notes = folder / "notes";
   const auto expect_refused = [&](const char* reason) {
     for (const bool restart : {false, true})
@@ -278,7 +280,7 @@ TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
                   HasSubstr(std::string("docs.cache.part: ") + reason));
     std::filesystem::remove(part);
   };
-  write_bytes(notes, "somebody's notes");
+  write_bytes(notes, "other notes");
   std::filesystem::create_symlink(notes, part);
   expect_refused("is a link, a directory, a pipe or a device");
   std::filesystem::create_directory(part);
@@ -286,34 +288,35 @@ TEST_F(CacheWriter, ALinkOrAFolderInItsPlaceIsNeverWrittenThrough) {
   ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
   expect_refused("is a link, a directory, a pipe or a device");
   std::filesystem::create_hard_link(notes, part);
-  expect_refused("is another file's name, too");
-  EXPECT_EQ(bytes_of(notes), "somebody's notes");
+  expect_refused("is also the name of another file");
+  EXPECT_EQ(bytes_of(notes), "other notes");
 }
 
-TEST_F(CacheWriter, ADamagedOneIsRefused) {
+TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
   {
     auto left = begin(contents_of(5));
     append(*left, 4, 2);
   }
   const std::string bytes = bytes_of(part);
   write_bytes(part, bytes.substr(0, bytes.size() - 1));
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; begin anew"));
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; start again"));
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
-  std::string spoilt = bytes;
+  std::string damaged = bytes;
   const auto parts = cache_file::parts(contents_of(5));
-  spoilt[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
-  write_bytes(part, spoilt);
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; begin anew with --restart"));
-  spoilt = bytes;
-  spoilt[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
-  write_bytes(part, spoilt);
-  EXPECT_THAT(refused(contents_of(5)),
-              HasSubstr("127 of its 5 documents are encoded; is the file damaged? Begin anew with "
-                        "--restart"));
+  damaged[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
+  write_bytes(part, damaged);
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is damaged; start again with --restart"));
+  damaged = bytes;
+  damaged[static_cast<std::size_t>(parts.state.begin)] = '\x7f';
+  write_bytes(part, damaged);
+  EXPECT_THAT(
+      refused(contents_of(5)),
+      HasSubstr(
+          "127 of its 5 documents are encoded; is the file damaged? Start again with --restart"));
   EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
+TEST_F(CacheWriter, DetectsEveryDamagedByteOfAnUnfinishedCache) {
   {
     auto left = begin(contents_of(5, VectorFormat::int8));
     append(*left, 4, 2);
@@ -323,18 +326,18 @@ TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
   for (const auto& [begins, size] :
        {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
     for (std::int64_t at = begins; at < begins + size / 2; ++at) {
-      std::string spoilt = bytes;
-      spoilt[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(part, spoilt);
+      std::string damaged = bytes;
+      damaged[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(part, damaged);
       EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-                  HasSubstr("docs.cache.part: is damaged; begin anew with --restart"));
+                  HasSubstr("docs.cache.part: is damaged; start again with --restart"));
     }
   }
   write_bytes(part, bytes);
   EXPECT_EQ(begin(contents_of(5, VectorFormat::int8))->encoded(), 4);
 }
 
-TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
+TEST_F(CacheWriter, DetectsEveryDamagedByteOfAFinishedCache) {
   write(contents_of(5, VectorFormat::int8), 2);
   const std::string bytes = bytes_of(target);
   EXPECT_TRUE(DocumentCache::open(target, maker())->check_sum());
@@ -342,9 +345,9 @@ TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
   for (const auto& [begins, size] :
        {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
     for (std::int64_t at = begins; at < begins + size; ++at) {
-      std::string spoilt = bytes;
-      spoilt[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(target, spoilt);
+      std::string damaged = bytes;
+      damaged[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(target, damaged);
       const auto cache = DocumentCache::open(target, maker());
       EXPECT_TRUE(!cache || !cache->check_sum()) << at;
       EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)), HasSubstr("is damaged")) << at;
@@ -352,7 +355,7 @@ TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
   }
 }
 
-TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
+TEST_F(CacheWriter, ContinuesWithARenamedDocumentsFile) {
   {
     auto left = begin(contents_of(5));
     append(*left, 4, 2);
@@ -368,7 +371,7 @@ TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
   EXPECT_TRUE(begin(renamed)->is_finished());
 }
 
-TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
+TEST_F(CacheWriter, RefusesDocumentsThatChangedWhileTheyWereRead) {
   auto writer = begin(contents_of(5));
   append(*writer, 4, 4);
   ASSERT_TRUE(writer->append(encoded(4, 5), ids(4, 5), 6));
@@ -378,14 +381,13 @@ TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 
-TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
-  write_bytes(target, "somebody's notes");
+TEST_F(CacheWriter, ReplacesACacheOnlyWithRestartAndAForeignFileNever) {
+  write_bytes(target, "other notes");
   for (const bool restart : {false, true}) {
-    EXPECT_THAT(
-        refused(contents_of(5), restart),
-        HasSubstr("docs.cache: is there already and is no cache of documents; move it away, "
-                  "or name another file"));
-    EXPECT_EQ(bytes_of(target), "somebody's notes");
+    EXPECT_THAT(refused(contents_of(5), restart),
+                HasSubstr("docs.cache: exists and is not a cache of documents; move it away, or "
+                          "name another file"));
+    EXPECT_EQ(bytes_of(target), "other notes");
   }
   std::filesystem::remove(target);
   {
@@ -395,22 +397,24 @@ TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
   }
   CacheContents other = contents_of(5);
   other.source.tokenizer = 1;
-  EXPECT_THAT(refused(other), HasSubstr("is there already and is a cache whose documents were cut "
-                                        "into tokens by another tokenizer"));
+  EXPECT_THAT(
+      refused(other),
+      HasSubstr("exists and is a cache whose documents were tokenized by another tokenizer"));
   EXPECT_TRUE(begin(contents_of(5))->is_finished());
 }
 
-TEST_F(CacheWriter, WhatCameToBeThereMeanwhileIsNotReplaced) {
+TEST_F(CacheWriter, NeverReplacesAFileCreatedInTheMeantime) {
   auto writer = begin(contents_of(5));
   append(*writer, 5, 5);
-  write_bytes(target, "somebody's notes");
-  EXPECT_THAT(writer->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
-  EXPECT_EQ(bytes_of(target), "somebody's notes");
+  write_bytes(target, "other notes");
+  EXPECT_THAT(writer->finish().error().message,
+              HasSubstr("was created by another program in the meantime"));
+  EXPECT_EQ(bytes_of(target), "other notes");
   std::filesystem::remove(target);
   EXPECT_TRUE(writer->finish());
 }
 
-TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
+TEST_F(CacheWriter, AnExistingCacheWithTheseContentsIsFinished) {
   write(contents_of(5), 2);
   const std::string bytes = bytes_of(target);
   auto again = begin(contents_of(5));
@@ -420,51 +424,51 @@ TEST_F(CacheWriter, TheSameOnceMoreIsFinishedAlready) {
   EXPECT_TRUE(again->finish());
   EXPECT_EQ(bytes_of(target), bytes);
   EXPECT_FALSE(begin(contents_of(5), /*restart=*/true)->is_finished());
-  // Until the new one is whole, the old one stays.
+  // The old file stays until the new one is complete.
   EXPECT_EQ(bytes_of(target), bytes);
 }
 
-TEST_F(CacheWriter, MoreThanWasCountedIsNotWritten) {
+TEST_F(CacheWriter, RefusesMoreDocumentsThanWereCounted) {
   auto writer = begin(contents_of(5));
   append(*writer, 3, 3);
   EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6), 0).error().message,
-              HasSubstr("more documents or longer ones came than were counted"));
+              HasSubstr("there are more or longer documents than were counted"));
   EXPECT_THAT(
       writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}, 0).error().message,
-      HasSubstr("more documents"));
-  EXPECT_THAT(writer->finish().error().message, HasSubstr("3 documents with 6 rows came, and 5"));
+      HasSubstr("more or longer documents"));
+  EXPECT_THAT(writer->finish().error().message, HasSubstr("has 3 documents with 6 rows, but 5"));
   EXPECT_EQ(writer->encoded(), 3);
   append(*writer, 5, 1);
   EXPECT_TRUE(writer->finish());
 }
 
-TEST_F(CacheWriter, DocumentsOfSomebodyElseAreNotTaken) {
+TEST_F(CacheWriter, RefusesDocumentsOfAnotherModel) {
   auto writer = begin(contents_of(5));
   const DocumentCache other({.family = "dual-bert", .weights = 7}, width, {0}, {});
   EXPECT_THAT(writer->append(other, {}, 0).error().message,
               HasSubstr("by a model of the family 'dual-bert'"));
 }
 
-TEST_F(CacheWriter, TwoDoNotWriteTheSameFile) {
+TEST_F(CacheWriter, RefusesASecondWriter) {
   std::optional<Result<DocumentCacheWriter>> first = begin(contents_of(5));
   ASSERT_TRUE(*first);
-  // Somebody else's descriptor has a lock of its own, in this process, too.
+  // Another descriptor has a separate lock, also in this process.
   EXPECT_THAT(refused(contents_of(5)), HasSubstr("is being written by another process"));
   first.reset();
   EXPECT_EQ(refused(contents_of(5)), "begun");
 }
 
-TEST_F(CacheWriter, WhatDoesNotFitOntoTheDiskIsToldAtOnce) {
+TEST_F(CacheWriter, ReportsMissingDiskSpaceAtTheStart) {
   CacheContents huge = contents_of(5);
   huge.rows = std::int64_t{1} << 55;
   const std::string message = refused(huge);
   EXPECT_THAT(message, HasSubstr("bytes cannot be written"));
-  EXPECT_THAT(message, HasSubstr("make room, or name a file elsewhere"));
+  EXPECT_THAT(message, HasSubstr("free disk space, or name a file elsewhere"));
   EXPECT_FALSE(std::filesystem::exists(part));
 }
 
-/// As a full disk does, of a file system that could promise no room: no file of this process may be
-/// written behind `bytes` while this lives.
+/// Simulates a full disk on a file system that cannot allocate in advance: while this object
+/// exists, no file of this process can be written beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -482,7 +486,7 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
+TEST_F(CacheWriter, AFullDiskAtAnyWriteLosesNothing) {
   write(contents_of(10, VectorFormat::int8), 2);
   const std::string whole = bytes_of(target);
   std::filesystem::remove(target);
@@ -500,8 +504,8 @@ TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
     ++refusals;
     EXPECT_EQ(writer->encoded(), first);
     ASSERT_THAT(kept.error().message,
-                HasSubstr(fmt::format("make room and give the same command again, which goes on "
-                                      "behind the {} documents that are encoded",
+                HasSubstr(fmt::format("free disk space and repeat the command, which continues "
+                                      "after the {} encoded documents",
                                       first)));
   }
   EXPECT_GT(refusals, 100);
@@ -510,15 +514,15 @@ TEST_F(CacheWriter, ADiskThatIsFullAtAnyWriteLosesNothing) {
   EXPECT_EQ(bytes_of(target), whole);
 }
 
-TEST_F(CacheWriter, RowsAreNotKeptInALargerFormat) {
+TEST_F(CacheWriter, RefusesALargerFormat) {
   CacheContents contents = contents_of(5);
   contents.maker.dtype = DType::bfloat16;
   EXPECT_THAT(refused(contents), HasSubstr("not in float32"));
   contents.format = VectorFormat::float16;
-  EXPECT_THAT(refused(contents), HasSubstr("do not become smaller in float16"));
+  EXPECT_THAT(refused(contents), HasSubstr("do not take less space in float16"));
 }
 
-TEST_F(CacheWriter, ATruncatedCacheIsRefused) {
+TEST_F(CacheWriter, RefusesATruncatedCache) {
   write(contents_of(5, VectorFormat::int8), 5);
   const std::string bytes = bytes_of(target);
   for (const std::size_t size : {bytes.size() - 1, bytes.size() / 2, std::size_t{100}}) {
@@ -527,7 +531,7 @@ TEST_F(CacheWriter, ATruncatedCacheIsRefused) {
   }
 }
 
-TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
+TEST_F(CacheWriter, RefusesContradictoryIdOffsets) {
   write(contents_of(5), 5);
   std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
@@ -537,14 +541,14 @@ TEST_F(CacheWriter, IdsThatContradictEachOtherAreRefused) {
               HasSubstr("id_offsets do not ascend from 0 to its"));
 }
 
-TEST_F(CacheWriter, IdsThatAreNoNamesAreRefused) {
+TEST_F(CacheWriter, RefusesInvalidIds) {
   write(contents_of(5), 5);
   const std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
   const auto opened = [&](std::int64_t at, std::string_view replacement) {
-    std::string spoilt = bytes;
-    spoilt.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
-    write_bytes(target, spoilt);
+    std::string damaged = bytes;
+    damaged.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
+    write_bytes(target, damaged);
     const auto cache = DocumentCache::open(target);
     return cache ? "opened" : cache.error().message;
   };
@@ -557,7 +561,7 @@ TEST_F(CacheWriter, IdsThatAreNoNamesAreRefused) {
               HasSubstr("the id of its document 1 is empty"));
 }
 
-TEST_F(CacheWriter, DocumentsAreFoundByTheirIds) {
+TEST_F(CacheWriter, FindsDocumentsByTheirIds) {
   write(contents_of(40), 11);
   const auto cache = DocumentCache::open(target);
   const DocumentNumbers numbers(*cache);

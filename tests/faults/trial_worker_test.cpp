@@ -185,7 +185,7 @@ TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
 TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
   const Cell cell = trial(failing(), "asks-all");
   EXPECT_EQ(cell.status, CellStatus::oom);
-  EXPECT_THAT(cell.reason, AllOf(HasSubstr("asked for 64.0 MiB"), HasSubstr("were free")));
+  EXPECT_THAT(cell.reason, AllOf(HasSubstr("requested 64.0 MiB"), HasSubstr("were free")));
 }
 
 TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint's config.json and, behind the first 0x1E, the header of its weights: what an
-// accepted one says of itself holds together.
+// A checkpoint's config.json and, after the first 0x1E, the header of its weights: the fields of an
+// accepted one are consistent.
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/safetensors/header.h"
+#include "engine/safetensors/safetensors.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {

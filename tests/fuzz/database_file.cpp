@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Database files from other people. An input is either a whole file (it begins as SQLite's do), or
-// lines that change a sound one of the present version, so that the corpus outlives the schema:
+// lines that change a valid file of the current version, so that the corpus outlives the schema:
 //
 //   set TABLE COLUMN VALUE    every row's value: i-12 r1e300 tText xC3FF n (integer, real, text,
 //                             blob, NULL)
 //   drop TABLE
-//   endless TABLE             a view of rows without end in its place
+//   endless TABLE             an endless view in its place
 //   flip OFFSET MASK          bits of one byte, counted from the start
 //   cut SIZE                  the file ends there
 //
-// Whatever is done: no crash, and no changed value of a cell that passes as sound.
+// In every case: no crash, and no changed value of a cell that counts as undamaged.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -30,7 +30,7 @@ namespace {
 using fuzz::expect;
 using fuzz::expect_sentence;
 
-/// A sound file and what it says of every cell, by the cell's display name.
+/// A valid file and the text of every cell, by the cell's display name.
 struct Sound {
   test::TemporaryFolder folder;
   std::string bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dumps of a model's queries and keys: what an accepted one says of itself holds together, and
-// every row of its heads gives weights that add up to one.
+// Dumps of a model's queries and keys: the fields of an accepted one are consistent, and the
+// weights of every row of its heads add up to one.
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every fuzz target asks of the code it feeds. A broken promise ends the process, which
-// libFuzzer reports as a finding together with the input.
+// What every fuzz target requires of the code under test. A broken promise ends the process, which
+// libFuzzer reports as a finding with the input.
 
 #include <sys/mman.h>
 #include <unistd.h>

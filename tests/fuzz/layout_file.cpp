@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout files: what is accepted is written and read again alike, its ranges lie where they may,
-// and small ones compile.
+// Layout files: an accepted layout is the same after it is written and read again, its ranges are
+// valid, and small ones compile.
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
@@ -21,7 +21,7 @@ void follow(const SequenceLayout& layout) {
   std::int64_t at = layout.shared_query();
   for (std::int64_t i = 0; i < layout.item_count(); ++i) {
     const TokenRange own = layout.item_tokens(i);
-    expect(own.begin == at && own.end >= own.begin, "items stand one after the other", text);
+    expect(own.begin == at && own.end >= own.begin, "items are consecutive", text);
     const TokenRange documents = layout.documents(i);
     expect(documents.begin >= own.begin && documents.end <= own.end, "documents are the item's own",
            text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands in one argument of the command line: --only filters, ranges and windows.
-#include "engine/pattern/window.h"
+// Texts in one argument of the command line: --only filters, ranges and windows.
+#include "engine/pattern/axes.h"
 #include "engine/report/figure.h"
 #include "engine/report/sheet.h"
 #include "engine/sweep/sweep.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of pairs, and of each part of one: the first byte says whether they are JSON or columns,
-// and an accepted one has what its part needs and a number of columns that stays.
+// Lines of pairs, and of each part of a pair: the first byte determines whether they are JSON or
+// columns; an accepted line has the fields that its part needs, and all lines the same number of
+// columns.
 #include "engine/text/pair_reader.h"
 #include "tests/fuzz/fuzz_input.h"
 

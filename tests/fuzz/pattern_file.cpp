@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pattern files: what is accepted is written and read again as the same pattern, and its plan on a
-// small layout agrees with the oracle row by row.
+// Pattern files: an accepted pattern is the same after it is written and read again, and its plan
+// on a small layout agrees with the oracle row by row.
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/mask.h"

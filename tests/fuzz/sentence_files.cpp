@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers, PyLate and ColBERT keep next to a config.json, each file after the
-// one before and a 0x1E: what an accepted folder says of itself holds together.
+// The files of sentence-transformers, PyLate and ColBERT next to a config.json, separated by 0x1E:
+// the fields of an accepted folder are consistent.
 #include "engine/checkpoint/sentence_files.h"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sweep files: what is accepted has a bounded number of cells, and every heat survives the way to a
-// worker.
+// Sweep files: an accepted sweep has a bounded number of cells, and every heat is the same after it
+// is sent to a worker.
 #include "engine/sweep/sweep.h"
 #include "engine/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tokenizer's file and a text behind it: what an accepted one says of the text are ids it has.
-// The first byte chooses the kind of file; the text begins at the last 0x1E.
+// A tokenizer's file, followed by a text: an accepted tokenizer converts the text to ids that it
+// has. The first byte selects the kind of file; the text begins at the last 0x1E.
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
@@ -21,7 +21,7 @@ void follow(const SubwordTokenizer& pieces, std::string_view text) {
     return;
   }
   for (const std::int32_t id : *ids) {
-    expect(id >= 0 && id < pieces.size(), "every id is one of the vocabulary");
+    expect(id >= 0 && id < pieces.size(), "every id is in the vocabulary");
     expect(!first_byte_that_is_no_utf8(pieces.token(id)), "a token can be shown");
   }
   constexpr std::int64_t most = 16;

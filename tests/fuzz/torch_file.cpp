@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of torch.save: what begins as a zip archive is a whole file, all else the pickle in one.
+// Files of torch.save: an input that begins as a zip archive is a complete file, any other input is
+// the pickle of a file.
 // Every byte of every tensor of an accepted file can be read.
 #include "engine/checkpoint/torch_file.h"
 
-#include "engine/checkpoint/torch_pickle.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {
@@ -24,7 +24,7 @@ void follow_archive(const std::uint8_t* data, std::size_t size) {
   const auto file = TorchFile::open(memory.path());
   if (!file) return expect_sentence(file.error().message);
   for (const NamedView& tensor : file->tensors()) {
-    expect(tensor.view.bytes.size() <= size, "a tensor lies in its file");
+    expect(tensor.view.bytes.size() <= size, "a tensor is inside its file");
     follow(tensor.view);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs and judgements as TREC writes them: what is accepted is ranked, has every document once, and
-// is worth something between nothing and everything by every measure.
+// Runs and judgements in TREC's formats: an accepted run is ranked and has every document once, and
+// every measure is in its range.
 #include <algorithm>
 #include <set>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of the worker protocol, in both directions: what a reader accepts is the same after another
-// journey, and what it declines is one sentence.
+// Lines of the worker protocol, in both directions: a message that is accepted is the same after it
+// is written and read again, and an error is one sentence.
 #include <nlohmann/json.hpp>
 
 #include "engine/worker/protocol.h"

@@ -55,6 +55,21 @@ class Golden {
   std::vector<Pair> pairs_;
 };
 
+/// Throws what the family or the model reports.
+std::vector<float> scores_of(const Golden& golden, const PairBatch& batch,
+                             const ModelVariant& variant, std::string_view implementation) {
+  const auto model =
+      family_of(*golden.weights()->config().family).make(golden.weights(), variant, implementation);
+  if (!model) throw std::runtime_error(model.error().message);
+  const auto output = (*model)->score(batch);
+  if (!output) throw std::runtime_error(output.error().message);
+  return output->scores;
+}
+
+auto near(const std::vector<float>& expected) {
+  return testing::Pointwise(testing::FloatNear(1e-5F), expected);
+}
+
 struct ScoredVariant {
   const char* pattern;
   std::optional<Window> window;
@@ -73,13 +88,7 @@ void expect_scores(const Golden& golden, const ScoredVariant& scored) {
           .pattern = *find_pattern(scored.pattern), .window = scored.window, .threads = 2};
       if (scored.global_projections) variant.options.emplace("global-projections");
       if (cls_only) variant.options.emplace("cls-only-last-layer");
-      const Family& family = family_of(*golden.weights()->config().family);
-      auto encoder = family.make(golden.weights(), variant, id);
-      ASSERT_TRUE(encoder) << encoder.error().message;
-      const auto output = (*encoder)->score(golden.batch());
-      ASSERT_TRUE(output) << output.error().message;
-      EXPECT_THAT(output->scores,
-                  testing::Pointwise(testing::FloatNear(1e-5F), golden.scores(row)));
+      EXPECT_THAT(scores_of(golden, golden.batch(), variant, id), near(golden.scores(row)));
     }
   }
 }
@@ -128,17 +137,13 @@ TEST(GoldenModels, SetEncoderDocumentsAttendToEachOther) {
         const ModelVariant variant{.pattern = full,
                                    .options = *config.family->options_for(config, full, extra),
                                    .threads = 2};
-        const auto model = family_of(*config.family).make(golden.weights(), variant, id);
-        ASSERT_TRUE(model) << model.error().message;
         PairBatch batch = golden.batch();
         batch.one_query = true;
-        const auto output = (*model)->score(batch);
-        ASSERT_TRUE(output) << output.error().message;
-        EXPECT_THAT(output->scores,
-                    testing::Pointwise(testing::FloatNear(1e-5F), golden.scores("full")))
+        EXPECT_THAT(scores_of(golden, batch, variant, id), near(golden.scores("full")))
             << name << " by " << id;
         batch.one_query = false;
-        EXPECT_FALSE((*model)->score(batch)) << "the documents are not of one query";
+        EXPECT_ANY_THROW(scores_of(golden, batch, variant, id))
+            << "the documents are not of one query";
       }
     }
   }
@@ -152,19 +157,12 @@ std::vector<float> modern_scores(const Golden& golden, const char* id, Window wi
                              .local = LayerAttention{*find_pattern(config.local->pattern), window},
                              .options = options,
                              .threads = 2};
-  const auto model = family_of(*config.family).make(golden.weights(), variant, id);
-  if (!model) throw std::runtime_error(model.error().message);
-  const auto output = (*model)->score(golden.batch());
-  if (!output) throw std::runtime_error(output.error().message);
-  return output->scores;
+  return scores_of(golden, golden.batch(), variant, id);
 }
 
 /// For both layouts of config.json and for sentence-transformers' modules; pooled from [CLS] and by
 /// the mean.
 TEST(GoldenModels, ModernBertMatchesModernBertForSequenceClassification) {
-  const auto near = [](const std::vector<float>& expected) {
-    return testing::Pointwise(testing::FloatNear(1e-5F), expected);
-  };
   for (const char* name : {"modernbert", "modernbert-older", "modernbert-modules"}) {
     SCOPED_TRACE(name);
     const Golden golden(name);
@@ -199,12 +197,10 @@ void expect_scores_by_all_implementations(const std::string& name) {
   const std::string_view pattern = family.description().rows().front().pattern;
   for (const std::string_view id : family.implementations()) {
     const ModelVariant variant{.pattern = *find_pattern(pattern), .threads = 2};
-    const auto model = family.make(golden.weights(), variant, id);
-    ASSERT_TRUE(model) << name << ": " << model.error().message;
-    const auto output = (*model)->score(golden.batch());
-    ASSERT_TRUE(output) << name << ": " << output.error().message;
+    const std::vector<float> scores = scores_of(golden, golden.batch(), variant, id);
+    ASSERT_EQ(scores.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_NEAR(output->scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
+      EXPECT_NEAR(scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
           << name << " by " << id << ", " << i;
     }
   }

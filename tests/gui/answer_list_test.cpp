@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contenders of an answer, and the plot beside them.
+// The contenders of an answer, and their plot.
 #include <QAbstractItemModelTester>
 #include <QClipboard>
 #include <QLabel>
@@ -17,13 +17,13 @@ using report::Advised;
 using report::Standing;
 
 Advised advised(const std::string& contender, double time_ms) {
-  Advised one;
-  one.contender = one.name = contender;
-  one.standing = Standing::within_limits;
-  one.time_ns = report::Estimate{.value = time_ms * 1e6, .low = time_ms * 1e6, .high = 1e9};
-  one.sentence = contender + ": takes its time.";
-  one.remarks = {"It has a remark.", "And another."};
-  return one;
+  Advised advised;
+  advised.contender = advised.name = contender;
+  advised.standing = Standing::within_limits;
+  advised.time_ns = report::Estimate{.value = time_ms * 1e6, .low = time_ms * 1e6, .high = 1e9};
+  advised.sentence = contender + ": takes its time.";
+  advised.remarks = {"It has a remark.", "And another."};
+  return advised;
 }
 
 report::Advice advice() {
@@ -118,8 +118,8 @@ class AnswerListTest : public QObject {
 
   void WrapsLinesAfterAHiddenResize() {
     report::Advice talkative = advice();
-    for (report::Advised& one : talkative.contenders) {
-      for (int i = 0; i < 5; ++i) one.sentence += " It says so once more.";
+    for (report::Advised& advised : talkative.contenders) {
+      for (int i = 0; i < 5; ++i) advised.sentence += " It repeats itself.";
     }
     list_->show_advice(talkative);
     const int wide = list_->visualRect(list_->model()->index(0, 0)).height();

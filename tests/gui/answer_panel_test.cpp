@@ -58,7 +58,7 @@ class AnswerPanelTest : public QObject {
   [[nodiscard]] QAction* action(const char* name) const {
     return panel_->findChild<QAction*>(QLatin1String(name));
   }
-  /// Of a contender; the verdict stands above them.
+  /// The rows of the verdict precede the contenders.
   [[nodiscard]] int row_of(int contender) const {
     const auto verdict = report::headline_of(*panel_->advice()).sentences().size();
     return contender + static_cast<int>(verdict);
@@ -66,7 +66,7 @@ class AnswerPanelTest : public QObject {
   [[nodiscard]] QString sentence(int contender) const {
     return panel_->list()->model()->index(row_of(contender), 0).data().toString();
   }
-  /// As a person replaces what stands in a field.
+  /// Replaces the text of a field.
   void type(const char* name, const QString& text) {
     QLineEdit* edit = field(name);
     edit->setFocus();
@@ -77,7 +77,7 @@ class AnswerPanelTest : public QObject {
   [[nodiscard]] bool heading_has(const char* words) const {
     return panel_->advice() && question()->text().contains(QString::fromUtf8(words));
   }
-  /// Whether the panel takes it.
+  /// Whether the panel accepts the file.
   [[nodiscard]] bool drop(const QString& file) const {
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(file)});
@@ -244,10 +244,10 @@ class AnswerPanelTest : public QObject {
     choose_checkpoint(u"/models/mini"_s);
     QTRY_VERIFY(heading_has("documents as 2 given (100 to 300 tokens"));
     QVERIFY(field("document_tokens")->text().endsWith(u"/pairs-mini.json"_s));
-    QCOMPARE(
-        QString::fromStdString(
-            read_text_file((pairs + u".asked"_s).toStdString(), "question", 1 << 20).value_or("")),
-        u"--checkpoint=/models/mini\n--pairs=%1\n--format=json\n"_s.arg(pairs));
+    QCOMPARE(QString::fromStdString(
+                 read_text_file((pairs + u".arguments"_s).toStdString(), "question", 1 << 20)
+                     .value_or("")),
+             u"--checkpoint=/models/mini\n--pairs=%1\n--format=json\n"_s.arg(pairs));
     QSignalSpy failed(panel_.get(), &AnswerPanel::failed);
     QVERIFY(drop(pairs));
     choose_checkpoint(u"/models/refused"_s);
@@ -362,7 +362,7 @@ class AnswerPanelTest : public QObject {
     const QString text = QApplication::clipboard()->text();
     QVERIFY(text.contains(u"1. full/dense: "_s));
     QVERIFY(text.contains(u"made-up processor"_s));
-    QSignalSpy stated(panel_.get(), &AnswerPanel::succeeded);
+    QSignalSpy message(panel_.get(), &AnswerPanel::succeeded);
     const auto save_as = [&](const QString& file) {
       action("save_answer")->trigger();
       QFileDialog* dialog = nullptr;
@@ -377,7 +377,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(refused.front().front().toString().contains(u".json"_s));
     const QString file = folder_.filePath(u"answer.JSON"_s);
     save_as(file);
-    QCOMPARE(stated.size(), 1);
+    QCOMPARE(message.size(), 1);
     QFile written(file);
     QVERIFY(written.open(QIODevice::ReadOnly));
     const auto json = nlohmann::json::parse(written.readAll().toStdString());

@@ -41,7 +41,7 @@ class AttentionModelsTest : public QObject {
     HeadGrid grid;
     grid.set_dump(dump());
     QCOMPARE(grid.rowCount(), 2);
-    QCOMPARE(grid.columnCount(), 3);  // the mean stands behind them
+    QCOMPARE(grid.columnCount(), 3);  // the mean is last
     QCOMPARE(grid.name_of(1, 2), u"layer 2, mean of 2 heads"_s);
     QCOMPARE(grid.verticalHeaderItem(1)->text(), u"2"_s);
     QCOMPARE(grid.name_of(1, 0), u"layer 2, head 0"_s);
@@ -68,7 +68,7 @@ class AttentionModelsTest : public QObject {
     grid.resize(160, 200);
     grid.show();
     grid.set_dump(std::make_shared<const Dump>(*parts.read()));
-    QCOMPARE(grid.rowCount(), 3);  // of 8 heads and their mean
+    QCOMPARE(grid.rowCount(), 3);  // 8 heads and their mean
     QCOMPARE(grid.verticalHeaderItem(1)->text(), u"3"_s);
     QVERIFY(grid.columnWidth(0) > 2 * grid.fontMetrics().height());
     QSignalSpy chosen(&grid, &HeadGrid::chosen);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page Attention as a person drives it: by mouse, and by keyboard alone.
+// Page Attention by mouse and by keyboard.
 #include "app/gui/views/attention_page.h"
 
 #include <QCheckBox>
@@ -254,7 +254,7 @@ class AttentionPageTest : public QObject {
   }
 
   void ListsAndScalesTheDocumentAlone() {
-    session().choose_rows({{1, 9}});  // the query, which looks at itself
+    session().choose_rows({{1, 9}});  // the query
     QTRY_VERIFY(session().received().has_value());
     QComboBox* attended = find<QComboBox>("attended_group");
     const double all = page_->numbers()->tokens().scale().largest;
@@ -282,7 +282,7 @@ class AttentionPageTest : public QObject {
     session().choose_head(2, session().dump()->info().heads);
     QTRY_VERIFY(has(AttentionSide::a));
     QVERIFY(page_->findChild<QLabel*>(u"head_title"_s)->text().contains(u"mean of 4 heads"_s));
-    RowWeights mean, one;
+    RowWeights mean;
     head().side(AttentionSide::a).weights->row(3, mean);
     double sum = 0;
     for (const float weight : mean.weights) sum += static_cast<double>(weight);
@@ -309,9 +309,7 @@ class AttentionPageTest : public QObject {
   void KeepsTheSizeOfMapsInLargeText() {
     choose_second(u"Sparse asymmetric"_s);
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     QTRY_VERIFY(map()->is_settled());
     QVERIFY2(map()->map_rect().width() > 120,
              qPrintable(QString::number(map()->map_rect().width())));
@@ -328,7 +326,7 @@ class AttentionPageTest : public QObject {
     show_tab("Groups");
     QVERIFY(find<QLabel>("kept")->isVisible());
     QVERIFY(head().kept->all < 1);
-    // The sparse query does not see the document.
+    // The sparse query does not attend to the document.
     QCOMPARE(head().side(AttentionSide::b).summary->mass(TokenGroup::query, TokenGroup::document),
              0.0);
     find<QComboBox>("shown")->setCurrentIndex(2);
@@ -429,9 +427,7 @@ class AttentionPageTest : public QObject {
     const QTableView* table = find<QTableView>("attended");
     const QHeaderView& columns = *table->horizontalHeader();
     QVERIFY(!table->isColumnHidden(AttendedTokensModel::group));
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     QTRY_VERIFY(table->isColumnHidden(AttendedTokensModel::group));
     const auto ends = [&](int column) {
       return columns.sectionViewportPosition(column) + columns.sectionSize(column);
@@ -533,9 +529,7 @@ class AttentionPageTest : public QObject {
 
   void ShowsEveryTabInLargeText() {
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
     const QTabBar* tabs = find<QTabWidget>("number_tabs")->tabBar();
     const QWidget* page = page_->numbers();
     QTRY_VERIFY(tabs->tabRect(tabs->count() - 1).right() < page->width());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint opened on page Attention: asked for by keyboard, computed by another process,
-// refused in place, given up.
+// A checkpoint opened on page Attention: computed by another process, refused or cancelled.
 #include "app/gui/views/checkpoint_dialog.h"
 
 #include <QComboBox>
@@ -64,9 +63,9 @@ class CheckpointDialogTest : public QObject {
     document()->setPlainText(u"a tall tower"_s);
     return dialog();
   }
-  /// What the program was asked, an argument a line.
+  /// The arguments of the program, one per line.
   [[nodiscard]] QString requested() const {
-    QFile file(dump() + u".asked"_s);
+    QFile file(dump() + u".arguments"_s);
     return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
   }
 
@@ -117,32 +116,32 @@ class CheckpointDialogTest : public QObject {
   }
 
   void PassesPatternAndWindow() {
-    CheckpointDialog* asking = open_with(u"how tall"_s);
-    asking->findChild<PatternPicker*>()->choose(u"Sparse asymmetric"_s);
-    asking->findChild<QSpinBox*>(u"window"_s)->setValue(16);
+    CheckpointDialog* opened = open_with(u"how tall"_s);
+    opened->findChild<PatternPicker*>()->choose(u"Sparse asymmetric"_s);
+    opened->findChild<QSpinBox*>(u"window"_s)->setValue(16);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(requested().contains(u"/pattern.json\n--window=16\n"_s));
   }
 
   void ShowsARefusal() {
-    CheckpointDialog* asking = open_with(u"refused"_s);
+    CheckpointDialog* opened = open_with(u"refused"_s);
     compute()->click();
     QTRY_VERIFY(problem().contains(u"no model's configuration"_s));
-    QVERIFY(asking->isVisible());
+    QVERIFY(opened->isVisible());
     QVERIFY(compute()->isEnabled());
     folder()->setText(u"/models/other"_s);
     QVERIFY(problem().isEmpty());
   }
 
   void Cancels() {
-    CheckpointDialog* asking = open_with(u"wait"_s);
+    CheckpointDialog* opened = open_with(u"wait"_s);
     compute()->click();
-    QVERIFY(asking->findChild<QProgressBar*>()->isVisible());
+    QVERIFY(opened->findChild<QProgressBar*>()->isVisible());
     QVERIFY(!compute()->isEnabled());
     QVERIFY(!folder()->isEnabled());
-    asking->reject();
-    QVERIFY(!asking->findChild<QProgressBar*>()->isVisibleTo(asking));
+    opened->reject();
+    QVERIFY(!opened->findChild<QProgressBar*>()->isVisibleTo(opened));
     QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(page_->session().file().isEmpty());
   }
@@ -176,9 +175,9 @@ class CheckpointDialogTest : public QObject {
                    {"document": "d2", "from": 2, "to": 1}]},
         {"run": "sparse-4", "query": "q2", "text": "how old", "rbo": 0.9, "tau": 1, "difference": 0,
          "moved": [{"document": "d3", "from": 0, "to": 2, "text": "a bridge"}]}])");
-    CheckpointDialog* asking = open_with(u"any"_s);
-    asking->open_comparison(file);
-    auto* pairs = asking->findChild<QComboBox*>(u"checkpoint_pair"_s);
+    CheckpointDialog* opened = open_with(u"any"_s);
+    opened->open_comparison(file);
+    auto* pairs = opened->findChild<QComboBox*>(u"checkpoint_pair"_s);
     QCOMPARE(pairs->count(), 2);  // one has no text
     QCOMPARE(pairs->itemText(0), u"sparse-4: query q1, document d1, rank 1>7"_s);
     QCOMPARE(query()->text(), u"how tall"_s);
@@ -187,7 +186,7 @@ class CheckpointDialogTest : public QObject {
     QTest::keyClick(pairs, Qt::Key_Down);
     QCOMPARE(query()->text(), u"how old"_s);
     QCOMPARE(document()->toPlainText(), u"a bridge"_s);
-    asking->findChild<PatternPicker*>(u"checkpoint_compared"_s)->choose(u"Sparse asymmetric"_s);
+    opened->findChild<PatternPicker*>(u"checkpoint_compared"_s)->choose(u"Sparse asymmetric"_s);
     compute()->click();
     QTRY_VERIFY(dialog() == nullptr);
     QTRY_VERIFY(page_->session().dump() != nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A flipped bit in the database, as the window shows it: as damage, never as a value.
+// The window shows a flipped bit in the database as damage, never as a value.
 
 #include <QClipboard>
 #include <QComboBox>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attnscope_drive_window DATABASE SWEEP.json TIMES: the real window on a real database starts the
-// sweep as its form does, waits until it sees the run's end, and does so again, TIMES times in all.
-// Offscreen unless QT_QPA_PLATFORM says otherwise. What it costs to have the window open stands on
-// the last line. ATTNSCOPE_PROGRAM and ATTNSCOPE_WORKER name others than those beside it.
+// sweep as its form does and waits for the end of the run, TIMES times. Offscreen unless
+// QT_QPA_PLATFORM is set. The last line is the cost of the open window. ATTNSCOPE_PROGRAM and
+// ATTNSCOPE_WORKER override the programs in the same folder.
 
 #include <sys/resource.h>
 
@@ -29,8 +29,8 @@ double processor_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Goes on when a run that was not there before has ended, or when the page says that something
-/// went wrong; nothing polls, so that waiting costs nothing.
+/// Continues when a new run has ended or the page shows an error; it does not poll, so that waiting
+/// costs nothing.
 class RunEnd {
  public:
   RunEnd(MainWindow& window, int runs_before) : window_(window), runs_before_(runs_before) {}
@@ -55,7 +55,7 @@ class RunEnd {
   }
 
  private:
-  /// Live runs stand first, then the newest.
+  /// Live runs are first, then the newest.
   [[nodiscard]] RunStatus status() const {
     return static_cast<RunStatus>(window_.runs().index(0).data(RunListModel::status_role).toInt());
   }

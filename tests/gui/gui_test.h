@@ -5,6 +5,7 @@
 // The suites of a program are chosen by the names of their files: `window_test heats_test`.
 
 #include <QTemporaryDir>
+#include <QWidget>
 #include <QtTest>
 #include <tuple>
 #include <type_traits>
@@ -14,12 +15,15 @@
 #include "app/gui/window.h"
 #include "tests/gui/watched_application.h"
 
-// QTRY_VERIFY and its like of Qt 6.8 make an int of a count of milliseconds.
+// The QTRY macros of Qt 6.8 convert a count of milliseconds to int.
 #pragma GCC diagnostic ignored "-Wconversion"
 
 #undef QTRY_VERIFY
+#undef QTRY_VERIFY2
 #undef QTRY_COMPARE
 #define QTRY_VERIFY(condition) QTRY_VERIFY_WITH_TIMEOUT(condition, attnscope::gui::timeout_ms)
+#define QTRY_VERIFY2(condition, message) \
+  QTRY_VERIFY2_WITH_TIMEOUT(condition, message, attnscope::gui::timeout_ms)
 #define QTRY_COMPARE(actual, expected) \
   QTRY_COMPARE_WITH_TIMEOUT(actual, expected, attnscope::gui::timeout_ms)
 
@@ -59,9 +63,15 @@ class SignalLog {
   QObject here_;
 };
 
+inline void double_text(QWidget& widget) {
+  QFont large = widget.font();
+  large.setPointSizeF(2 * large.pointSizeF());
+  widget.setFont(large);
+}
+
 using RunSuite = int (*)(int argc, char** argv);
 
-/// Enters a suite of this program, whose main() is chosen_suite.cpp's.
+/// Registers a suite of this program; main() is in chosen_suite.cpp.
 bool enter_suite(const char* file, RunSuite run);
 
 template <typename Test>

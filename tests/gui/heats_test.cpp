@@ -63,7 +63,7 @@ class HeatsTest : public QObject {
     if (last != CellStatus::ok) heat.cells.back().samples.clear();
     QVERIFY(store_->add_heat(run_, heat).has_value());
   }
-  void tell(const std::string& current) {
+  void set_current(const std::string& current) {
     QVERIFY(store_->set_progress(run_, {1, 3, current, {}}).has_value());
   }
   [[nodiscard]] RunEntry entry() const {
@@ -92,7 +92,7 @@ class HeatsTest : public QObject {
   void MarksTheHeatBeingMeasured() {
     begin(true);
     add_heat(64);
-    tell("128 tokens, sparse/segment/4");
+    set_current("128 tokens, sparse/segment/4");
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::done);
     QCOMPARE(heats->heats[0].outcome, u"3 ok"_s);
@@ -102,16 +102,16 @@ class HeatsTest : public QObject {
 
   void MarksNoHeatOfAPausedRun() {
     begin(true);
-    tell("ceilings of this machine");
+    set_current("ceilings of this machine");
     HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::waiting);
-    tell(std::string(paused_words));
+    set_current(std::string(paused_words));
     heats = read_heats(*store_, entry(), heats);
     QCOMPARE(heats->heats[0].state, HeatState::paused);
-    tell("waiting for run 'other' (process 7, since 14:02) to finish");
+    set_current("waiting for run 'other' (process 7, since 14:02) to finish");
     heats = read_heats(*store_, entry(), heats);
     QCOMPARE(heats->heats[0].state, HeatState::waiting);
-    tell("64 tokens");
+    set_current("64 tokens");
     heats = read_heats(*store_, entry(), heats);
     QCOMPARE(heats->heats[0].state, HeatState::running);
   }
@@ -259,7 +259,7 @@ class HeatsTest : public QObject {
   void FollowsPausesOfTheRun() {
     begin(true);
     ProgressStrip strip;
-    tell("64 tokens");
+    set_current("64 tokens");
     RunEntry live = entry();
     strip.show_run(&live);
     QSignalSpy paused(&strip, &ProgressStrip::pause_requested);

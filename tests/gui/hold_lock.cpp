@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hold_lock DATABASE everything|writing: another process that has the database to itself, or is
-// writing it. Says "held" when it is so, and lets go when its input ends.
+// hold_lock DATABASE everything|writing: locks the database exclusively or for writing, prints
+// "held" and releases the lock at the end of its input.
 
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a window shows again after it was closed: sizes, choices, the run, the pattern, the dump.
+// The state that the next window restores: sizes, choices, run, pattern and dump.
 #include <QComboBox>
 #include <QSpinBox>
 #include <QSplitter>

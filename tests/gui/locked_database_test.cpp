@@ -40,22 +40,6 @@ class Holder {
   bool held_ = false;
 };
 
-/// A store with the list of its runs.
-struct ListedStore {
-  explicit ListedStore(const std::filesystem::path& database, int most_tries = 0)
-      : thread(database) {
-    if (most_tries > 0) thread.reader()->set_most_tries(most_tries);
-    QObject::connect(thread.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-  }
-  void start() {
-    thread.start();
-    QTRY_COMPARE(model.rowCount(), 1);
-  }
-
-  StoreThread thread;
-  RunListModel model;
-};
-
 class LockedDatabaseTest : public WindowSuite {
   Q_OBJECT
 
@@ -99,19 +83,19 @@ class LockedDatabaseTest : public WindowSuite {
   }
 
   void RemovesAfterTheLock() {
-    ListedStore store(database());
-    SignalLog waiting(store.thread.reader(), &StoreReader::waiting);
-    SignalLog released(store.thread.reader(), &StoreReader::lock_released);
-    SignalLog failed(store.thread.reader(), &StoreReader::failed);
-    store.start();
+    StoreClient store(database());
+    SignalLog waiting(store.reader(), &StoreReader::waiting);
+    SignalLog released(store.reader(), &StoreReader::lock_released);
+    SignalLog failed(store.reader(), &StoreReader::failed);
+    store.start(1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE(waiting.count(), 1);
-    QCOMPARE(store.model.rowCount(), 1);
+    QCOMPARE(store.list().rowCount(), 1);
     QCOMPARE(released.count(), 0);
     holder.release();
-    QTRY_COMPARE(store.model.rowCount(), 0);
+    QTRY_COMPARE(store.list().rowCount(), 0);
     QTRY_COMPARE(released.count(), 1);
     QCOMPARE(failed.count(), 0);
     QCOMPARE(waiting.count(), 1);
@@ -136,54 +120,56 @@ class LockedDatabaseTest : public WindowSuite {
   }
 
   void KeepsTheOrderOfRequests() {
-    ListedStore store(database());
-    SignalLog waiting(store.thread.reader(), &StoreReader::waiting);
-    SignalLog succeeded(store.thread.reader(), &StoreReader::succeeded);
-    store.start();
+    StoreClient store(database());
+    SignalLog waiting(store.reader(), &StoreReader::waiting);
+    SignalLog succeeded(store.reader(), &StoreReader::succeeded);
+    store.start(1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
-    store.thread.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
+    store.post(&StoreReader::remove_runs, QStringList{run_});
+    store.post(&StoreReader::import_file, QString::fromStdString(exported().string()));
     QTRY_COMPARE(waiting.count(), 1);
     QCOMPARE(succeeded.count(), 0);
     holder.release();
     QTRY_COMPARE(succeeded.count(), 1);
     QVERIFY2(std::get<0>(succeeded.all().front()).startsWith(u"Imported 1 run"_s),
              qPrintable(std::get<0>(succeeded.all().front())));
-    QTRY_COMPARE(store.model.rowCount(), 1);
+    QTRY_COMPARE(store.list().rowCount(), 1);
   }
 
   void ReportsARequestThatTimedOut() {
-    ListedStore store(database(), 2);
-    SignalLog failed(store.thread.reader(), &StoreReader::failed);
-    SignalLog released(store.thread.reader(), &StoreReader::lock_released);
-    store.start();
+    StoreClient store(database());
+    store.reader()->set_most_tries(2);
+    SignalLog failed(store.reader(), &StoreReader::failed);
+    SignalLog released(store.reader(), &StoreReader::lock_released);
+    store.start(1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
+    store.post(&StoreReader::remove_runs, QStringList{run_});
     QTRY_COMPARE(failed.count(), 1);
     QVERIFY(std::get<0>(failed.all().front()).contains(u"is locked by"_s));
     QTRY_COMPARE(released.count(), 1);
-    QCOMPARE(store.model.rowCount(), 1);
+    QCOMPARE(store.list().rowCount(), 1);
     holder.release();
-    store.thread.post(&StoreReader::remove_runs, QStringList{run_});
-    QTRY_COMPARE(store.model.rowCount(), 0);
+    store.post(&StoreReader::remove_runs, QStringList{run_});
+    QTRY_COMPARE(store.list().rowCount(), 0);
     QCOMPARE(failed.count(), 1);
   }
 
   void KeepsTypedTextDuringALock() {
-    ListedStore store(database(), 1);
-    SignalLog failed(store.thread.reader(), &StoreReader::failed);
-    SignalLog written(store.thread.reader(), &StoreReader::text_written);
-    store.start();
+    StoreClient store(database());
+    store.reader()->set_most_tries(1);
+    SignalLog failed(store.reader(), &StoreReader::failed);
+    SignalLog written(store.reader(), &StoreReader::text_written);
+    store.start(1);
     Holder holder(database(), "writing");
     QVERIFY(holder.holds());
-    store.thread.post(&StoreReader::rename_run, run_, u"typed"_s);
-    store.thread.post(&StoreReader::change_tags, QStringList{run_}, QStringList{u"quiet"_s},
-                      QStringList());
-    store.thread.post(&StoreReader::write_note, run_, u"fan off"_s, QString());
-    const auto shown = [&](int role) { return store.model.index(0).data(role).toString(); };
-    QTRY_VERIFY(store.model.entry(run_)->info.note == "fan off");
+    store.post(&StoreReader::rename_run, run_, u"typed"_s);
+    store.post(&StoreReader::change_tags, QStringList{run_}, QStringList{u"quiet"_s},
+               QStringList());
+    store.post(&StoreReader::write_note, run_, u"fan off"_s, QString());
+    const auto shown = [&](int role) { return store.list().index(0).data(role).toString(); };
+    QTRY_VERIFY(store.list().entry(run_)->info.note == "fan off");
     QVERIFY(shown(Qt::DisplayRole).endsWith(u"typed"_s));
     QVERIFY(shown(RunListModel::detail_role).startsWith(u"not stored yet"_s));
     QCOMPARE(shown(RunListModel::tags_role), u"quiet"_s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The window as a person drives it: clicks, keys, and runs in other processes.
+// The window by clicks and keys, with runs in other processes.
 
 #include <QComboBox>
 #include <QDialogButtonBox>
@@ -106,7 +106,7 @@ class MainWindowTest : public WindowSuite {
     QTRY_COMPARE(status_of(), RunStatus::done);
     auto* offer = find<QPushButton>("export_figure");
     QTRY_VERIFY(offer->isEnabled() && view()->has_figure());
-    // Who is fastest at which lengths, and how sure, without a click; who it is was measured here.
+    // The fastest contender and its significance, without a click.
     const QString headline = plain(page()->findChild<QLabel*>(u"verdict"_s)->text());
     QVERIFY2(headline.contains(u" at "_s), qPrintable(headline));
     QVERIFY2(headline.contains(u"as fast as the next, significant"_s) ||
@@ -134,7 +134,7 @@ class MainWindowTest : public WindowSuite {
       chooses.stop();
       for (QAction* action : save->menu()->actions()) {
         if (!action->text().contains(u"LaTeX"_s)) continue;
-        // By the keyboard: Qt 6.8 takes a click from a test as one beside the menu.
+        // By keyboard: Qt 6.8 treats a click of a test as outside the menu.
         save->menu()->setActiveAction(action);
         QTest::keyClick(save->menu(), Qt::Key_Return);
         ++clicks;
@@ -143,10 +143,10 @@ class MainWindowTest : public WindowSuite {
     });
     chooses.start(std::chrono::milliseconds(10));
     click(save);
-    QFileDialog* ask = nullptr;
-    QTRY_VERIFY((ask = window_->findChild<QFileDialog*>()) != nullptr);
-    ask->setDirectory(folder_->path());
-    click(ask->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Save));
+    QFileDialog* save_as = nullptr;
+    QTRY_VERIFY((save_as = window_->findChild<QFileDialog*>()) != nullptr);
+    save_as->setDirectory(folder_->path());
+    click(save_as->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Save));
     const QStringList written = QDir(folder_->path()).entryList({u"*.tex"_s}, QDir::Files);
     QCOMPARE(written.size(), 1);
     QCOMPARE(clicks, 7);
@@ -208,7 +208,7 @@ class MainWindowTest : public WindowSuite {
     const QModelIndex listed = window_->runs().index(0);
     QTRY_VERIFY(listed.data(RunListModel::detail_role).toString().startsWith(u"paused, "_s));
     QTRY_VERIFY(view()->detail().startsWith(u"paused · "_s));
-    // The next window finds it paused.
+    // The next window shows it paused.
     restart();
     strip = page()->progress();
     QTRY_COMPARE(strip->heats().count(HeatState::paused), 1);
@@ -223,7 +223,7 @@ class MainWindowTest : public WindowSuite {
   void ReportsARunThatCannotPause() {
     open_window();
     Store store = open_store(database());
-    // This test itself, which takes no such signal.
+    // Its process is this test, which does not handle the signal.
     static_cast<void>(begin_run_with(store, "foreign", {64}, 3));
     ProgressStrip* strip = page()->progress();
     QTRY_VERIFY(strip->pause_button()->isVisible());
@@ -255,13 +255,13 @@ class MainWindowTest : public WindowSuite {
     QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
     auto* dialog = window_->findChild<NewRunDialog*>();
     QVERIFY(dialog && dialog->isVisible());
-    // Else it would keep the program when the window is closed.
+    // Otherwise it would keep the program running when the window is closed.
     QCOMPARE(dialog->windowHandle()->transientParent(), window_->windowHandle());
     auto* hidden = dialog->findChild<QLabel*>(u"contender_reasons"_s);
     QTRY_COMPARE(hidden->text(), u"sparse/sdpa: sdpa supports only full attention"_s);
     auto* estimate = dialog->findChild<QLabel*>(u"estimate"_s);
     QVERIFY2(estimate->text().contains(u"full/dense"_s), qPrintable(estimate->text()));
-    // The same key starts from within, and is not the window's to open what is open.
+    // Inside the dialog the same key starts the run.
     QTRY_VERIFY(dialog->is_checked() && dialog->isAncestorOf(QApplication::focusWidget()));
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return, Qt::ControlModifier);
     QVERIFY(!dialog->isVisible());
@@ -345,7 +345,7 @@ class MainWindowTest : public WindowSuite {
                                 qobject_cast<const QComboBox*>(widget) ||
                                 qobject_cast<const QLineEdit*>(widget) ||
                                 qobject_cast<const QTabBar*>(widget);
-        // The pages are one bar, and a control's own parts are parts of it.
+        // The pages count once, and parts of a control not at all.
         const QWidget* parent = widget->parentWidget();
         const bool is_part = qobject_cast<const QTabBar*>(parent) ||
                              qobject_cast<const QLineEdit*>(parent) ||
@@ -373,7 +373,7 @@ class MainWindowTest : public WindowSuite {
       const auto cut = [this] {
         QStringList labels;
         for (const QLabel* label : window_->findChildren<QLabel*>()) {
-          // What an ellipsis ends is whole in its tool tip.
+          // Elided text is complete in its tooltip.
           if (dynamic_cast<const LineLabel*>(label) && label->toolTip().contains(label->text()))
             continue;
           const bool is_low = label->wordWrap()

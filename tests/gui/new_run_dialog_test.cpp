@@ -25,12 +25,14 @@ class NewRunDialogTest : public QObject {
   Q_OBJECT
 
   std::unique_ptr<NewRunDialog> dialog_;
+  std::unique_ptr<QSignalSpy> started_;
   QString opened_;  // in the editor
 
   template <typename Widget>
   [[nodiscard]] Widget* find(const char* name) const {
     return dialog_->findChild<Widget*>(QLatin1String(name));
   }
+  [[nodiscard]] QPushButton* start_button() const { return find<QPushButton>("start_run"); }
   void type_into(const char* name, const QString& text) const {
     auto* field = find<QLineEdit>(name);
     field->selectAll();
@@ -87,6 +89,7 @@ class NewRunDialogTest : public QObject {
                                   {u"windowed"_s, {}},
                                   {u"segment"_s, {}}},
                                  {});
+    started_ = std::make_unique<QSignalSpy>(dialog_.get(), &NewRunDialog::start_requested);
     dialog_->open();
     QVERIFY(QTest::qWaitForWindowExposed(dialog_.get()));
     QTRY_VERIFY(dialog_->is_checked());
@@ -98,32 +101,31 @@ class NewRunDialogTest : public QObject {
 
   void StartsTheQuickPreset() {
     choose("quick");
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QVERIFY(find<QLabel>("estimate")->text().contains(u"heats"_s));
-    QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
-    QCOMPARE(started.count(), 1);
+    QTest::mouseClick(start_button(), Qt::LeftButton);
+    QCOMPARE(started_->count(), 1);
     QVERIFY(!dialog_->isVisible());
   }
 
   void ShowsWhyItCannotStart() {
     choose("quick");
     type_into("query_tokens", u"ten"_s);
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!start_button()->isEnabled());
     const QString reason = find<QLabel>("estimate")->text();
     QVERIFY2(reason.startsWith(u"The run cannot start. "_s) && reason.contains(u"uery"_s),
              qPrintable(reason));
-    QCOMPARE(find<QPushButton>("start_run")->toolTip(), reason);
+    QCOMPARE(start_button()->toolTip(), reason);
     type_into("query_tokens", u"10"_s);
-    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(start_button()->isEnabled());
     QVERIFY(!find<QLabel>("estimate")->text().contains(u"cannot start"_s));
   }
 
   void ReportsADesktopWithoutAnEditor() {
     choose("quick");
     edit_as_file();
-    const QString stated = find<QLabel>("preset_saved")->text();
-    QVERIFY2(stated.contains(opened_) && stated.contains(u"If no editor opens"_s),
-             qPrintable(stated));
+    const QString message = find<QLabel>("preset_saved")->text();
+    QVERIFY2(message.contains(opened_) && message.contains(u"If no editor opens"_s),
+             qPrintable(message));
   }
 
   void DescribesPresets() {
@@ -141,43 +143,40 @@ class NewRunDialogTest : public QObject {
     QTest::keyClick(line, Qt::Key_Tab);
     QCOMPARE(named.count(), 1);
     QCOMPARE(named[0][0].toStringList(), QStringList({u"mine.py"_s, u"flex"_s}));
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     line->setFocus();
     QTest::keyClick(line, Qt::Key_Return);
-    QCOMPARE(started.count(), 0);
+    QCOMPARE(started_->count(), 0);
     line->clear();
-    QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
+    QTest::mouseClick(start_button(), Qt::LeftButton);
     QCOMPARE(named.count(), 2);
     QVERIFY(named[1][0].toStringList().isEmpty());
   }
 
   void ResetsDoNotWait() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* now = find<QCheckBox>("now");
     QTest::mouseClick(now, Qt::LeftButton, {}, {8, now->height() / 2});
     for (const bool expected : {true, false}) {
-      QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
-      QTRY_VERIFY(!started.isEmpty());
-      QCOMPARE(started.takeFirst()[1].toBool(), expected);
+      QTest::mouseClick(start_button(), Qt::LeftButton);
+      QTRY_VERIFY(!started_->isEmpty());
+      QCOMPARE(started_->takeFirst()[1].toBool(), expected);
       dialog_->show();
     }
   }
 
   void StartsByReturn() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     auto* lengths = find<QLineEdit>("sequence_tokens");
     type_into("sequence_tokens", u"64:4"_s);
     QTest::keyClick(lengths, Qt::Key_Return);
-    QCOMPARE(started.count(), 0);
+    QCOMPARE(started_->count(), 0);
     QVERIFY(dialog_->isVisible());
-    // On a list of devices, Return means that.
+    // In a list of devices, Return opens the list.
     type_into("sequence_tokens", u"96"_s);
     find<QComboBox>("device_choice")->setFocus();
     QTest::keyClick(find<QComboBox>("device_choice"), Qt::Key_Return);
-    QCOMPARE(started.count(), 0);
+    QCOMPARE(started_->count(), 0);
     lengths->setFocus();
     QTest::keyClick(lengths, Qt::Key_Return);
-    QTRY_COMPARE(started.count(), 1);
+    QTRY_COMPARE(started_->count(), 1);
     QVERIFY(!dialog_->isVisible());
     QVERIFY(own_presets().empty());
   }
@@ -190,20 +189,18 @@ class NewRunDialogTest : public QObject {
     QVERIFY(lengths->hasFocus());
     lengths->selectAll();
     QTest::keyClicks(lengths, u"64, 128"_s);
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    // Right behind the last key, while that is still being checked.
+    // Directly after the last key, while the text is being checked.
     QTest::keyClick(lengths, Qt::Key_Return, Qt::ControlModifier);
-    QTRY_COMPARE(started.count(), 1);
+    QTRY_COMPARE(started_->count(), 1);
     QVERIFY(text().find("128") != std::string::npos);
     QVERIFY(!dialog_->isVisible());
   }
 
   void KeepsTheFormAfterEscape() {
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     type_into("sequence_tokens", u"96"_s);
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Escape);
     QVERIFY(!dialog_->isVisible());
-    QCOMPARE(started.count(), 0);
+    QCOMPARE(started_->count(), 0);
     dialog_->open();
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), u"96"_s);
   }
@@ -211,13 +208,12 @@ class NewRunDialogTest : public QObject {
   void RefusesAWrongRange() {
     type_into("sequence_tokens", u"64:4"_s);
     QTRY_VERIFY(find<QLabel>("sequence_tokens_problem")->isVisible());
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
+    QVERIFY(!start_button()->isEnabled());
     QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return, Qt::ControlModifier);
-    QCOMPARE(started.count(), 0);
+    QCOMPARE(started_->count(), 0);
     type_into("sequence_tokens", u"64:256:*2"_s);
     QVERIFY(!find<QLabel>("sequence_tokens_problem")->isVisible());
-    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(start_button()->isEnabled());
     QVERIFY(find<QLabel>("estimate")->text().startsWith(u"3 heats"_s));
   }
 
@@ -282,8 +278,8 @@ class NewRunDialogTest : public QObject {
     dialog_->set_forecast(forecast);
     QVERIFY(find<QLabel>("impossible_contenders")->isVisible());
     QVERIFY(find<QLabel>("impossible_contenders")->text().contains(u"not on this device"_s));
-    QVERIFY(find<QPushButton>("start_run")->isEnabled());
-    // Without it, it is one of those that cannot be had.
+    QVERIFY(start_button()->isEnabled());
+    // Unchecked, it is listed among the unavailable ones.
     click_pair(first.first, first.second);
     QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + u'/' + first.second)) == nullptr);
     QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
@@ -312,7 +308,7 @@ class NewRunDialogTest : public QObject {
     forecast.free_bytes = 200 * mebibyte;
     dialog_->set_forecast(forecast);
     QVERIFY(find<QLabel>("estimate")->text().contains(u"at least 21"_s));
-    QCOMPARE(find<QPushButton>("start_run")->text(), u"Start run"_s);
+    QCOMPARE(start_button()->text(), u"Start run"_s);
 
     forecast.free_bytes = 50 * mebibyte;
     forecast.pairs[dense].least_seconds = 86'400;
@@ -320,8 +316,8 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QLabel>("estimate")->text().contains(u"more than 24 h"_s));
     const QString warned = find<QLabel>("too_much")->text();
     QVERIFY2(warned.startsWith(u"full/dense needs"_s), qPrintable(warned));
-    QCOMPARE(find<QPushButton>("start_run")->text(), u"Start run anyway"_s);
-    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    QCOMPARE(start_button()->text(), u"Start run anyway"_s);
+    QVERIFY(start_button()->isEnabled());
   }
 
   void RefusesAnUnknownImplementation() {
@@ -329,7 +325,7 @@ class NewRunDialogTest : public QObject {
         QStringLiteral(R"({"contenders": ["full/nope"], "sequence_tokens": 64})")));
     QTRY_VERIFY(dialog_->is_checked());
     QVERIFY(find<QLabel>("contenders_problem")->text().contains(u"full/nope"_s));
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!start_button()->isEnabled());
   }
 
   void ChecksAdvancedAxes() {
@@ -346,7 +342,7 @@ class NewRunDialogTest : public QObject {
     type_into("heads", u"none"_s);
     QTRY_VERIFY(find<QLabel>("heads_problem")->isVisible());
     QVERIFY(find<QLabel>("heads_problem")->text().startsWith(u"'heads'"_s));
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!start_button()->isEnabled());
     type_into("heads", QString());
     QVERIFY(dialog_->checked().ok());
     type_into("stop_max_seconds", u"0.5"_s);
@@ -403,11 +399,10 @@ class NewRunDialogTest : public QObject {
     }
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"typed"_s);
     QCOMPARE(find<QLineEdit>("heads")->text(), u"2"_s);
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
-    // What has only just been saved is what starts.
+    // The newest saved text starts.
     save_file(R"({"name": "late", "contenders": ["full/sdpa"], "sequence_tokens": 64})", true);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
-    QTRY_COMPARE(started.count(), 1);
+    QTRY_COMPARE(started_->count(), 1);
     QVERIFY(text().starts_with(R"({"name": "late")"));
   }
 
@@ -419,20 +414,19 @@ class NewRunDialogTest : public QObject {
     save_file("{\"name\": \"x\",\n\"haeds\": 2}", false);
     auto* problem = find<QLabel>("other_problem");
     QTRY_VERIFY(problem->isVisible());
-    QCoreApplication::processEvents();  // it has its place
+    QCoreApplication::processEvents();  // lays it out
     QCOMPARE(dialog_->size(), before);
-    const QWidget* start = find<QPushButton>("start_run");
+    const QWidget* start = start_button();
     QVERIFY(dialog_->rect().contains(QRect(start->mapTo(dialog_.get(), QPoint()), start->size())));
     QVERIFY2(problem->text().contains(u"line 2"_s), qPrintable(problem->text()));
     QVERIFY2(problem->text().contains(u"heads"_s), qPrintable(problem->text()));
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!start_button()->isEnabled());
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), lengths);
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
-    QCOMPARE(started.count(), 0);
-    // The form's next edit makes a sweep again, and leaves the person's text to the person.
+    QCOMPARE(started_->count(), 0);
+    // The next edit of the form makes a valid sweep and leaves the file unchanged.
     type_into("sequence_tokens", u"128"_s);
-    QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
+    QTRY_VERIFY(start_button()->isEnabled());
     QVERIFY(!problem->isVisible());
     QFile file(opened_);
     QVERIFY(file.open(QIODevice::ReadOnly));
@@ -442,24 +436,23 @@ class NewRunDialogTest : public QObject {
   void RefusesAnUnreadableFile() {
     choose("quick");
     edit_as_file();
-    QSignalSpy started(dialog_.get(), &NewRunDialog::start_requested);
     const auto refused = [&] {
       QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
-      return find<QLabel>("other_problem")->isVisible() && started.count() == 0 &&
-             !find<QPushButton>("start_run")->isEnabled();
+      return find<QLabel>("other_problem")->isVisible() && started_->count() == 0 &&
+             !start_button()->isEnabled();
     };
     const QByteArray sweep = R"({"name": "x", "contenders": ["full/sdpa"], "sequence_tokens": 64})";
     save_file(sweep + QByteArray(2 << 20, ' '), true);
     QVERIFY(refused());
     save_file(sweep, true);
-    QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
+    QTRY_VERIFY(start_button()->isEnabled());
     QVERIFY(QFile::remove(opened_));
     QCOMPARE(::mkfifo(opened_.toLocal8Bit().constData(), 0600), 0);
     QVERIFY(refused());
     QVERIFY(QFile::remove(opened_));
     QVERIFY(refused());
     save_file(sweep, true);
-    QTRY_VERIFY(find<QPushButton>("start_run")->isEnabled());
+    QTRY_VERIFY(start_button()->isEnabled());
   }
 
   void SavesAPreset() {
@@ -509,9 +502,9 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->begin_with(u"{\"name\": 3}"_s));
     QVERIFY(find<QLabel>("other_problem")->isVisible());
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"quick"_s);
-    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!start_button()->isEnabled());
     choose("quick");
-    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(start_button()->isEnabled());
   }
 };
 

@@ -41,7 +41,8 @@ class PatternCostsTest : public QObject {
  private Q_SLOTS:
 
   void CountsAsThePlanDoes() {
-    // [CLS] sees 8; each query token 2; each document token 3 and its window, 13 in all at w = 1.
+    // [CLS] attends to 8; each query token to 2; each document token to 3 and its window, 13 at w
+    // = 1.
     const PatternCounts counts = count_pattern(sparse(1), item_, 2, 8).value();
     const double pairs = 8 + 2 * 2 + 5 * 3 + 13;
     QCOMPARE(counts.tokens, 8.0);

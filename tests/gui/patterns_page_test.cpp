@@ -53,7 +53,7 @@ class PatternsPageTest : public QObject {
     const auto* label = find<ProblemLabel>(name);
     return label->isHidden() ? QString() : label->text();
   }
-  /// What stands beside a title in the table of costs.
+  /// The value of a row in the table of costs.
   QString cost(const QString& title) const {
     const QAbstractItemModel& table = *find<QTableView>("costs")->model();
     for (int row = 0; row < table.rowCount(); ++row) {
@@ -65,11 +65,9 @@ class PatternsPageTest : public QObject {
   double density() const { return cost(u"Share of all pairs"_s).remove(u" %"_s).toDouble() / 100; }
   void double_the_text() const {
     page_->resize(920, 560);  // of a window of 1000 x 650
-    QFont large = page_->font();
-    large.setPointSizeF(2 * large.pointSizeF());
-    page_->setFont(large);
+    double_text(*page_);
   }
-  /// Every text of the table of costs has its room, and the table lies whole in the page's side.
+  /// Every text of the table of costs fits, and the table fits into the side of the page.
   void verify_costs_are_whole() const {
     const auto* table = find<QTableView>("costs");
     const QWidget* costs = table->parentWidget();
@@ -105,7 +103,7 @@ class PatternsPageTest : public QObject {
     if (out.open(QIODevice::WriteOnly)) out.write(json);
     return file;
   }
-  /// The dialog asks; this answers as a person would.
+  /// Chooses a file in the open dialog.
   static void answer_file(QWidget* window, const QString& file) {
     QFileDialog* dialog = nullptr;
     QTRY_VERIFY((dialog = window->findChild<QFileDialog*>()) != nullptr);
@@ -117,7 +115,7 @@ class PatternsPageTest : public QObject {
   /// No row of the form is squeezed.
   void verify_form_is_whole() const {
     QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);  // as the loop would
-    (void)page_->grab();  // rows have their place once they are painted
+    (void)page_->grab();  // painting lays out the rows
     for (const char* name : {"document_lengths", "heads", "head_dim", "has_blocks", "pattern_name",
                              "pattern_title", "pattern_description"}) {
       const auto* field = find<QWidget>(name);
@@ -205,27 +203,25 @@ class PatternsPageTest : public QObject {
     PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     matrix->setFocus();
     matrix->setCurrentIndex(matrix->model()->index(0, 0));
-    QTest::keyClick(matrix, Qt::Key_Down);
-    QTest::keyClick(matrix, Qt::Key_Down);
-    QTest::keyClick(matrix, Qt::Key_Right);
-    QTest::keyClick(matrix, Qt::Key_1);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::query).kind, GroupRule::Kind::none);
-    QTest::keyClick(matrix, Qt::Key_2);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::query).kind, GroupRule::Kind::whole);
-    QTest::keyClick(matrix, Qt::Key_3);
+    for (const Qt::Key key : {Qt::Key_Down, Qt::Key_Down, Qt::Key_Right})
+      QTest::keyClick(matrix, key);
+    const auto press = [&](TokenGroup to, GroupRule::Kind kind, Qt::Key key,
+                           Qt::KeyboardModifiers modifiers = {}) {
+      QTest::keyClick(matrix, key, modifiers);
+      QCOMPARE(rule(TokenGroup::document, to).kind, kind);
+    };
+    press(TokenGroup::query, GroupRule::Kind::none, Qt::Key_1);
+    press(TokenGroup::query, GroupRule::Kind::whole, Qt::Key_2);
+    press(TokenGroup::query, GroupRule::Kind::whole, Qt::Key_3);
     QVERIFY(!problem("matrix_problem").isEmpty());
     QTest::keyClick(matrix, Qt::Key_Right);
-    QTest::keyClick(matrix, Qt::Key_3);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
+    press(TokenGroup::document, GroupRule::Kind::window, Qt::Key_3);
     QVERIFY(problem("matrix_problem").isEmpty());
-    QTest::keyClick(matrix, Qt::Key_Space);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
-    QTest::keyClick(matrix, Qt::Key_Space);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
-    QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
-    QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
+    press(TokenGroup::document, GroupRule::Kind::chunks, Qt::Key_Space);
+    press(TokenGroup::document, GroupRule::Kind::none, Qt::Key_Space);
+    press(TokenGroup::document, GroupRule::Kind::chunks, Qt::Key_Z, Qt::ControlModifier);
+    press(TokenGroup::document, GroupRule::Kind::none, Qt::Key_Z,
+          Qt::ControlModifier | Qt::ShiftModifier);
     QTest::keyClick(matrix, Qt::Key_D, Qt::ControlModifier);
     QVERIFY(page_->masks()->is_split());
     QVERIFY(find<charts::MaskView>("difference_mask")->isVisible());
@@ -416,7 +412,7 @@ class PatternsPageTest : public QObject {
     find<QSlider>("window_slider")->setValue(1);
     page_->masks()->compare_with(u"Full attention"_s);
     QCOMPARE(page_->masks()->compared_with(), u"Full attention"_s);
-    QVERIFY(page_->masks()->is_split());  // a choice alone shows something
+    QVERIFY(page_->masks()->is_split());  // by the choice
     QVERIFY(find<charts::MaskView>("difference_mask")->masks().b != nullptr);
     // 40 of the 64 pairs are allowed by the sparse pattern, all by full attention.
     QTRY_VERIFY(find<QLabel>("both")->text().contains(u"40 pairs"_s));
@@ -530,8 +526,8 @@ class PatternsPageTest : public QObject {
 
   void ConfirmsDiscardingChanges() {
     bool settled = false;
-    const auto ask = [&] { page_->ask_about_unsaved([&settled] { settled = true; }); };
-    ask();
+    const auto discard = [&] { page_->ask_about_unsaved([&settled] { settled = true; }); };
+    discard();
     QVERIFY(settled);
     settled = false;
     page_->editor().set_title("Not saved");
@@ -542,16 +538,16 @@ class PatternsPageTest : public QObject {
         if (box->buttonRole(button) == role) return button->click();
       }
     };
-    ask();
+    discard();
     press(QMessageBox::RejectRole);
     QVERIFY(!settled);
     QTRY_VERIFY(!page_->findChild<QMessageBox*>());
-    ask();
+    discard();
     press(QMessageBox::DestructiveRole);
     QVERIFY(settled);
     settled = false;
     QTRY_VERIFY(!page_->findChild<QMessageBox*>());
-    ask();
+    discard();
     press(QMessageBox::AcceptRole);
     answer_file(page_.get(), folder_.filePath(u"kept.json"_s));
     QTRY_VERIFY(settled);
@@ -565,12 +561,12 @@ class PatternsPageTest : public QObject {
              u"2 implementations support it: dense, segment"_s);
     QVERIFY(button->text().remove(u'&').startsWith(u"New run"_s));
     QVERIFY(page_->run_text().startsWith(u"New run"_s));
-    page_->editor().set_title("Own");  // its own pattern from now on
+    page_->editor().set_title("Own");  // makes a new pattern
     QTRY_VERIFY(button->isEnabled());
     QSignalSpy requested(page_.get(), &Page::run_requested);
     QTest::mouseClick(button, Qt::LeftButton);
     QCOMPARE(requested.size(), 1);
-    const auto sweep = parse_sweep(requested[0][0].toString().toStdString(), "asked");
+    const auto sweep = parse_sweep(requested[0][0].toString().toStdString(), "arguments");
     QVERIFY(sweep.has_value());
     QCOMPARE(sweep->heats[0].contenders.size(), std::size_t{3});
     QCOMPARE(sweep->heats[0].contenders[0].id(), std::string("sparse-edited/dense/4"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions that the window puts to programs, and what becomes of them: every kind of question, and
-// every way in which a program does not answer.
+// The window's questions to programs: every kind, and every way in which a program does not answer.
 #include <memory>
 
 #include "app/gui/session/program.h"
@@ -31,8 +30,8 @@ std::unique_ptr<ProgramQuestion> make_question(Kind kind) {
   return nullptr;
 }
 
-/// The number makes another question of it, where there can be another.
-void ask(ProgramQuestion& question, int number) {
+/// The number makes different questions of those that have parameters.
+void request(ProgramQuestion& question, int number) {
   if (auto* devices = dynamic_cast<DeviceList*>(&question)) devices->request();
   if (auto* list = dynamic_cast<ImplementationList*>(&question)) list->request();
   if (auto* costs = dynamic_cast<ImplementationCosts*>(&question)) {
@@ -72,21 +71,22 @@ class ProgramQuestionTest : public QObject {
   std::unique_ptr<QSignalSpy> answers_;
 
   [[nodiscard]] QString pid_file() const { return folder_.filePath(u"pid"_s); }
-  /// The program from now on: these lines of a shell.
-  void be(const QByteArray& lines) {
-    static int number = 0;  // one that is being run cannot be written
+  /// Uses a shell script as the program.
+  void set_program(const QByteArray& lines) {
+    static int number = 0;  // a running script cannot be written
     QFile script(folder_.filePath(u"program-%1"_s.arg(++number)));
     QVERIFY(script.open(QIODevice::WriteOnly));
     script.write("#!/bin/sh\n" + lines + '\n');
     script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
     qputenv("ATTNSCOPE_PROGRAM", script.fileName().toUtf8());
   }
-  void be_right() {
-    be("[ \"$2\" = devices ] && exec echo '[{\"kind\": \"cpu\", \"available\": true}]'\n"
-       "exec " FAKE_ATTNSCOPE " \"$@\"");
+  void set_working_program() {
+    set_program(
+        "[ \"$2\" = devices ] && exec echo '[{\"kind\": \"cpu\", \"available\": true}]'\n"
+        "exec " FAKE_ATTNSCOPE " \"$@\"");
   }
-  /// Says who it is and waits for what nobody sends.
-  void be_hanging() { be("echo $$ > " + pid_file().toUtf8() + "\nexec cat"); }
+  /// Reports its process and waits forever.
+  void set_hanging_program() { set_program("echo $$ > " + pid_file().toUtf8() + "\nexec cat"); }
   [[nodiscard]] qint64 hanging_process() const {
     QFile file(pid_file());
     return file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().toLongLong() : 0;
@@ -121,8 +121,8 @@ class ProgramQuestionTest : public QObject {
   }
 
   void AsksOnce() {
-    be_right();
-    ask(*question_, 0);
+    set_working_program();
+    request(*question_, 0);
     QVERIFY(question_->is_pending());
     QTRY_COMPARE(answers_->size(), 1);
     QCOMPARE(question_->problem(), QString());
@@ -132,85 +132,71 @@ class ProgramQuestionTest : public QObject {
 
   void NamesAMissingProgram() {
     qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
-    ask(*question_, 0);
+    request(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(u"/nowhere/attnscope"_s));
   }
 
-  void QuotesARefusal() {
-    be("echo 'attnscope: the worker was not found.' >&2; exit 2");
-    ask(*question_, 0);
-    QTRY_COMPARE(problem_of_one_answer(), u"the worker was not found."_s);
-  }
-
-  void ReportsASilentEnd() {
-    be("exit 3");
-    ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(u"exit code 3"_s));
+  void ReportsWhyThereIsNoAnswer() {
+    const std::pair<const char*, QString> programs[] = {
+        {"echo 'attnscope: the worker was not found.' >&2; exit 2", u"the worker was not found."_s},
+        {"exit 3", u"exit code 3"_s},
+        {"exec cat /dev/zero", u"was ended"_s},
+        {"echo nothing of the kind", u"another version"_s},
+        {"exec cat", u"did not answer in time"_s}};
+    for (const auto& [lines, sentence] : programs) {
+      init();
+      set_program(lines);
+      if (sentence.endsWith(u"in time"_s)) question_->set_timeout(std::chrono::milliseconds(1));
+      request(*question_, 0);
+      QTRY_VERIFY2(problem_of_one_answer().contains(sentence), lines);
+      QVERIFY2(!sentence.startsWith(u"the "_s) || problem_of_one_answer() == sentence, lines);
+      QVERIFY2(!has_answer(*question_), lines);
+    }
   }
 
   void AsksAgainAfterAKill() {
-    be("kill -9 $$");
-    ask(*question_, 0);
+    set_program("kill -9 $$");
+    request(*question_, 0);
     QTRY_VERIFY(problem_of_one_answer().contains(u"killed by signal 9"_s));
     QFETCH_GLOBAL(int, kind);
-    if (static_cast<Kind>(kind) == Kind::devices) return;  // which are asked for once
-    be_right();
-    ask(*question_, 0);
+    if (static_cast<Kind>(kind) == Kind::devices) return;  // requested once
+    set_working_program();
+    request(*question_, 0);
     QTRY_COMPARE(answers_->size(), 2);
     QVERIFY(has_answer(*question_));
   }
 
-  void EndsAProgramThatPrintsWithoutEnd() {
-    be("exec cat /dev/zero");
-    ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(u"was ended"_s));
-  }
-
-  void ReportsGarbage() {
-    be("echo nothing of the kind");
-    ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(u"another version"_s));
-    QVERIFY(!has_answer(*question_));
-  }
-
-  void EndsAProgramThatHangs() {
-    be("exec cat");
-    question_->set_timeout(std::chrono::milliseconds(1));
-    ask(*question_, 0);
-    QTRY_VERIFY(problem_of_one_answer().contains(u"did not answer in time"_s));
-  }
-
   void EndsTheProgramWithItsOwner() {
-    be_hanging();
-    ask(*question_, 0);
+    set_hanging_program();
+    request(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
     question_.reset();
     QVERIFY(!is_running(hanging_process()));
   }
 
   void AnswersTheLastQuestion() {
-    be_hanging();
-    ask(*question_, 0);
+    set_hanging_program();
+    request(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
-    be_right();
+    set_working_program();
     QFETCH_GLOBAL(int, kind);
     const bool has_others = static_cast<Kind>(kind) > Kind::implementations;
     if (!has_others) question_->cancel();
-    ask(*question_, 1);
+    request(*question_, 1);
     QTRY_COMPARE(answers_->size(), 1);
     QVERIFY(has_answer(*question_));
     QTRY_VERIFY(!is_running(hanging_process()));
   }
 
   void PassesProgramsWithContenders() {
-    const QString reported = folder_.filePath(u"told"_s);
+    const QString reported = folder_.filePath(u"reported"_s);
     const auto is_reported = [&] {
       QFile file(reported);
       return file.open(QIODevice::ReadOnly) &&
              file.readAll().contains("--with mine.py --with flex");
     };
     QFile::remove(reported);
-    be("echo \"$@\" > " + reported.toUtf8() + "; exit 2");
+    set_program("echo \"$@\" > " + reported.toUtf8() + "; exit 2");
     const QStringList programs{u"mine.py"_s, u"flex"_s};
     if (auto* list = dynamic_cast<ImplementationList*>(question_.get())) {
       list->set_programs(programs);
@@ -223,13 +209,13 @@ class ProgramQuestionTest : public QObject {
       QTRY_VERIFY(is_reported());
       return;
     }
-    ask(*question_, 0);
+    request(*question_, 0);
     QTRY_VERIFY(is_reported());
   }
 
   void AnswersNoCancelledQuestion() {
-    be_hanging();
-    ask(*question_, 0);
+    set_hanging_program();
+    request(*question_, 0);
     QTRY_VERIFY(hanging_process() > 0);
     question_->cancel();
     QVERIFY(!question_->is_pending());

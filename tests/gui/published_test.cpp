@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The papers' tables and the runs that ship: models, the folder they are found in, and the page.
+// The published tables and runs: models, their folder and the page.
 #include <QAbstractItemModelTester>
 #include <QClipboard>
 #include <QLabel>
@@ -118,7 +118,7 @@ class PublishedTest : public WindowSuite {
     QCOMPARE(panel()->section(), RunListPanel::published_section);
     QVERIFY(page()->place()->text().contains(u"read-only"_s));
     QCOMPARE(window_->runs().rowCount(), 0);
-    // One's own section is still empty, and says what to do.
+    // The section of runs is still empty and explains what to do.
     panel()->show_section(RunListPanel::runs_section);
     auto* look = page()->findChild<QPushButton*>(u"look_at_published"_s);
     QTRY_VERIFY(look != nullptr && look->isVisible());
@@ -183,7 +183,7 @@ class PublishedTest : public WindowSuite {
     const auto* table = alongside->findChild<QTableView*>();
     QTRY_COMPARE(table->model()->rowCount(), 3);
     QTRY_VERIFY(table->viewport()->height() >= 3 * table->rowHeight(0));
-    QVERIFY(alongside->findChild<QLabel*>(u"side_by_side_words"_s)
+    QVERIFY(alongside->findChild<QLabel*>(u"side_by_side_note"_s)
                 ->text()
                 .contains(u"not measured here"_s));
   }

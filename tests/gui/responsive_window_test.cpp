@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No event keeps the window from the next for more than 50 ms: not while a store of a million
-// samples opens, not while a sweep is measured.
+// No event blocks the window for more than 50 ms while a store of a million samples opens or while
+// a sweep is measured.
 #include <fstream>
 
 #include "app/gui/main_window.h"
@@ -39,7 +39,7 @@ class ResponsiveWindowTest : public QObject {
     const RunPointer& run = window.compare()->run_view()->run();
     return run && !run->table.rows.empty();
   }
-  /// Three tries: a machine that stands still once is not the window's fault.
+  /// Three tries, because the machine can pause.
   template <typename Use>
   static void verify_never_blocked(Use use) {
     Block longest;
@@ -56,7 +56,7 @@ class ResponsiveWindowTest : public QObject {
  private Q_SLOTS:
 
   void init() {
-    // Where there is one, a file system in memory: the store syncs after every run.
+    // In memory if possible: the store syncs after every run.
     const QString memory = u"/dev/shm"_s;
     folder_ = std::make_unique<QTemporaryDir>(
         (QFileInfo(memory).isWritable() ? memory : QDir::tempPath()) + u"/attnscope-XXXXXX"_s);

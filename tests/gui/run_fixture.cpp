@@ -120,4 +120,22 @@ RunId add_done_run(Store& store, const std::string& name,
   return run;
 }
 
+StoreClient::StoreClient(const std::filesystem::path& database)
+    : thread_(database), read_(thread_.reader(), &StoreReader::run_read) {
+  QObject::connect(thread_.reader(), &StoreReader::runs_changed, &list_, &RunListModel::set_runs);
+}
+
+void StoreClient::start(int runs) {
+  thread_.start();
+  QTRY_COMPARE(list_.rowCount(), runs);
+}
+
+const RunEntry* StoreClient::entry(const RunId& run) const {
+  return list_.entry(QString::fromStdString(run.uuid));
+}
+
+RunPointer StoreClient::last_run() const {
+  return read_.all().empty() ? nullptr : std::get<0>(read_.all().back());
+}
+
 }  // namespace attnscope::gui

@@ -5,10 +5,14 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "app/gui/models/run_list_model.h"
 #include "app/gui/session/snapshot.h"
+#include "app/gui/session/store_reader.h"
 #include "engine/store/store.h"
+#include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
 
@@ -24,13 +28,35 @@ namespace attnscope::gui {
 
 [[nodiscard]] NewRun new_run(const std::string& name, int heats_planned);
 
-/// A store opened for writing; the test fails when it cannot be.
+/// A store opened for writing; aborts on failure.
 [[nodiscard]] Store open_store(const std::filesystem::path& file);
-/// A run that is begun and has these heats; not finished.
+/// A running run with these heats.
 [[nodiscard]] RunId begin_run_with(Store& store, const std::string& name,
                                    const std::vector<std::int64_t>& lengths, int heats_planned);
 /// The same, finished.
 [[nodiscard]] RunId add_done_run(Store& store, const std::string& name,
                                  const std::vector<std::int64_t>& lengths);
+
+/// A store thread, with the list of its runs and the runs read as received on this thread.
+class StoreClient {
+ public:
+  explicit StoreClient(const std::filesystem::path& database);
+  /// Waits until the list has this many runs.
+  void start(int runs = 0);
+  template <typename... Arguments>
+  void post(Arguments&&... arguments) {
+    thread_.post(std::forward<Arguments>(arguments)...);
+  }
+  [[nodiscard]] StoreReader* reader() { return thread_.reader(); }
+  [[nodiscard]] const RunListModel& list() const { return list_; }
+  [[nodiscard]] const RunEntry* entry(const RunId& run) const;
+  [[nodiscard]] int runs_read() const { return read_.count(); }
+  [[nodiscard]] RunPointer last_run() const;
+
+ private:
+  StoreThread thread_;
+  RunListModel list_;
+  SignalLog<StoreReader, const RunPointer&> read_;
+};
 
 }  // namespace attnscope::gui

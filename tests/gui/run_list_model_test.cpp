@@ -57,10 +57,10 @@ class RunListModelTest : public QObject {
   }
 
   void CountsHeatsInWords() {
-    RunEntry one = entry("a", "one", RunStatus::done, 1);
-    one.info.start.heats_planned = 1;
+    RunEntry run = entry("a", "one", RunStatus::done, 1);
+    run.info.start.heats_planned = 1;
     RunListModel model;
-    model.set_runs(runs({one, entry("b", "two", RunStatus::done, 4)}));
+    model.set_runs(runs({run, entry("b", "two", RunStatus::done, 4)}));
     const auto detail = [&](int row) {
       return model.index(row).data(RunListModel::detail_role).toString();
     };

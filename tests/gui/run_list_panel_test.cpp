@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runs on the left, by mouse and by keyboard, in the real window on a real store.
+// The list of runs by mouse and by keyboard, in a window on a store.
 
 #include <QClipboard>
 #include <QLabel>
@@ -198,7 +198,7 @@ class RunListPanelTest : public WindowSuite {
     QTest::keyClick(tags(), Qt::Key_Tab);
     QTRY_VERIFY(note_field()->hasFocus());
     QTest::keyClicks(note_field(), u"with the lid closed"_s);
-    // Another run is chosen: what was typed stays with the one it was typed for.
+    // After another run is chosen, the text is stored with the run it was typed for.
     click(list(), 1);
     list()->setFocus();
     QTRY_COMPARE(stored_run("3").note, std::string("with the lid closed"));
@@ -312,7 +312,7 @@ class RunListPanelTest : public WindowSuite {
     }
     QToolButton* tag = nullptr;
     QTRY_VERIFY((tag = find<QToolButton>("tag_tag199")) != nullptr);
-    // Another run and back, so that its name is read for the title, too.
+    // Another run and back, so that the title is read again.
     click(list(), 1);
     click(list(), 0);
     QTRY_VERIFY(view()->run() && view()->run()->table.run.name.size() == 300);

@@ -25,7 +25,7 @@
 
 namespace attnscope::gui {
 
-/// As a person chooses: by keyboard, so that `activated` comes as it does in earnest.
+/// By keyboard, so that `activated` is emitted.
 void choose(QComboBox* box, int index) {
   QVERIFY(box != nullptr);
   box->setFocus();
@@ -438,17 +438,17 @@ class RunViewTest : public QObject {
   void ShowsChartsAsATabInALowWindow() {
     QTabWidget* tabs = view_->tabs();
     QCOMPARE(tabs->indexOf(view_->chart()), -1);
-    view_->resize(700, 100);  // taken as high as it must be
+    view_->resize(700, 100);  // its least height is larger
     QTRY_COMPARE(tabs->indexOf(view_->chart()), tabs->count() - 1);
     QVERIFY(view_->run_table()->isVisible() && !view_->chart()->isVisible());
     QVERIFY(view_->height() < 500);
     QTest::mouseClick(tabs->tabBar(), Qt::LeftButton, {},
                       tabs->tabBar()->tabRect(tabs->count() - 1).center());
     QTRY_VERIFY(view_->chart()->isVisible() && !view_->run_table()->isVisible());
-    // A value that is clicked there brings its cell.
+    // A clicked value shows its cell.
     Q_EMIT view_->chart()->cell_chosen(1);
     QTRY_VERIFY(view_->cell_panel()->isVisible());
-    // Whoever chooses what the charts show sees them.
+    // Choosing a view shows the charts.
     auto* first = view_->findChild<QComboBox*>(u"time_view"_s);
     QVERIFY(first != nullptr);
     Q_EMIT first->activated(first->currentIndex());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs and windows are processes of their own: no window's end ends a run, and several of either
-// share a database.
+// Runs and windows are separate processes: a run survives its window, and several of both share a
+// database.
 
 #include <QProcess>
 #include <QPushButton>
@@ -33,11 +33,11 @@ class RunsAndWindowTest : public WindowSuite {
   /// A window in another process that has started the sweep and waits for its end.
   void start_window(QProcess& window, const std::string& sweep) const {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    environment.insert(u"TMPDIR"_s, folder_->path());  // a killed one leaves its home
+    environment.insert(u"TMPDIR"_s, folder_->path());  // a killed process leaves its folder
     window.setProcessEnvironment(environment);
     window.start(QStringLiteral(DRIVE_WINDOW), {path("attnscope.db"), sweep_file(sweep), u"1"_s});
   }
-  /// The program itself, until it has opened its database.
+  /// Starts the real program and waits until it has opened its database.
   void start_real_window(QProcess& window) const {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const char* home : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"})
@@ -74,7 +74,7 @@ class RunsAndWindowTest : public WindowSuite {
 
   void init() {
     reset();
-    (void)open_store(database());  // is made by none of those who share it
+    (void)open_store(database());  // so that no process creates it concurrently
   }
 
   void ClosesOnATermSignal() {

@@ -4,6 +4,8 @@
 // a live run of the real window on a real database, light and dark, as PNG, with text of that size.
 // QT_SCALE_FACTOR=2 doubles them.
 
+#include "tests/gui/screenshots.h"
+
 #include <QDir>
 #include <QSettings>
 #include <QTemporaryDir>
@@ -25,14 +27,7 @@
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/training_page.h"
 #include "engine/report/training_curve.h"
-#include "tests/gui/answer_screenshots.h"
-#include "tests/gui/attention_screenshots.h"
-#include "tests/gui/chart_screenshots.h"
 #include "tests/gui/gui_test.h"
-#include "tests/gui/pattern_screenshots.h"
-#include "tests/gui/shoot_live_run.h"
-#include "tests/gui/shoot_new_run.h"
-#include "tests/gui/shoot_run_list.h"
 
 namespace attnscope::gui {
 
@@ -46,7 +41,7 @@ bool save(QWidget& widget, const QString& file) {
 
 namespace {
 
-/// The run that most speaks for, else nothing.
+/// The run for which the criterion is largest, if any.
 QString run_of_most(const std::filesystem::path& database,
                     const std::function<std::size_t(const RunSnapshot&)>& speaks_for) {
   const Result<Store> store = Store::open(database, Store::Mode::read_only);
@@ -133,14 +128,14 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
         std::filesystem::path(place.toStdString()) / training_curve_file, 0);
     for (int step = 1; curve && step <= steps; ++step) {
       const double passed = step / (350.0 * slowness);
-      TrainedStep one{.step = step,
-                      .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
-                      .learning_rate = 7e-6,
-                      .gradient_norm = 1,
-                      .tokens = 8192,
-                      .seconds = 1.4 * slowness};
-      if (step % 100 == 0) one.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
-      static_cast<void>(curve->add(one));
+      TrainedStep trained{.step = step,
+                          .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
+                          .learning_rate = 7e-6,
+                          .gradient_norm = 1,
+                          .tokens = 8192,
+                          .seconds = 1.4 * slowness};
+      if (step % 100 == 0) trained.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
+      static_cast<void>(curve->add(trained));
     }
     window.open_file(place);
   }
@@ -233,7 +228,7 @@ int main(int argc, char** argv) {
   }
   const attnscope::gui::TestHome home;
   QApplication application(argc, argv);
-  // Else the window would ask this program for the list of implementations.
+  // Otherwise the window would run this program for the list of implementations.
   qputenv("ATTNSCOPE_PROGRAM", QDir(QCoreApplication::applicationDirPath())
                                    .filePath(QStringLiteral("attnscope"))
                                    .toLocal8Bit());

@@ -4,7 +4,6 @@
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/session/store_reader.h"
-#include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
 namespace attnscope::gui {
@@ -13,29 +12,28 @@ QString text_of(const RunId& run) {
   return QString::fromStdString(run.uuid);
 }
 
-RunRequest request_for(const QString& uuid) {
-  RunRequest request;
-  request.uuid = uuid;
-  return request;
-}
-
 class StoreThreadTest : public QObject {
   Q_OBJECT
 
   std::unique_ptr<QTemporaryDir> folder_;
+  std::optional<Store> other_;
+
+  /// Another connection to the database.
+  Store& other() {
+    if (!other_) other_.emplace(open_store(path("a.db")));
+    return *other_;
+  }
   [[nodiscard]] std::filesystem::path path(const char* name) const {
     return folder_->filePath(QLatin1String(name)).toStdString();
-  }
-  static RunPointer last_run(const SignalLog<StoreReader, const RunPointer&>& read) {
-    return read.all().empty() ? nullptr : std::get<0>(read.all().back());
   }
 
  private Q_SLOTS:
 
   void init() { folder_ = std::make_unique<QTemporaryDir>(); }
+  void cleanup() { other_.reset(); }
 
   void OpensANewDatabase() {
-    StoreThread store(path("new/attnscope.db"));
+    StoreClient store(path("new/attnscope.db"));
     SignalLog opened(store.reader(), &StoreReader::opened);
     SignalLog changed(store.reader(), &StoreReader::runs_changed);
     store.start();
@@ -49,7 +47,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(foreign.open(QIODevice::WriteOnly));
     foreign.write(QByteArray(8192, 'x'));
     foreign.close();
-    StoreThread store(path("foreign.db"));
+    StoreClient store(path("foreign.db"));
     SignalLog refused(store.reader(), &StoreReader::refused);
     SignalLog opened(store.reader(), &StoreReader::opened);
     store.start();
@@ -61,59 +59,50 @@ class StoreThreadTest : public QObject {
   }
 
   void ShowsAHeatOfAnotherConnection() {
-    Store other = open_store(path("a.db"));
-    const RunId run = begin_run_with(other, "live", {64}, 3);
-    StoreThread store(path("a.db"));
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
-    QVERIFY(model.live() != nullptr);
-    QCOMPARE(model.live()->info.heats_done, 1);
-    QVERIFY(other.add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
-    QTRY_COMPARE(model.live()->info.heats_done, 2);
-    QVERIFY(other.set_progress(run, {2, 3, "256 tokens, full/dense", 12.0}).has_value());
-    QTRY_VERIFY(model.live()->progress && model.live()->progress->current.starts_with("256"));
-    QVERIFY(other.finish_run(run, RunStatus::done).has_value());
-    QTRY_VERIFY(model.live() == nullptr);
+    const RunId run = begin_run_with(other(), "live", {64}, 3);
+    StoreClient store(path("a.db"));
+    store.start(1);
+    QVERIFY(store.list().live() != nullptr);
+    QCOMPARE(store.list().live()->info.heats_done, 1);
+    QVERIFY(other().add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
+    QTRY_COMPARE(store.list().live()->info.heats_done, 2);
+    QVERIFY(other().set_progress(run, {2, 3, "256 tokens, full/dense", 12.0}).has_value());
+    QTRY_VERIFY(store.list().live()->progress &&
+                store.list().live()->progress->current.starts_with("256"));
+    QVERIFY(other().finish_run(run, RunStatus::done).has_value());
+    QTRY_VERIFY(store.list().live() == nullptr);
   }
 
   void RereadsTheRunAfterAHeat() {
-    Store other = open_store(path("a.db"));
-    const RunId run = begin_run_with(other, "live", {64}, 3);
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    const RunId run = begin_run_with(other(), "live", {64}, 3);
+    StoreClient store(path("a.db"));
     store.start();
-    store.post(&StoreReader::show_run, request_for(text_of(run)));
-    QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
-    QVERIFY(other.add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
-    QTRY_COMPARE(last_run(read)->table.rows.size(), std::size_t{6});
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run)});
+    QTRY_VERIFY(store.last_run() && store.last_run()->table.rows.size() == 3);
+    QVERIFY(other().add_heat(run, made_up_heat(1, 128, three_contenders())).has_value());
+    QTRY_COMPARE(store.last_run()->table.rows.size(), std::size_t{6});
     for (const report::YAxis view : {report::YAxis::time, report::YAxis::memory})
-      QVERIFY(last_run(read)->figures.at(view).figure.has_value());
+      QVERIFY(store.last_run()->figures.at(view).figure.has_value());
   }
 
   void ReplacesAMissingBaseline() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64, 128});
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    const RunId run = add_done_run(other(), "done", {64, 128});
+    StoreClient store(path("a.db"));
     store.start();
     store.post(&StoreReader::show_run,
                RunRequest{.uuid = text_of(run), .baseline = u"qds/segment/9"_s});
-    QTRY_COMPARE(read.count(), 1);
-    QVERIFY(last_run(read)->problem.isEmpty());
-    QCOMPARE(last_run(read)->table.baseline, std::optional<std::string>("full/dense"));
+    QTRY_COMPARE(store.runs_read(), 1);
+    QVERIFY(store.last_run()->problem.isEmpty());
+    QCOMPARE(store.last_run()->table.baseline, std::optional<std::string>("full/dense"));
     store.post(&StoreReader::show_run,
                RunRequest{.uuid = text_of(run), .baseline = {}, .any_baseline = false});
-    QTRY_COMPARE(read.count(), 2);
-    QVERIFY(!last_run(read)->table.baseline.has_value());
+    QTRY_COMPARE(store.runs_read(), 2);
+    QVERIFY(!store.last_run()->table.baseline.has_value());
   }
 
   void SlicesLengthsAlongWindows() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64, 128});
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    const RunId run = add_done_run(other(), "done", {64, 128});
+    StoreClient store(path("a.db"));
     store.start();
     store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run),
                                                   .baseline = {},
@@ -121,8 +110,8 @@ class StoreThreadTest : public QObject {
                                                   .slice = {.values = {{"sequence_tokens", "128"}}},
                                                   .facet = {},
                                                   .pivot = {}});
-    QTRY_COMPARE(read.count(), 1);
-    const RunPointer shown = last_run(read);
+    QTRY_COMPARE(store.runs_read(), 1);
+    const RunPointer shown = store.last_run();
     QCOMPARE(shown->slice.axes.size(), std::size_t{1});
     QCOMPARE(shown->slice.axes.front().name, std::string("Length"));
     QCOMPARE(shown->slice.axes.front().values.size(), std::size_t{2});
@@ -132,18 +121,16 @@ class StoreThreadTest : public QObject {
   }
 
   void SlicesCacheStates() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
+    const RunId run = add_done_run(other(), "done", {64});
     HeatResult cold = made_up_heat(1, 64, three_contenders());
     cold.point.cache = CacheState::cold;
     cold.point.documents = 4;
-    QVERIFY(other.add_heat(run, cold));
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    QVERIFY(other().add_heat(run, cold));
+    StoreClient store(path("a.db"));
     store.start();
     store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run), .baseline = {}});
-    QTRY_COMPARE(read.count(), 1);
-    const RunPointer shown = last_run(read);
+    QTRY_COMPARE(store.runs_read(), 1);
+    const RunPointer shown = store.last_run();
     QCOMPARE(shown->slice.axes.size(), std::size_t{2});
     QCOMPARE(shown->slice.axes[0].key, std::string("documents"));
     QCOMPARE(shown->slice.axes[1].key, std::string("cache"));
@@ -154,27 +141,25 @@ class StoreThreadTest : public QObject {
   }
 
   void SlicesAnEndedRunWithoutReadingIt() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64, 128});
+    const RunId run = add_done_run(other(), "done", {64, 128});
     const RunRequest whole = {.uuid = text_of(run)};
-    const RunPointer first = read_run(other, whole);
+    const RunPointer first = read_run(other(), whole);
     RunRequest windows = whole;
     windows.x = report::XAxis::window;
-    const RunPointer second = read_run(other, windows, first);
+    const RunPointer second = read_run(other(), windows, first);
     QCOMPARE(second->table.rows.size(), first->table.rows.size());
     QCOMPARE(second->table.rows.front().cell.cell.samples.size(), std::size_t{10});
     QCOMPARE(second->slice.axes.front().key, std::string("sequence_tokens"));
     // Another baseline has other ratios.
     RunRequest against = whole;
     against.baseline = u"full/sdpa"_s;
-    QCOMPARE(read_run(other, against, second)->table.baseline,
+    QCOMPARE(read_run(other(), against, second)->table.baseline,
              std::optional<std::string>("full/sdpa"));
   }
 
   void DrawsCandidatesOfOneLength() {
-    Store other = open_store(path("a.db"));
-    const RunId lengths = add_done_run(other, "lengths", {64, 128});
-    const RunId run = begin_run_with(other, "stages", {}, 2);
+    const RunId lengths = add_done_run(other(), "lengths", {64, 128});
+    const RunId run = begin_run_with(other(), "stages", {}, 2);
     Contender model = contender("full", "sdpa");
     model.model = "dual-bert";
     for (const int candidates : {10, 100}) {
@@ -186,10 +171,10 @@ class StoreThreadTest : public QObject {
       heat.point.feed_forward = 3072;
       heat.point.batch_max = 100;
       heat.cells.front().batch = candidates;
-      QVERIFY(other.add_heat(run, heat).has_value());
+      QVERIFY(other().add_heat(run, heat).has_value());
     }
     const auto drawn_along = [&](const RunId& of, report::XAxis wanted) {
-      return read_run(other, {.uuid = text_of(of), .x = wanted})->request.x;
+      return read_run(other(), {.uuid = text_of(of), .x = wanted})->request.x;
     };
     QCOMPARE(drawn_along(run, report::XAxis::length), report::XAxis::candidates);
     QCOMPARE(drawn_along(run, report::XAxis::window), report::XAxis::window);
@@ -197,108 +182,91 @@ class StoreThreadTest : public QObject {
   }
 
   void RemovesARun() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    StoreThread store(path("a.db"));
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
-    store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
+    const RunId run = add_done_run(other(), "done", {64});
+    StoreClient store(path("a.db"));
+    store.start(1);
     store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
-    QTRY_COMPARE(model.rowCount(), 0);
+    QTRY_COMPARE(store.list().rowCount(), 0);
   }
 
   void KeepsTheNoteOfAnotherProcess() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    StoreThread store(path("a.db"));
+    const RunId run = add_done_run(other(), "done", {64});
+    StoreClient store(path("a.db"));
     SignalLog written(store.reader(), &StoreReader::text_written);
     SignalLog text(store.reader(), &StoreReader::succeeded);
     store.start();
     store.post(&StoreReader::write_note, text_of(run), u"first"_s, QString());
     QTRY_COMPARE(written.count(), 1);
     QCOMPARE(text.count(), 0);
-    QVERIFY(other.describe_run(run, {.note = "theirs"}));
+    QVERIFY(other().describe_run(run, {.note = "theirs"}));
     store.post(&StoreReader::write_note, text_of(run), u"mine"_s, u"first"_s);
     QTRY_COMPARE(written.count(), 2);
-    QCOMPARE(other.find_run(run.uuid)->note, std::string("theirs\n\nmine"));
+    QCOMPARE(other().find_run(run.uuid)->note, std::string("theirs\n\nmine"));
     QCOMPARE(text.count(), 1);
   }
 
   void OpensAReplacedDatabase() {
-    {
-      Store before = open_store(path("a.db"));
-      static_cast<void>(add_done_run(before, "before", {64}));
-    }
-    StoreThread store(path("a.db"));
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    static_cast<void>(add_done_run(other(), "before", {64}));
+    other_.reset();
+    StoreClient store(path("a.db"));
     SignalLog gone(store.reader(), &StoreReader::gone);
-    store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
+    store.start(1);
     std::filesystem::remove(path("a.db"));
     QTRY_COMPARE(gone.count(), 1);
     QVERIFY(std::get<0>(gone.all().front()).contains(u"a.db"_s));
     store.post(&StoreReader::open);
-    QTRY_COMPARE(model.rowCount(), 0);
+    QTRY_COMPARE(store.list().rowCount(), 0);
     QCOMPARE(gone.count(), 1);
   }
 
   void UpdatesTheListAfterNameTagsAndTrash() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    StoreThread store(path("a.db"));
-    RunListModel model, trash;
-    connect(store.reader(), &StoreReader::runs_changed, &model, [&](const RunListPointer& runs) {
-      model.set_runs(runs);
-      trash.set_entries(runs->trash);
-    });
+    const RunId run = add_done_run(other(), "done", {64});
+    StoreClient store(path("a.db"));
+    RunListModel trash;
+    connect(store.reader(), &StoreReader::runs_changed, &trash,
+            [&](const RunListPointer& runs) { trash.set_entries(runs->trash); });
     SignalLog trashed(store.reader(), &StoreReader::trashed);
-    store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
+    store.start(1);
     store.post(&StoreReader::rename_run, text_of(run), u"mine"_s);
-    QTRY_COMPARE(model.entry(text_of(run))->info.name, std::string("mine"));
+    QTRY_COMPARE(store.entry(run)->info.name, std::string("mine"));
     store.post(&StoreReader::change_tags, QStringList{text_of(run)}, QStringList{u"a"_s, u"b"_s},
                QStringList{});
-    QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("a b"));
+    QTRY_COMPARE(store.entry(run)->info.tag, std::string("a b"));
     store.post(&StoreReader::change_tags, QStringList{text_of(run)}, QStringList{u"c"_s},
                QStringList{u"a"_s});
-    QTRY_COMPARE(model.entry(text_of(run))->info.tag, std::string("b c"));
+    QTRY_COMPARE(store.entry(run)->info.tag, std::string("b c"));
     store.post(&StoreReader::put_in_trash, QStringList{text_of(run)});
     QTRY_COMPARE(trash.rowCount(), 1);
-    QCOMPARE(model.rowCount(), 0);
+    QCOMPARE(store.list().rowCount(), 0);
     QTRY_COMPARE(trashed.count(), 1);
     store.post(&StoreReader::take_from_trash, QStringList{text_of(run)});
-    QTRY_COMPARE(model.rowCount(), 1);
+    QTRY_COMPARE(store.list().rowCount(), 1);
     QCOMPARE(trash.rowCount(), 0);
     store.post(&StoreReader::put_in_trash, QStringList{text_of(run)});
     store.post(&StoreReader::empty_trash);
-    QTRY_VERIFY(other.run_list(RunsOf::both)->empty());
+    QTRY_VERIFY(other().run_list(RunsOf::both)->empty());
     QTRY_COMPARE(trash.rowCount(), 0);
   }
 
   void ShowsARunInTheTrash() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    QVERIFY(other.put_in_trash({run}));
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    const RunId run = add_done_run(other(), "done", {64});
+    QVERIFY(other().put_in_trash({run}));
+    StoreClient store(path("a.db"));
     store.start();
-    store.post(&StoreReader::show_run, request_for(text_of(run)));
-    QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run)});
+    QTRY_VERIFY(store.last_run() && store.last_run()->table.rows.size() == 3);
   }
 
   void ShowsPublishedRunsWithoutImport() {
-    Store other = open_store(path("other.db"));
-    const RunId run = add_done_run(other, "published", {64});
-    const RunId plain = add_done_run(other, "not packed", {64});
+    Store shipped = open_store(path("other.db"));
+    const RunId run = add_done_run(shipped, "published", {64});
+    const RunId plain = add_done_run(shipped, "not packed", {64});
     for (const char* folder : {"one", "two", "empty"})
       std::filesystem::create_directories(path("results") / folder);
-    QVERIFY(other.export_runs({run}, path("results/one/run.attn.gz")).has_value());
-    QVERIFY(other.export_runs({plain}, path("results/two/run.attn")).has_value());
-    StoreThread store(path("a.db"));
+    QVERIFY(shipped.export_runs({run}, path("results/one/run.attn.gz")).has_value());
+    QVERIFY(shipped.export_runs({plain}, path("results/two/run.attn")).has_value());
+    StoreClient store(path("a.db"));
     SignalLog published(store.reader(), &StoreReader::published_read);
-    SignalLog read(store.reader(), &StoreReader::run_read);
     store.start();
     store.post(&StoreReader::read_published, path("results"));
     QTRY_COMPARE(published.count(), 1);
@@ -306,13 +274,13 @@ class StoreThreadTest : public QObject {
     QCOMPARE(list->size(), std::size_t{2});
     QCOMPARE(list->front().entry.info.id.uuid, run.uuid);
     QCOMPARE(list->back().entry.info.id.uuid, plain.uuid);
-    store.post(&StoreReader::show_run, request_for(text_of(run)));
-    QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run)});
+    QTRY_VERIFY(store.last_run() && store.last_run()->table.rows.size() == 3);
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
   void PublishesNothingFromAMissingFolder() {
-    StoreThread store(path("a.db"));
+    StoreClient store(path("a.db"));
     SignalLog published(store.reader(), &StoreReader::published_read);
     store.start();
     store.post(&StoreReader::read_published, path("nowhere"));
@@ -321,45 +289,35 @@ class StoreThreadTest : public QObject {
   }
 
   void ImportsAnExportedRun() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    StoreThread from(path("a.db"));
-    StoreThread to(path("b.db"));
+    const RunId run = add_done_run(other(), "done", {64});
+    StoreClient from(path("a.db"));
+    StoreClient to(path("b.db"));
     SignalLog exported(from.reader(), &StoreReader::succeeded);
-    RunListModel model;
-    connect(to.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
     from.start();
     to.start();
     const QString file = folder_->filePath(u"run.attn"_s);
     from.post(&StoreReader::export_runs, QStringList{text_of(run)}, file);
     QTRY_COMPARE(exported.count(), 1);
     to.post(&StoreReader::import_file, file);
-    QTRY_COMPARE(model.rowCount(), 1);
-    QVERIFY(model.entry(text_of(run)) != nullptr);
+    QTRY_COMPARE(to.list().rowCount(), 1);
+    QVERIFY(to.entry(run) != nullptr);
   }
 
   void OpensARunFileReadOnly() {
-    Store other = open_store(path("a.db"));
-    const RunId run = add_done_run(other, "done", {64});
-    QVERIFY(other.export_runs({run}, path("run.attn")).has_value());
-    StoreThread store(path("run.attn"));
-    RunListModel model;
-    connect(store.reader(), &StoreReader::runs_changed, &model, &RunListModel::set_runs);
+    const RunId run = add_done_run(other(), "done", {64});
+    QVERIFY(other().export_runs({run}, path("run.attn")).has_value());
+    StoreClient store(path("run.attn"));
     SignalLog failed(store.reader(), &StoreReader::failed);
-    store.start();
-    QTRY_COMPARE(model.rowCount(), 1);
+    store.start(1);
     store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
     QTRY_COMPARE(failed.count(), 1);
     QVERIFY(std::get<0>(failed.all().front()).contains(u"read-only"_s));
-    QCOMPARE(model.rowCount(), 1);
+    QCOMPARE(store.list().rowCount(), 1);
   }
 
   void NamesADamagedRun() {
-    {
-      Store other = open_store(path("a.db"));
-      static_cast<void>(add_done_run(other, "sound", {64}));
-      static_cast<void>(add_done_run(other, "hurt", {64}));
-    }
+    for (const char* name : {"sound", "hurt"}) static_cast<void>(add_done_run(other(), name, {64}));
+    other_.reset();
     QFile file(QString::fromStdString(path("a.db").string()));
     QVERIFY(file.open(QIODevice::ReadWrite));
     QByteArray bytes = file.readAll();
@@ -369,22 +327,22 @@ class StoreThreadTest : public QObject {
     file.seek(0);
     file.write(bytes);
     file.close();
-    StoreThread store(path("a.db"));
+    StoreClient store(path("a.db"));
     SignalLog damaged(store.reader(), &StoreReader::damaged);
     store.start();
-    QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // it takes no time from others
+    QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // verification yields to other requests
     const QString sentence = std::get<1>(damaged.all().front());
     QVERIFY2(sentence.contains(u"attnscope export"_s), qPrintable(sentence));
     QVERIFY2(sentence.contains(u"a.db"_s), qPrintable(sentence));
   }
 
   void ReportsARemovedRun() {
-    StoreThread store(path("a.db"));
-    SignalLog read(store.reader(), &StoreReader::run_read);
+    StoreClient store(path("a.db"));
     store.start();
-    store.post(&StoreReader::show_run, request_for(u"00000000-0000-0000-0000-000000000000"_s));
-    QTRY_COMPARE(read.count(), 1);
-    QVERIFY(!last_run(read)->problem.isEmpty());
+    store.post(&StoreReader::show_run,
+               RunRequest{.uuid = u"00000000-0000-0000-0000-000000000000"_s});
+    QTRY_COMPARE(store.runs_read(), 1);
+    QVERIFY(!store.last_run()->problem.isEmpty());
   }
 };
 

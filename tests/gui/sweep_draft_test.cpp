@@ -95,26 +95,30 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
 
-  void RefusesAWrongRange() {
+  void RefusesWrongFields() {
+    struct Wrong {
+      const char *field, *text, *problem;
+      bool alone;  // no other problem
+    };
+    for (const Wrong& wrong : {Wrong{"sequence_tokens", "64:4", "sequence_tokens", true},
+                               Wrong{"sequence_tokens", "", "sequence_tokens", false},
+                               Wrong{"windows", " , ", "contenders", false},  // one has a window
+                               Wrong{"windows", "-1", "windows", false},
+                               Wrong{"stop.placements", "0", "stop.placements", true}}) {
+      SweepDraft draft = draft_of(preset());
+      draft.fields[QLatin1String(wrong.field)] = QLatin1String(wrong.text);
+      const CheckedDraft checked = check(draft);
+      QVERIFY2(!checked.ok() && has_problem(draft, wrong.problem), wrong.text);
+      if (!wrong.alone) continue;
+      QCOMPARE(checked.problems.size(), std::size_t{1});
+      QCOMPARE(checked.problem(), checked.problems.begin()->second);
+    }
     SweepDraft draft = draft_of(preset());
-    draft.fields[lengths] = u"64:4"_s;
-    const CheckedDraft checked = check(draft);
-    QCOMPARE(checked.problems.size(), std::size_t{1});
-    QVERIFY(has_problem(draft, "sequence_tokens"));
-  }
-
-  void RefusesMissingLengthsContendersAndWindows() {
-    SweepDraft draft = draft_of(preset());
-    draft.fields[lengths].clear();
-    QVERIFY(has_problem(draft, "sequence_tokens"));
+    draft.fields[lengths] = u"3"_s;  // shorter than its query
+    QVERIFY(!check(draft).ok());
     draft = draft_of(preset());
     draft.contenders.clear();
     QVERIFY(has_problem(draft, "contenders"));
-    draft = draft_of(preset());
-    draft.fields[u"windows"_s] = u" , "_s;
-    QVERIFY(has_problem(draft, "contenders"));  // one of which has a window
-    draft.fields[u"windows"_s] = u"-1"_s;
-    QVERIFY(has_problem(draft, "windows"));
   }
 
   void AcceptsPatternsWithoutWindows() {
@@ -124,13 +128,6 @@ class SweepDraftTest : public QObject {
     const CheckedDraft checked = check(draft);
     QVERIFY2(checked.ok(), qPrintable(checked.problem()));
     QCOMPARE(checked.cells, checked.heats);
-  }
-
-  void RefusesALengthShorterThanItsQuery() {
-    SweepDraft draft = draft_of(preset());
-    draft.fields[lengths] = u"3"_s;
-    const CheckedDraft checked = check(draft);
-    QVERIFY(!checked.ok());
   }
 
   void ChangesOnlyTheName() {
@@ -158,16 +155,6 @@ class SweepDraftTest : public QObject {
     QVERIFY(!sweep.contains("batch"));
     QVERIFY(sweep.at("heads") == nlohmann::json::array({2, 4}));
     QVERIFY(sweep.at("shared_query") == true);
-  }
-
-  void RefusesAWrongAxis() {
-    SweepDraft draft = draft_of(preset());
-    draft.fields[u"stop.placements"_s] = u"0"_s;
-    const CheckedDraft checked = check(draft);
-    QVERIFY(!checked.ok());
-    QCOMPARE(checked.problems.size(), std::size_t{1});
-    QCOMPARE(checked.problems.begin()->first, u"stop.placements"_s);
-    QCOMPARE(checked.problem(), checked.problems.begin()->second);
   }
 
   void AcceptsOrRefusesATypedSweep() {

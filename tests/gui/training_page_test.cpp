@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page Training as a person drives it, while trainings go on.
+// Page Training with running trainings.
 #include "app/gui/views/training_page.h"
 
 #include <QClipboard>
@@ -42,16 +42,16 @@ class TrainingPageTest : public QObject {
   [[nodiscard]] QString file_of(const char* training) const {
     return path(training) + u'/' + QLatin1String("training.tsv");
   }
-  /// Its steps from `first` to `last`, as one that goes on behind `first - 1` writes them; every
+  /// Writes the steps from `first` to `last` of a training continued after `first - 1`; every
   /// fourth is validated.
   void train(const char* training, int first, int last) const {
     QDir().mkpath(path(training));
     auto curve = TrainingCurveFile::resume(file_of(training).toStdString(), first - 1);
     QVERIFY(curve.has_value());
     for (int step = first; step <= last; ++step) {
-      TrainedStep one{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
-      if (step % 4 == 0) one.ndcg = 0.5 - 0.25 / step;
-      QVERIFY(curve->add(one).has_value());
+      TrainedStep trained{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
+      if (step % 4 == 0) trained.ndcg = 0.5 - 0.25 / step;
+      QVERIFY(curve->add(trained).has_value());
     }
   }
   [[nodiscard]] charts::RunChart* chart() const { return page_->chart(); }
@@ -84,7 +84,7 @@ class TrainingPageTest : public QObject {
     }
     dialog->findChild<QSpinBox*>(u"steps"_s)->setValue(steps);
     QTest::mouseClick(button("start_training"), Qt::LeftButton);
-    QVERIFY2(!button("start_training")->isEnabled(), "it is waited for");
+    QVERIFY2(!button("start_training")->isEnabled(), "it is starting");
   }
   void show_page() {
     page_ = std::make_unique<TrainingPage>(&launcher_);
@@ -199,7 +199,7 @@ class TrainingPageTest : public QObject {
     QCOMPARE(chart()->x_range(), zoomed);
     QCOMPARE(page_->table()->selectionModel()->selectedRows().size(), 1);
     QCOMPARE(cell(0, 1), u"30"_s);
-    train("full", 11, 12);  // killed, and gone on from its state behind step 10
+    train("full", 11, 12);  // killed, and continued after step 10
     QTRY_COMPARE(points(), std::size_t{12});
     page_->hide();
     train("full", 13, 14);
@@ -302,7 +302,7 @@ class TrainingPageTest : public QObject {
     QVERIFY(QDir(path("sparse")).removeRecursively());
     page_ = std::make_unique<TrainingPage>(&launcher_);
     page_->restore(chosen);
-    QCOMPARE(page_->chosen(), chosen);  // it was not looked at meanwhile
+    QCOMPARE(page_->chosen(), chosen);  // while the page is hidden
     page_->show();
     QTRY_COMPARE(points(), std::size_t{8});
     QCOMPARE(series(), std::size_t{1});

@@ -14,7 +14,7 @@
 namespace attnscope::gui {
 
 /// One event that kept the thread busy or waiting, without the time in which the machine gave the
-/// thread's processor to others: that is no fault of the window's.
+/// thread's processor to others.
 struct Block {
   double ms = 0;
   QString what;  // receiver and event
@@ -24,7 +24,7 @@ class WatchedApplication : public QApplication {
  public:
   using QApplication::QApplication;
 
-  /// Forgets what was seen so far.
+  /// Forgets previous events.
   void watch() { longest_ = {}; }
   [[nodiscard]] const Block& longest() const { return longest_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files opened, dropped and remembered; menus and their shortcuts; size of text.
+// Opened, dropped and recent files; menus and their shortcuts; text size.
 #include <QAbstractButton>
 #include <QClipboard>
 #include <QDialog>
@@ -136,7 +136,9 @@ class WindowFilesTest : public WindowSuite {
   }
 
   void PlacesTheFirstWindowOnTheScreen() {
-    open_window();
+    window_ = std::make_unique<MainWindow>(WindowOptions{.database = database()});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
     const QRect there = window_->screen()->availableGeometry();
     QVERIFY(there.contains(window_->frameGeometry().topLeft()));
     QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
@@ -326,10 +328,10 @@ class WindowFilesTest : public WindowSuite {
       for (const auto& [keys, owners] : taken) {
         if (!letter.match(keys).hasMatch()) to_learn.append(keys);
       }
-      // The pages' are learned as one: Ctrl and the page's number.
+      // The keys of pages count once: Ctrl and the page's number.
       static const QRegularExpression further_page(u"^Ctrl\\+[2-9]$"_s);
       to_learn.removeIf([](const QString& keys) { return further_page.match(keys).hasMatch(); });
-      // A chart's menu says its own, which are letters.
+      // Letters are listed in the menu of a chart.
       to_learn.removeIf([](const QString& keys) { return keys.size() <= 1; });
       QVERIFY2(to_learn.size() <= 30, qPrintable(to_learn.join(u' ')));
       for (const auto& [keys, owners] : taken) {
@@ -351,7 +353,7 @@ class WindowFilesTest : public WindowSuite {
       }
       return keys;
     };
-    // Once, though the page's menu has it, too.
+    // Once, although the menu of the page contains it, too.
     QCOMPARE(keys_of(u"Rename"_s), QStringList("F2"));
     QCOMPARE(keys_of(u"Go to the table"_s), QStringList("Ctrl+T"));
     QCOMPARE(keys_of(u"Save the pattern"_s), QStringList("Ctrl+S"));
@@ -384,9 +386,9 @@ class WindowFilesTest : public WindowSuite {
     window_->patterns()->editor().set_title("Mine");
     QVERIFY(window_->patterns()->has_unsaved());
     QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
-    QCOMPARE(requested.count(), 1);  // without a question: the next window goes on with the edits
+    QCOMPARE(requested.count(), 1);  // without a question: the next window keeps the edits
     QCOMPARE(kept_text_size(), 110);
-    // What the next window restores is kept before this one closes.
+    // The state for the next window is stored before this window closes.
     QCOMPARE(QSettings().value(u"window/page"_s).toInt(),
              static_cast<int>(MainWindow::patterns_page));
     QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);

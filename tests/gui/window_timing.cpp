@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope_window_timing DATABASE [SWEEP.json]: how long the real window takes until a person can
-// use it, what drawing a frame costs, and the longest time an event kept it from the next, while it
-// opens, while every page is used and, with a sweep, while that is measured.
+// attnscope_window_timing DATABASE [SWEEP.json]: the time until the real window can be used, the
+// time of a frame, and the longest block by an event while the window opens, while every page is
+// used and, with a sweep, while it is measured.
 
 #include <QElapsedTimer>
 #include <algorithm>

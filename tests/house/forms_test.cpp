@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The window's forms: Designer files beside the code that fills them, with the style's distances.
+// The window's forms: Designer files next to the code that fills them, without fixed distances.
 
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ std::string content_of(const fs::path& file) {
   return text.str();
 }
 
-TEST(Forms, AreDesignerFilesThatLeaveDistancesToTheStyle) {
-  // Its rows are the axes of the run that is shown.
+TEST(Forms, AreDesignerFilesWithoutFixedDistances) {
+  // Its rows are the axes of the displayed run.
   const std::set<std::string> made_at_run_time{"run_view.cpp"};
   std::string sources;
   std::vector<fs::path> forms;
@@ -39,7 +39,7 @@ TEST(Forms, AreDesignerFilesThatLeaveDistancesToTheStyle) {
   EXPECT_GT(forms.size(), 10U);
   for (const fs::path& form : forms) {
     EXPECT_NE(sources.find("ui_" + form.stem().string() + ".h"), std::string::npos)
-        << form << " is used by nobody";
+        << form << " is not used";
     const std::string text = content_of(form);
     for (const char* distance : {"Margin\"", "pacing\"", "\"geometry\""})
       EXPECT_EQ(text.find(distance), std::string::npos) << form << " sets " << distance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/trust.md names a test for every promise: those tests are there.
+// docs/trust.md names a test for every promise: these tests exist.
 
 #include <gtest/gtest.h>
 
@@ -52,11 +52,11 @@ std::optional<std::pair<std::string, std::string>> test_named(std::string_view c
   return std::pair(std::string(suite), std::string(test));
 }
 
-TEST(TrustDocument, EveryTestItNames_Exists) {
+TEST(TrustDocument, NamesExistingTests) {
   const std::string document = text_of(fs::path(ATTNSCOPE_SOURCE_DIR) / "docs" / "trust.md");
   const std::string tests = all_tests();
   int named = 0;
-  // Names stand between pairs of backquotes.
+  // Names are between pairs of backquotes.
   for (std::size_t open = document.find('`'); open != std::string::npos;) {
     const std::size_t close = document.find('`', open + 1);
     if (close == std::string::npos) break;

@@ -48,7 +48,7 @@ double or_zero(double value) {
   return std::isnan(value) ? 0 : value;
 }
 
-TEST(HeadSummary, GroupMass_IsTheMeanOverTheAttendingTokens) {
+TEST(HeadSummary, GroupMassIsTheMeanOverAttendingTokens) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
@@ -72,7 +72,7 @@ TEST(HeadSummary, GroupMass_IsTheMeanOverTheAttendingTokens) {
   }
 }
 
-TEST(HeadSummary, ReceivedMass_AddsUpToTheRowsThatGaveIt) {
+TEST(HeadSummary, ReceivedMassSumsToTheNumberOfRows) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "full", std::nullopt);
   const auto summary = summarise(*weights, dump->info().groups, {}, {});
@@ -89,7 +89,7 @@ TEST(HeadSummary, ReceivedMass_AddsUpToTheRowsThatGaveIt) {
   }
 }
 
-TEST(HeadSummary, ASelectionOfSeveralRanges_IsTheirMeanRow) {
+TEST(HeadSummary, SelectionOfSeveralRangesIsTheirMeanRow) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "full", std::nullopt);
   const Matrix matrix = matrix_of(*weights);
@@ -100,7 +100,7 @@ TEST(HeadSummary, ASelectionOfSeveralRanges_IsTheirMeanRow) {
   }
 }
 
-TEST(HeadSummary, SampledRows_StandForTheirGroup) {
+TEST(HeadSummary, SampledRowsRepresentTheirGroup) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "full", std::nullopt);
   const auto summary = summarise(*weights, dump->info().groups, {.rows_of_a_group = 2}, {});
@@ -110,7 +110,7 @@ TEST(HeadSummary, SampledRows_StandForTheirGroup) {
   EXPECT_NEAR(all, 1, 1e-6);
 }
 
-TEST(PooledMap, EveryCell_HoldsTheLargestWeightOfItsPairs) {
+TEST(PooledMap, EveryCellHasTheLargestWeightOfItsPairs) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
@@ -139,7 +139,7 @@ TEST(PooledMap, EveryCell_HoldsTheLargestWeightOfItsPairs) {
   }
 }
 
-TEST(PooledMap, PoolingAgain_LosesNoMaximum) {
+TEST(PooledMap, RepeatedPoolingKeepsTheMaximum) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "sparse", Window::of(0));
   const auto whole = pool_region(*weights, {{0, 12}, {0, 12}, 12, 12}, {});
@@ -156,7 +156,7 @@ TEST(PooledMap, PoolingAgain_LosesNoMaximum) {
   EXPECT_EQ(twice.largest(), whole->largest());
 }
 
-TEST(KeptMass, IsWhatTheOtherPatternStillAllows) {
+TEST(KeptMass, IsTheMassOnPairsAllowedByTheOtherPattern) {
   const Result<Dump> dump = small_dump().read();
   const auto full = weights_of(*dump, "full", std::nullopt);
   const auto sparse = weights_of(*dump, "sparse", Window::of(1));
@@ -185,7 +185,7 @@ TEST(MostAttended, AreInOrderOfTheirMass) {
   EXPECT_EQ(most_attended(mass, 99).size(), 5U);
 }
 
-TEST(HeadSummary, WhatIsStopped_GivesNothing) {
+TEST(HeadSummary, StoppedFunctionsReturnNothing) {
   const Result<Dump> dump = small_dump().read();
   const auto weights = weights_of(*dump, "full", std::nullopt);
   const Stopped stopped = [] { return true; };

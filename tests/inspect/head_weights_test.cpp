@@ -103,35 +103,35 @@ void expect_exact(const Problem& problem, std::int32_t head = 0) {
   }
 }
 
-TEST(HeadWeights, FullAttention_IsTheSoftmaxOfAllScores) {
+TEST(HeadWeights, FullAttentionIsTheSoftmaxOfAllScores) {
   expect_exact(problem("full", std::nullopt, 150, 64, 3));
 }
 
-TEST(HeadWeights, APattern_NormalisesOverItsKeysAlone) {
+TEST(HeadWeights, PatternNormalisesOverItsKeys) {
   for (const std::int64_t window : {0, 4, 40}) {
     expect_exact(problem("sparse", Window::of(window), 90, 32, 3));
   }
   expect_exact(problem("longformer", Window::of(5), 90, 16, 3));
 }
 
-TEST(HeadWeights, RandomBlocks_AreThoseOfTheHead) {
+TEST(HeadWeights, RandomBlocksAreThoseOfTheHead) {
   Problem made = problem("bigbird", std::nullopt, 300, 8, 3);
   made.pattern.blocks = BlockRule{.length = 8, .random = 2, .seed = 3};
   expect_exact(made, 1);
   expect_exact(made, 3);
 }
 
-TEST(HeadWeights, AnyHeadDimension_GivesTheSameSums) {
+TEST(HeadWeights, AreExactForAnyHeadDimension) {
   for (const std::int64_t dim : {1, 7, 8, 9, 17}) {
     expect_exact(problem("full", std::nullopt, 20, dim, 2));
   }
 }
 
-TEST(HeadWeights, ScoresFarApart_NeitherOverflowNorVanish) {
+TEST(HeadWeights, DistantScoresDoNotOverflow) {
   expect_exact(problem("full", std::nullopt, 60, 32, 60));
 }
 
-TEST(HeadWeights, GlobalRows_AreHeldAgainstTheirOwnKeys) {
+TEST(HeadWeights, GlobalRowsUseTheirOwnKeys) {
   Problem made = problem("full", std::nullopt, 10, 8, 2);
   auto vectors = std::make_shared<HeadVectors>(made.layout.tokens(), 8);
   vectors->set(made.q, made.k);
@@ -147,7 +147,7 @@ TEST(HeadWeights, GlobalRows_AreHeldAgainstTheirOwnKeys) {
   EXPECT_NEAR(static_cast<double>(row.weights[3]), made.exact_row(0)[3], bound);
 }
 
-TEST(HeadWeights, AScore_IsTheScaledProductOfAllowedAndOtherPairs) {
+TEST(HeadWeights, ScoreIsTheScaledProductOfAnyPair) {
   const Problem made = problem("sparse", Window::of(2), 40, 16, 2);
   const auto weights = made.weights();
   for (const auto& [query, key] : {std::pair(3, 30), std::pair(20, 21)}) {
@@ -183,7 +183,7 @@ TEST(MeanWeights, AreTheMeanOverTheKeysOfAnyHead) {
   }
 }
 
-TEST(WeightDifference, IsBMinusA_OverTheKeysOfEither) {
+TEST(WeightDifference, IsBMinusAOverTheKeysOfBoth) {
   const Problem full = problem("full", std::nullopt, 40, 16, 2);
   const Problem sparse = problem("sparse", Window::of(2), 40, 16, 2);
   const WeightDifference difference(full.weights(), sparse.weights());

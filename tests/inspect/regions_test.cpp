@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/inspect/regions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tests/inspect/regions_file.h"
 
@@ -14,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using tests::RegionsFile;
 
-TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
+TEST(DocumentRegions, AreReadWithTheirShares) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
   ASSERT_EQ(regions->peaks.size(), 2U) << "a region that comes twice is one";
@@ -33,22 +35,23 @@ TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
   EXPECT_EQ(notes_in_words(*regions), "The model read the first 90 of 95 words.");
 }
 
-TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
+TEST(DocumentRegions, PartsAddUpToTheScore) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
-  EXPECT_EQ(score_in_words(*regions),
-            "Score -2.900 = -0.500 (region 1) -1.000 (beside it) -1.400 (region 2) +0.000 (beside "
-            "it)");
+  EXPECT_EQ(
+      score_in_words(*regions),
+      "Score -2.900 = -0.500 (region 1) -1.000 (next to it) -1.400 (region 2) +0.000 (next to "
+      "it)");
   EXPECT_THAT(regions_in_words(*regions),
               HasSubstr("Region 1: words 41 to 70, score -1.000 = -2.250 if nothing matched +1.250 "
                         "by tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250); its weight "
-                        "0.5000 makes it add -0.500, regions beside it add -1.000"));
+                        "0.5000 makes it add -0.500, regions next to it add -1.000"));
   double sum = regions->without_peak;
   for (const RegionPeak& peak : regions->peaks) sum += peak.adds() + peak.alongside;
   EXPECT_NEAR(sum, regions->score, 1e-6);
 }
 
-TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
+TEST(DocumentRegions, RegionsWithoutWordsAddToTheScore) {
   RegionsFile file;
   file.counted[2] = 45;  // behind the last word
   file.counted[5] = 44;
@@ -58,10 +61,10 @@ TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
   ASSERT_TRUE(regions) << regions.error().message;
   EXPECT_EQ(regions->peaks.size(), 2U);
   EXPECT_NEAR(regions->without_peak, 2.8, 1e-5);
-  EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (beside the document's end"));
+  EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (next to the document's end"));
 }
 
-TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
+TEST(DocumentRegions, WithoutWeightsHaveNoPartsOfTheScore) {
   RegionsFile file;
   file.weights.clear();
   file.metadata["note"] = "TK sums up over the whole document.";
@@ -74,7 +77,7 @@ TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
   EXPECT_THAT(regions_html(*regions), Not(HasSubstr("weight<")));
 }
 
-TEST(DocumentRegions, QueryWordsAreToldApartAndUnknownOnesMarked) {
+TEST(DocumentRegions, RepeatedQueryWordsAreNumberedAndUnknownOnesMarked) {
   RegionsFile file;
   file.metadata["query"] = nlohmann::json{"zzyzx", "zzyzx"}.dump();
   file.metadata["unknown"] = "[0, 1]";
@@ -85,7 +88,7 @@ TEST(DocumentRegions, QueryWordsAreToldApartAndUnknownOnesMarked) {
   EXPECT_THAT(notes_in_words(*regions), HasSubstr("Not in the model's list of words: zzyzx; any"));
 }
 
-TEST(RegionStrip, StandsWhereRegionsAreAndShowsDifferences) {
+TEST(RegionStrip, CoversTheRegionsAndShowsDifferences) {
   RegionsFile file;
   for (std::size_t r = 40; r < 45; ++r) file.regions[r] = -100;  // of a few last words
   const auto regions = file.read();
@@ -103,7 +106,7 @@ TEST(RegionStrip, StandsWhereRegionsAreAndShowsDifferences) {
     EXPECT_EQ(strip.cells[i].begin, strip.cells[i - 1].end);
 }
 
-TEST(DocumentRegions, WordsInNoChunkAreTold) {
+TEST(DocumentRegions, WordsOutsideAllChunksAreReported) {
   RegionsFile file;
   file.metadata["read"] = "83";
   file.metadata["kept"] = "80";
@@ -114,7 +117,7 @@ TEST(DocumentRegions, WordsInNoChunkAreTold) {
   EXPECT_THAT(notes_in_words(*regions), HasSubstr("3 words are behind word 80 in no chunk's"));
 }
 
-TEST(DocumentRegions, AnEmptyDocumentHasNone) {
+TEST(DocumentRegions, EmptyDocumentHasNone) {
   RegionsFile file;
   file.metadata["read"] = file.metadata["kept"] = "0";
   file.metadata["document"] = "[]";
@@ -126,46 +129,39 @@ TEST(DocumentRegions, AnEmptyDocumentHasNone) {
   EXPECT_THAT(regions_html(*regions), HasSubstr("no words, and so no regions"));
 }
 
-TEST(DocumentRegions, WhatContradictsItselfIsRefused) {
-  RegionsFile file;
-  file.metadata.erase("attnscope_regions");
-  EXPECT_THAT(file.error(), HasSubstr("holds no regions of a document"));
-  file = {};
-  file.metadata["kept"] = "91";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'kept' is no number from 0 to 90"));
-  file = {};
-  file.metadata["document"] = "[1]";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'document': entry 0 is no word"));
-  file = {};
-  file.metadata["query"] = "{}";
-  EXPECT_THAT(file.error(), HasSubstr("metadata 'query' is no list of words"));
-  file = {};
-  file.counted[1] = 46;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 46, and there are 46"));
-  file = {};
-  file.counted[1] = 2.5F;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 2.5"));
-  file = {};
-  file.regions[3] = std::nanf("");
-  EXPECT_THAT(file.error(), HasSubstr("'layer.0.regions' has values that are no numbers"));
-  file = {};
-  file.regions.pop_back();
-  EXPECT_THAT(file.error(), HasSubstr("layer.0.regions"));
-  file = {};
-  file.weights.pop_back();
-  EXPECT_THAT(file.error(), HasSubstr("layer.0.weights"));
-  file = {};
-  file.score[0] = std::nanf("");
-  EXPECT_THAT(file.error(), HasSubstr("'layer.0.score' has values that are no numbers"));
-  file = {};
-  file.metadata["unknown"] = "[2]";
-  EXPECT_THAT(file.error(), HasSubstr("'unknown' names a word that the query of 2 has not"));
-  file = {};
-  file.counted[14] = 46;
-  EXPECT_THAT(file.error(), HasSubstr("names the region 46"));
+TEST(DocumentRegions, ContradictionsAreRefused) {
+  struct Row {
+    std::function<void(RegionsFile&)> change;
+    const char* reason;
+  };
+  const float nan = std::nanf("");
+  for (const Row& row : std::vector<Row>{
+           {[](RegionsFile& f) { f.metadata.erase("attnscope_regions"); },
+            "contains no regions of a document"},
+           {[](RegionsFile& f) { f.metadata["kept"] = "91"; },
+            "metadata 'kept' is no number from 0 to 90"},
+           {[](RegionsFile& f) { f.metadata["document"] = "[1]"; },
+            "metadata 'document': entry 0 is no word"},
+           {[](RegionsFile& f) { f.metadata["query"] = "{}"; },
+            "metadata 'query' is no list of words"},
+           {[](RegionsFile& f) { f.counted[1] = 46; }, "names the region 46, and there are 46"},
+           {[](RegionsFile& f) { f.counted[1] = 2.5F; }, "names the region 2.5"},
+           {[](RegionsFile& f) { f.counted[14] = 46; }, "names the region 46"},
+           {[&](RegionsFile& f) { f.regions[3] = nan; },
+            "'layer.0.regions' has values that are no numbers"},
+           {[](RegionsFile& f) { f.regions.pop_back(); }, "layer.0.regions"},
+           {[](RegionsFile& f) { f.weights.pop_back(); }, "layer.0.weights"},
+           {[&](RegionsFile& f) { f.score[0] = nan; },
+            "'layer.0.score' has values that are no numbers"},
+           {[](RegionsFile& f) { f.metadata["unknown"] = "[2]"; },
+            "'unknown' names a word that the query of 2 has not"}}) {
+    RegionsFile file;
+    row.change(file);
+    EXPECT_THAT(file.error(), HasSubstr(row.reason));
+  }
 }
 
-TEST(RegionsHtml, MarksTheBestRegionsAndTrustsNoText) {
+TEST(RegionsHtml, MarksTheBestRegionsAndEscapesText) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions);
   const std::string html = regions_html(*regions);

@@ -13,12 +13,12 @@
 namespace attnscope::testing {
 namespace {
 
-/// Memory orders in turn.
+/// Cycles through the memory orders.
 Order order_of(std::size_t number) {
   return orders.at(number % orders.size());
 }
 
-/// Adds cases, each with the next memory order unless the layout has one of its own.
+/// Adds cases, each with the next memory order unless it has head_major_items.
 class List {
  public:
   explicit List(DType dtype) : dtype_(dtype) {}
@@ -28,7 +28,7 @@ class List {
     if (problem.order != Order::head_major_items) problem.order = order_of(cases_.size());
     cases_.push_back(std::move(problem));
   }
-  [[nodiscard]] std::vector<AttentionCase> take() { return std::move(cases_); }
+  [[nodiscard]] std::vector<AttentionCase> cases() { return std::move(cases_); }
 
  private:
   DType dtype_;
@@ -85,7 +85,7 @@ std::vector<AttentionCase> cases_of_windows(DType dtype) {
     }
   }
   list.add({.window = Window::infinite(), .layout = two_items(), .emulated = true});
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_lengths(DType dtype) {
@@ -103,12 +103,12 @@ std::vector<AttentionCase> cases_of_lengths(DType dtype) {
                 .emulated = has_most_rules && (n == 1 || n == 9 || n == 33)});
     }
   }
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
   const std::vector<std::vector<LayoutItem>> layouts{
-      // Walks of several strips, an end inside a strip, a document shorter than any window.
+      // Walks of several strips, an end within a strip, a document shorter than any window.
       {{.query = 11, .documents = {147}}, {.query = 4, .documents = {3}}},
       // Many globals; no query; no [CLS]; several documents of an item.
       {{.query = 20, .documents = {65}}, {.query = 0, .documents = {33}}},
@@ -130,7 +130,7 @@ std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
       }
     }
   }
-  // Broad ones, with keys that all rows of a step see, and without.
+  // Broad windows, with and without keys that all rows of a step see.
   const SequenceLayout documents =
       layout_of({{.query = 11, .documents = {331}}, {.query = 2, .documents = {90, 21}}});
   for (const std::int64_t w : {17, 64, 100, 128}) {
@@ -152,12 +152,12 @@ std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
        .layout = SequenceLayout::uniform(3, {.query = 3, .documents = {40}}),
        .heads = 3,
        .order = Order::head_major_items});
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_head_dims(DType dtype) {
   constexpr std::array rotated{"sparse", "qds", "full", "longformer"};
-  // Inside and at the ends of the classes of CUDA's kernels.
+  // Within and at the ends of the classes of the CUDA kernels.
   constexpr std::array on_cuda{8, 16, 20, 32, 33, 64, 100, 128, 200, 256};
   const SequenceLayout layout =
       layout_of({{.query = 5, .documents = {40}}, {.query = 3, .documents = {18}}});
@@ -165,7 +165,7 @@ std::vector<AttentionCase> cases_of_head_dims(DType dtype) {
   std::size_t number = 0;
   for (const std::int64_t d :
        {1, 2, 3, 7, 8, 15, 16, 17, 20, 31, 32, 33, 40, 64, 72, 100, 128, 129, 200, 255, 256}) {
-    // Two orders in the emulation, with and without whole vectors between them.
+    // The emulation runs two orders, with and without whole vectors between rows.
     const bool chosen = std::ranges::find(on_cuda, d) != on_cuda.end();
     for (std::size_t i = 0; i < orders.size(); ++i) {
       list.add({.pattern = rotated.at((number + i) % rotated.size()),
@@ -175,7 +175,7 @@ std::vector<AttentionCase> cases_of_head_dims(DType dtype) {
     }
     ++number;
   }
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_layouts(DType dtype) {
@@ -252,7 +252,7 @@ std::vector<AttentionCase> cases_of_layouts(DType dtype) {
   std::vector<LayoutItem> tiny;
   for (std::int64_t i = 0; i < 150; ++i) tiny.push_back({.documents = {i % 4}});
   list.add({.window = Window::of(1), .layout = layout_of(std::move(tiny)), .head_dim = 8});
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_long_documents(DType dtype) {
@@ -269,7 +269,7 @@ std::vector<AttentionCase> cases_of_long_documents(DType dtype) {
             .heads = 1,
             .head_dim = 16,
             .emulated = true});
-  return list.take();
+  return list.cases();
 }
 
 std::vector<AttentionCase> cases_of_short_documents() {
@@ -283,7 +283,7 @@ std::vector<AttentionCase> cases_of_short_documents() {
       }
     }
   }
-  return list.take();
+  return list.cases();
 }
 
 }  // namespace attnscope::testing

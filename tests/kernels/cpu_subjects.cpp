@@ -16,12 +16,12 @@ void expect_done(const Status& status) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
-Outputs nothing_yet(const Packed& shape, const Call& call) {
+Outputs unwritten_outputs(const Packed& shape, const Call& call) {
   const auto rows = static_cast<std::size_t>(call.alone ? 0 : shape.tokens * shape.heads);
   return {like(shape, nan), std::vector<float>(rows, nan)};
 }
 
-Gradients no_gradients_yet(const Packed& shape) {
+Gradients unwritten_gradients(const Packed& shape) {
   const Packed empty = like(shape, nan);
   return {empty, empty, empty};
 }
@@ -45,7 +45,7 @@ void expect_memory_kept(const GuardedWorkspace& workspace,
 }
 
 Outputs segment_forward(const AttentionPlan& plan, const Inputs& in, const Call& call) {
-  Outputs out = nothing_yet(in.q, call);
+  Outputs out = unwritten_outputs(in.q, call);
   const std::int64_t d = in.q.head_dim;
   GuardedWorkspace workspace(cpu::segment_workspace_bytes(plan, d, call.order));
   for (int i = 0; i < call.repeats; ++i) {
@@ -58,7 +58,7 @@ Outputs segment_forward(const AttentionPlan& plan, const Inputs& in, const Call&
 
 Gradients segment_backward(const AttentionPlan& plan, const BackwardCase& problem,
                            const Call& call) {
-  Gradients out = no_gradients_yet(problem.in.q);
+  Gradients out = unwritten_gradients(problem.in.q);
   const std::int64_t d = problem.in.q.head_dim;
   GuardedWorkspace workspace(cpu::segment_backward_workspace_bytes(plan, d, call.order));
   for (int i = 0; i < call.repeats; ++i) {
@@ -70,7 +70,7 @@ Gradients segment_backward(const AttentionPlan& plan, const BackwardCase& proble
 }
 
 Outputs windowed_forward(const AttentionPlan& plan, const Inputs& in, const Call& call) {
-  Outputs out = nothing_yet(in.q, call);
+  Outputs out = unwritten_outputs(in.q, call);
   GuardedWorkspace scores(cpu::windowed_score_elements(plan) * 4);
   for (int i = 0; i < call.repeats; ++i) {
     expect_done(cpu::windowed_forward(plan, in.q.view(), in.k.view(), in.v.view(),
@@ -84,7 +84,7 @@ Outputs windowed_forward(const AttentionPlan& plan, const Inputs& in, const Call
 
 Gradients windowed_backward(const AttentionPlan& plan, const BackwardCase& problem,
                             const Call& call) {
-  Gradients out = no_gradients_yet(problem.in.q);
+  Gradients out = unwritten_gradients(problem.in.q);
   const std::int64_t d = problem.in.q.head_dim;
   const std::vector<float> weights = problem.forward.scores;
   GuardedWorkspace workspace(cpu::windowed_backward_elements(plan, d) * 4);
@@ -126,7 +126,7 @@ ProductGradients product_gradients(const Band& band, const Inputs& in,
 void for_each_instruction_set(const std::function<void(const std::string& set)>& body) {
   for (const cpu::InstructionSet set : cpu::available_sets()) {
     using enum cpu::InstructionSet;
-    if (set == avx512_vnni || set == amx) continue;  // these compute attention as the one before
+    if (set == avx512_vnni || set == amx) continue;  // they have no attention kernels of their own
     (void)cpu::select(set);
     body(std::string(cpu::name_of(set)));
   }

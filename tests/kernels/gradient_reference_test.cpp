@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The float64 gradients that the kernels are held against, themselves held against differences.
+// Compares the float64 gradients of the reference with finite differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace attnscope::testing {
 namespace {
 
-/// sum of grad_o * o(q, k, v), whose gradients reference_gradients gives.
+/// The sum of grad_o * o(q, k, v); reference_gradients returns its gradients.
 double loss(const KeysOf& keys, const ExactCase& problem) {
   const Values o = reference(keys, problem, softmax_of(problem.q.head_dim)).o;
   double sum = 0;
@@ -47,7 +47,7 @@ void expect_differences_near(const AttentionCase& problem) {
   expect_all_near(values.v, gradients.v);
 }
 
-TEST(ReferenceGradients, AreThoseOfDifferences) {
+TEST(ReferenceGradients, AgreeWithFiniteDifferences) {
   const SequenceLayout layout = layout_of(
       {{.cls = 1, .query = 2, .documents = {6}}, {.cls = 1, .query = 1, .documents = {2, 3}}});
   for (const std::string pattern : {"sparse", "longformer", "full"}) {

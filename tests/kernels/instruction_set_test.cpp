@@ -39,7 +39,7 @@ TEST(InstructionSet, TheEnvironmentChooses) {
   EXPECT_EQ(cpu::selected_set(), cpu::InstructionSet::baseline);
 }
 
-TEST(InstructionSet, SelectComesBeforeTheEnvironment) {
+TEST(InstructionSet, SelectOverridesTheEnvironment) {
   const InEnvironment environment("nonsense");
   ASSERT_TRUE(cpu::select(cpu::InstructionSet::baseline));
   EXPECT_EQ(cpu::selected_set(), cpu::InstructionSet::baseline);
@@ -47,7 +47,7 @@ TEST(InstructionSet, SelectComesBeforeTheEnvironment) {
   EXPECT_FALSE(cpu::selected_set());
 }
 
-TEST(InstructionSet, AnUnknownNameIsDeclinedByEveryOperation) {
+TEST(InstructionSet, EveryOperationRefusesAnUnknownName) {
   const InEnvironment environment("sse9");
   const AttentionPlan plan;
   for (const Status& status : {cpu::segment_supports(plan, 32), cpu::windowed_supports(plan, 32)}) {
@@ -57,7 +57,7 @@ TEST(InstructionSet, AnUnknownNameIsDeclinedByEveryOperation) {
   }
 }
 
-TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
+TEST(InstructionSet, ASetThatTheProcessorLacksIsRefused) {
   using enum cpu::InstructionSet;
   const std::vector<cpu::InstructionSet> older{baseline, avx2};
   EXPECT_EQ(cpu::choose_set("avx2", older), avx2);
@@ -70,7 +70,7 @@ TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
       "baseline, avx2");
 }
 
-/// The tests of the kernels go through the same sets; scripts/dev/instruction_sets prints the line.
+/// The tests of the kernels use the same sets; scripts/dev/instruction_sets reads the line.
 TEST(InstructionSet, SelectTakesExactlyThoseTheProcessorHas) {
   using enum cpu::InstructionSet;
   const std::vector<cpu::InstructionSet> here = cpu::available_sets();
@@ -108,7 +108,7 @@ TEST(Exponential, IsWithinTwoUnitsInTheLastPlace) {
   });
 }
 
-TEST(Exponential, KnowsItsLimits) {
+TEST(Exponential, IsExactAtItsLimits) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> x{0.0f, -0.0f, -inf, -126.0f, -126.5f, -1e30f, 1.0f, -1.0f, NAN};
   for_each_instruction_set([&](const std::string& set) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the kernels on the CPU cut a plan: long documents in strips and chunks, windows beyond a
-// strip's halo, a million tokens, rows gigabytes apart.
+// The kernels on the CPU split plans correctly: long documents in strips and chunks, windows wider
+// than the halo of a strip, a million tokens, rows gigabytes apart.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ const Subject& segment() {
 
 class LongDocuments : public ::testing::TestWithParam<Subject> {
  protected:
-  /// Against the plan's intervals: the oracle's pairs are too many.
+  /// Uses the intervals of the plan, because the oracle has too many pairs.
   static void expect_right_by_plan(const AttentionCase& problem) {
     const AttentionPlan plan = problem.plan();
     expect_right(GetParam(), plan, problem.inputs(), keys_from_plan(plan), problem.text());
@@ -48,7 +48,7 @@ TEST_P(LongDocuments, InManyStrips_AreRight) {
 }
 
 TEST_P(LongDocuments, OfWideHeads_AreRight) {
-  // Strips are shortest here, and windows reach beyond what is packed beside them.
+  // These strips are the shortest, and windows extend beyond the rows packed with them.
   for (const std::int64_t w : {30, 127, 128, 129, 200, 600}) {
     expect_right_by_plan({.window = Window::of(w),
                           .layout = one_document(3, 800),
@@ -58,8 +58,8 @@ TEST_P(LongDocuments, OfWideHeads_AreRight) {
   }
 }
 
-TEST_P(LongDocuments, BesideASharedQuery_AreRight) {
-  // [CLS] rows see the shared query beside their own item, which is cut into strips.
+TEST_P(LongDocuments, WithASharedQuery_AreRight) {
+  // [CLS] rows see the shared query and their own item, which is cut into strips.
   const SequenceLayout layout =
       layout_of({{.documents = {900}}, {.documents = {5}}, {.documents = {600}}}, 7);
   for (const std::int64_t d : {8, 64}) {
@@ -89,13 +89,13 @@ TEST(FusedDocuments, OfAMillionTokens_AreRight) {
               reference_gradients(keys, exact(backward)), "a million tokens");
 }
 
-/// What a workspace may hold beside one tile a thread, in bytes.
+/// The largest workspace in addition to one tile per thread, in bytes.
 std::int64_t most_partial_bytes(std::int64_t heads, std::int64_t shared_rows, std::int64_t d) {
   constexpr std::int64_t most_chunks = 64;
   return most_chunks * heads * shared_rows * 2 * (d + 16) * 4;
 }
 
-TEST(FusedDocuments, GrowTheWorkspaceNoFurtherThanTheirChunks) {
+TEST(FusedDocuments, NeedNoMoreWorkspaceThanTheirChunks) {
   for (const std::string pattern : {"sparse", "longformer"}) {
     std::int64_t before = 0;
     for (const std::int64_t tokens : {100'000, 1'000'000, 10'000'000}) {
@@ -112,7 +112,7 @@ TEST(FusedDocuments, GrowTheWorkspaceNoFurtherThanTheirChunks) {
   }
 }
 
-TEST(FusedDocuments, GrowTheWorkspaceByThreadsAlone) {
+TEST(FusedDocuments, NeedWorkspaceInProportionToThreads) {
   const AttentionPlan plan = AttentionCase{.layout = one_document(11, 100'000)}.plan();
   const auto bytes = [&](int threads) {
     return cpu::segment_backward_workspace_bytes(plan, 32, threads);
@@ -123,8 +123,8 @@ TEST(FusedDocuments, GrowTheWorkspaceByThreadsAlone) {
 
 // ---- offsets beyond 32 bits
 
-/// 2^28 floats between tokens and 2^13 between tensors: of the gigabytes reserved only the pages
-/// that hold a row are ever touched.
+/// 2^28 floats between tokens and 2^13 between tensors. Of the reserved gigabytes only the pages of
+/// rows are touched.
 constexpr std::int64_t token_stride = std::int64_t{1} << 28;
 constexpr std::int64_t tensor_stride = std::int64_t{1} << 13;
 
@@ -142,7 +142,7 @@ class FarMemory {
 
   [[nodiscard]] bool is_there() const { return memory_ != MAP_FAILED; }
 
-  /// A tensor of the shape of `shape` in the next free place.
+  /// A tensor with the shape of `shape` in the next free memory.
   Tensor tensor(const Packed& shape) {
     return {static_cast<std::byte*>(memory_) + 4 * tensor_stride * taken_++,
             DType::float32,

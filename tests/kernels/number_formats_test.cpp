@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// float16 and bfloat16 as every instruction set reads and writes them: all 65,536 patterns, and on
-// the way back every point at which rounding to nearest even changes its result.
+// Every instruction set reads and writes float16 and bfloat16: all 65,536 patterns are read, and
+// all numbers around which rounding to nearest even changes its result are written.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct Format {
   int fraction_bits;
 };
 
-/// The number a pattern stands for, by the format's definition. NaN for NaNs.
+/// The number of a pattern by the definition of the format; NaN for all NaNs.
 double number_of(const Format& format, std::uint32_t pattern) {
   const int fraction = static_cast<int>(pattern & ((1U << format.fraction_bits) - 1U));
   const int top = (1 << format.exponent_bits) - 1;
@@ -47,8 +47,8 @@ double number_of(const Format& format, std::uint32_t pattern) {
   return std::copysign(magnitude, (pattern >> 15) != 0 ? -1.0 : 1.0);
 }
 
-/// Whether a kernel set takes numbers below the least normal one for 0 when it writes this format:
-/// the processor's own conversion to bfloat16 does.
+/// Whether the conversion of an instruction set to this format flushes subnormal numbers to 0, as
+/// the bfloat16 instruction of processors does.
 bool flushes_subnormals(const std::string& set, const Format& format) {
   return format.dtype == DType::bfloat16 && set == "avx512-bf16";
 }
@@ -57,7 +57,7 @@ ConstTensor tensor_of(std::span<const std::uint16_t> halves, DType dtype, std::i
   return {reinterpret_cast<const std::byte*>(halves.data()), dtype, d, d, d, 0, 0};
 }
 
-/// Every pattern in turn at column `column` of a row of `d` ones.
+/// One row of `d` ones for every pattern, which is at column `column`.
 std::vector<std::uint16_t> all_patterns(DType dtype, std::int64_t d, std::int64_t column) {
   const std::uint16_t one = dtype == DType::float16 ? 0x3c00 : 0x3f80;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(patterns * d), one);
@@ -67,7 +67,7 @@ std::vector<std::uint16_t> all_patterns(DType dtype, std::int64_t d, std::int64_
   return halves;
 }
 
-/// One at column `column` of every row, zeros beside it.
+/// 1 at column `column` of every row, 0 elsewhere.
 std::vector<std::uint16_t> unit_rows(DType dtype, std::int64_t d, std::int64_t column) {
   const std::uint16_t one = dtype == DType::float16 ? 0x3c00 : 0x3f80;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(patterns * d), 0);
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, NumberFormat,
 TEST_P(NumberFormat, EveryPatternIsWidenedExactly) {
   const DType dtype = GetParam().dtype;
   const std::vector<TokenRange> sequences{{0, patterns}};
-  // A single number; the first vector of a row; what is left after a row's whole vectors.
+  // A single number; the first vector of a row; the rest after the whole vectors of a row.
   for (const auto& [dims, column] : {std::pair{1, 0}, std::pair{17, 3}, std::pair{17, 16}}) {
     const int d = dims;
     const std::vector<std::uint16_t> rows = all_patterns(dtype, d, column);
@@ -148,8 +148,8 @@ TEST_P(NumberFormat, AttendingToOneself_ReturnsEveryPattern) {
   }
 }
 
-/// Numbers with what they round to: every non-negative finite number of the format, the points
-/// half-way to its successor and the float32 numbers beside these, where rounding turns.
+/// Numbers and their rounded values: every non-negative finite number of the format, the midpoints
+/// between it and its successor, and the float32 numbers next to the midpoints.
 struct Roundings {
   std::vector<float> number;
   std::vector<std::uint16_t> pattern;
@@ -168,7 +168,8 @@ Roundings turning_points(const Format& format) {
   Roundings all;
   for (std::uint32_t p = 0; p < infinite; ++p) {
     const double x = number_of(format, p);
-    // Past the largest number lies infinity, with the half-way point as if the numbers went on.
+    // The successor of the largest number is infinity, with the midpoint of a format without a
+    // largest number.
     const double next = p + 1 < infinite ? number_of(format, p + 1)
                                          : largest + (largest - number_of(format, infinite - 2));
     all.add(x, p);
@@ -185,7 +186,7 @@ Roundings turning_points(const Format& format) {
   return all;
 }
 
-/// What the kernels write for `numbers`, `d` in a row.
+/// The patterns that the kernels write for `numbers`, `d` per row.
 std::vector<std::uint16_t> stored(const std::vector<float>& numbers, DType dtype, std::int64_t d) {
   const cpu::KernelTable& kernels = **cpu::selected_kernels();
   const auto count = static_cast<std::int64_t>(numbers.size());

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in the memory orders and number formats that kernels take, surrounded by NaN; the same
+// Tensors in the memory orders and number formats that kernels support, surrounded by NaN; the same
 // numbers in float64; workspaces between guards.
 
 #include <algorithm>
@@ -24,16 +24,16 @@ constexpr std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// How a tensor lies in memory.
+/// The memory order of a tensor.
 enum class Order {
-  token_major,  // rows side by side: on CUDA loads of 16 bytes where the head dimension allows
-  token_major_apart,  // 3 numbers between tokens: no such loads, and packed assumptions show
+  token_major,        // adjacent rows; CUDA uses 16-byte loads if the head dimension allows it
+  token_major_apart,  // 3 numbers between tokens: no such loads; detects code that assumes no gaps
   head_major,
-  head_major_items,  // the items' tokens apart: [items, heads, tokens, dim]
-  off_its_boundary,  // head-major, one number behind the boundary
+  head_major_items,  // [items, heads, tokens, dim]
+  off_its_boundary,  // head-major, one number after the boundary
 };
 
-/// Those that every batch has.
+/// The orders that every batch can have.
 inline constexpr std::array orders{Order::token_major_apart, Order::head_major, Order::token_major,
                                    Order::off_its_boundary};
 
@@ -48,7 +48,7 @@ class Element {
   Element(std::byte* data, DType dtype, std::int64_t index)
       : data_(data), dtype_(dtype), index_(index) {}
   Element(const Element&) = default;
-  operator float() const;  // NOLINT: stands for the number
+  operator float() const;  // NOLINT: implicit like a float
   Element& operator=(float value);
   Element& operator=(const Element& other) { return *this = static_cast<float>(other); }
   Element& operator*=(float factor) { return *this = static_cast<float>(*this) * factor; }
@@ -59,8 +59,8 @@ class Element {
   std::int64_t index_;
 };
 
-/// A packed tensor in one memory order. What lies between the rows is NaN; the memory ends with the
-/// last element, where sanitizers watch.
+/// A packed tensor in one memory order. Gaps between rows are NaN. The memory ends with the last
+/// element, so that sanitizers find accesses beyond it.
 struct Packed {
   std::vector<std::byte> data;
   std::int64_t tokens = 0, heads = 0, head_dim = 0, item_tokens = 0;
@@ -81,7 +81,7 @@ struct Packed {
 /// A tensor of the same shape, all elements `value`.
 [[nodiscard]] Packed like(const Packed& shape, float value);
 
-/// Whether the numbers between the elements still are the NaN that Packed put there.
+/// Whether the gaps still have the NaN that Packed wrote.
 [[nodiscard]] bool gaps_are_untouched(const Packed& packed);
 
 [[nodiscard]] bool same_row(const Packed& a, const Packed& b, std::int64_t token,
@@ -112,7 +112,7 @@ inline void add(double factor, const double* from, std::int64_t n, double* to) {
   for (std::int64_t x = 0; x < n; ++x) to[x] += factor * from[x];
 }
 
-/// A workspace of exactly the size asked for, full of NaN and between guards.
+/// A workspace of exactly the requested size, full of NaN and between guards.
 class GuardedWorkspace {
  public:
   explicit GuardedWorkspace(std::int64_t bytes)

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "engine/pattern/compile_blocks.h"
+#include "engine/pattern/compile_plan.h"
 
 namespace attnscope::testing {
 namespace {
@@ -16,31 +16,22 @@ AttentionPlan empty_plan(std::int64_t tokens, std::int32_t heads) {
   return {.tokens = tokens, .heads = heads, .tasks = {}, .segments = {}, .indices = {}};
 }
 
-Task task(TokenRun queries, HeadRange heads, std::int64_t first_segment, std::int64_t count) {
-  return {.queries = queries,
-          .heads = heads,
-          .item = 0,
-          .first_segment = first_segment,
-          .segment_count = count};
-}
-
 AttentionPlan blocks(std::int64_t block) {
   AttentionPlan plan = empty_plan(121, 2);
   plan.segments = {{.keys = {0, 1}},
                    {.keys = {1, 121}, .kind = SegmentKind::block, .window = block}};
-  plan.tasks = {task({0, 1}, {0, 2}, 0, 1), task({1, 121}, {0, 2}, 0, 2)};
+  plan.tasks = {task_of({0, 1}, {0, 2}, 0, 1), task_of({1, 121}, {0, 2}, 0, 2)};
   return plan;
 }
 
 AttentionPlan offset_windows(std::int64_t offset) {
-  AttentionPlan plan = empty_plan(100, 1);
-  plan.segments = {{.keys = {20, 80}, .kind = SegmentKind::band, .window = 3, .offset = offset},
-                   {.keys = {85, 100}, .kind = SegmentKind::block, .window = 4, .offset = offset}};
-  plan.tasks = {task({0, 100}, {0, 1}, 0, 2)};
-  return plan;
+  return plan_of_one_task(
+      100, 1,
+      {{.keys = {20, 80}, .kind = SegmentKind::band, .window = 3, .offset = offset},
+       {.keys = {85, 100}, .kind = SegmentKind::block, .window = 4, .offset = offset}});
 }
 
-/// Rows of one group see a window of another group that lies behind them, and each its own window.
+/// Rows of one group see a window of a later group, and each its own window.
 AttentionPlan band_onto_another_group() {
   AttentionPlan plan = empty_plan(301, 2);
   plan.segments = {{.keys = {0, 1}},
@@ -48,23 +39,23 @@ AttentionPlan band_onto_another_group() {
                    {.keys = {151, 301}, .kind = SegmentKind::band, .window = 2, .offset = 150},
                    {.keys = {1, 151}, .kind = SegmentKind::band, .window = 9, .offset = -150},
                    {.keys = {151, 301}}};
-  plan.tasks = {task({0, 1}, {0, 2}, 4, 1), task({1, 151}, {0, 2}, 0, 3),
-                task({151, 301}, {0, 2}, 3, 1)};
+  plan.tasks = {task_of({0, 1}, {0, 2}, 4, 1), task_of({1, 151}, {0, 2}, 0, 3),
+                task_of({151, 301}, {0, 2}, 3, 1)};
   return plan;
 }
 
 AttentionPlan heads_with_segments_of_their_own() {
   AttentionPlan plan = empty_plan(64, 3);
   plan.segments = {{.keys = {0, 16}}, {.keys = {40, 56}}, {.keys = {48, 64}}, {.keys = {8, 9}}};
-  plan.tasks = {task({0, 64}, {0, 1}, 0, 2), task({0, 64}, {1, 3}, 2, 2)};
+  plan.tasks = {task_of({0, 64}, {0, 1}, 0, 2), task_of({0, 64}, {1, 3}, 2, 2)};
   return plan;
 }
 
 AttentionPlan rows_without_keys() {
   AttentionPlan plan = empty_plan(40, 2);
-  // The second task has no segment; of the first, rows far from keys 0 ... 4 see nothing.
+  // The second task has no segment; rows of the first task far from keys 0 ... 4 see nothing.
   plan.segments = {{.keys = {0, 4}, .kind = SegmentKind::band, .window = 2}};
-  plan.tasks = {task({0, 30}, {0, 2}, 0, 1), task({30, 40}, {0, 2}, 1, 0)};
+  plan.tasks = {task_of({0, 30}, {0, 2}, 0, 1), task_of({30, 40}, {0, 2}, 1, 0)};
   return plan;
 }
 
@@ -72,7 +63,7 @@ AttentionPlan skipped_keys_in_whole_runs() {
   AttentionPlan plan = empty_plan(70, 2);
   plan.indices = {0, 5, 6, 33, 69};
   plan.segments = {{.keys = {0, 70}, .skip_begin = 0, .skip_end = 5}};
-  plan.tasks = {task({0, 1}, {0, 2}, 0, 1), task({1, 70}, {0, 2}, 0, 1)};
+  plan.tasks = {task_of({0, 1}, {0, 2}, 0, 1), task_of({1, 70}, {0, 2}, 0, 1)};
   return plan;
 }
 
@@ -86,7 +77,7 @@ AttentionPlan skipped_keys_in_bands() {
                     .window = 20,
                     .skip_begin = 0,
                     .skip_end = listed}};
-  plan.tasks = {task({0, 260}, {0, 2}, 0, 2)};
+  plan.tasks = {task_of({0, 260}, {0, 2}, 0, 2)};
   return plan;
 }
 
@@ -101,7 +92,7 @@ AttentionPlan windows_over_listed_keys() {
                     .skip_begin = listed,
                     .skip_end = listed + 3},
                    {.keys = {0, 1}}};
-  plan.tasks = {task({0, 90}, {0, 1}, 0, 2)};
+  plan.tasks = {task_of({0, 90}, {0, 1}, 0, 2)};
   return plan;
 }
 
@@ -110,7 +101,7 @@ AttentionPlan blocks_over_listed_keys() {
   for (std::int64_t t = 2; t < 150; t += t % 5 + 1) plan.indices.push_back(t);
   const auto listed = static_cast<std::int64_t>(plan.indices.size());
   plan.segments = {{.keys = {0, listed, true}, .kind = SegmentKind::block, .window = 24}};
-  plan.tasks = {task({0, 150}, {0, 1}, 0, 1)};
+  plan.tasks = {task_of({0, 150}, {0, 1}, 0, 1)};
   return plan;
 }
 
@@ -121,11 +112,12 @@ AttentionPlan listed_queries_on_a_band() {
   const auto cut = static_cast<std::int64_t>(plan.indices.size());
   plan.indices.insert(plan.indices.end(), others.begin(), others.end());
   plan.segments = {{.keys = {0, 200}, .kind = SegmentKind::band, .window = 5}};
-  plan.tasks = {task({0, cut, true}, {0, 1}, 0, 1), task({cut, 200, true}, {0, 1}, 0, 1)};
+  plan.tasks = {task_of({0, cut, true}, {0, 1}, 0, 1), task_of({cut, 200, true}, {0, 1}, 0, 1)};
   return plan;
 }
 
-/// Listed rows over listed keys beside the same keys' neighbours: QDS-Transformer's sentence rows.
+/// Listed rows see listed keys and the neighbours of these keys, like the sentence rows of the
+/// QDS-Transformer.
 AttentionPlan listed_queries_and_keys() {
   AttentionPlan plan = empty_plan(220, 2);
   std::vector<std::int64_t> others;
@@ -135,28 +127,28 @@ AttentionPlan listed_queries_and_keys() {
   plan.segments = {{.keys = {0, cut, true}},
                    {.keys = {0, 220}, .skip_begin = 0, .skip_end = cut},
                    {.keys = {cut, 220, true}, .kind = SegmentKind::band, .window = 3}};
-  plan.tasks = {task({0, cut, true}, {0, 2}, 0, 2), task({cut, 220, true}, {0, 1}, 0, 1),
-                task({cut, 220, true}, {1, 2}, 2, 1)};
+  plan.tasks = {task_of({0, cut, true}, {0, 2}, 0, 2), task_of({cut, 220, true}, {0, 1}, 0, 1),
+                task_of({cut, 220, true}, {1, 2}, 2, 1)};
   return plan;
 }
 
-/// Rows whose keys lie in another part of the batch altogether, as in cross-attention.
+/// Rows whose keys are in another part of the batch, as in cross-attention.
 AttentionPlan queries_apart_from_keys() {
   AttentionPlan plan = empty_plan(330, 2);
   plan.segments = {{.keys = {200, 330}}, {.keys = {0, 3}}};
-  plan.tasks = {task({0, 200}, {0, 2}, 0, 1), task({200, 330}, {0, 2}, 1, 1)};
+  plan.tasks = {task_of({0, 200}, {0, 2}, 0, 1), task_of({200, 330}, {0, 2}, 1, 1)};
   return plan;
 }
 
-/// BigBird's rule with blocks of 6 tokens: each head has random blocks of its own, and one item of
-/// the two is so short that it is full attention.
+/// BigBird with blocks of 6 tokens: each head has its own random blocks, and one of the two items
+/// is so short that it has full attention.
 AttentionPlan random_blocks_of_each_head() {
   const auto layout =
       SequenceLayout::make({{.query = 5, .documents = {104}}, {.query = 5, .documents = {34}}});
   return compile_blocks({.length = 6, .random = 2, .seed = 1}, *layout, /*heads=*/3);
 }
 
-/// A few rows over so many keys that kernels split the keys, beside rows that see few.
+/// A few rows with so many keys that kernels split the keys, and rows that see few.
 AttentionPlan long_rows(std::int64_t rows) {
   constexpr std::int64_t keys = 5003;
   AttentionPlan plan = empty_plan(keys, 1);
@@ -165,7 +157,7 @@ AttentionPlan long_rows(std::int64_t rows) {
   plan.segments = {{.keys = {0, 4}},
                    {.keys = {0, skipped, true}},
                    {.keys = {4, keys}, .skip_begin = 0, .skip_end = skipped}};
-  plan.tasks = {task({0, rows}, {0, 1}, 0, 3), task({rows, keys}, {0, 1}, 0, 1)};
+  plan.tasks = {task_of({0, rows}, {0, 1}, 0, 3), task_of({rows, keys}, {0, 1}, 0, 1)};
   return plan;
 }
 
@@ -236,7 +228,7 @@ class Draw {
   void draw_items() {
     std::int64_t next = one_in(2) ? -1 : 0;  // -1: the first tokens are a shared query
     for (const TokenRange& tokens : parts({0, plan_.tokens}, 5)) items_.push_back({next++, tokens});
-    // Some batches keep to the rule that items see themselves and the shared query alone.
+    // In some batches items see only themselves and the shared query.
     separate_ = !one_in(3);
   }
 
@@ -252,7 +244,7 @@ class Draw {
     }
   }
 
-  /// One task of a range, or two of lists that take turns.
+  /// One task of a range, or two tasks of alternating tokens.
   void draw_runs(const Item& item, TokenRange rows, HeadRange heads) {
     if (!one_in(4) || rows.size() < 2) {
       draw_task(item, {rows.begin, rows.end, false}, heads);

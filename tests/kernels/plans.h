@@ -15,17 +15,23 @@
 
 namespace attnscope::testing {
 
-/// All rows are one task, which sees `segments` in every head.
+/// A task of item 0.
+[[nodiscard]] inline Task task_of(TokenRun queries, HeadRange heads, std::int64_t first_segment,
+                                  std::int64_t count) {
+  return {.queries = queries,
+          .heads = heads,
+          .item = 0,
+          .first_segment = first_segment,
+          .segment_count = count};
+}
+
+/// All rows are one task of item 0, which sees `segments` in every head.
 [[nodiscard]] inline AttentionPlan plan_of_one_task(std::int64_t tokens, std::int32_t heads,
                                                     std::vector<Segment> segments) {
   const auto count = static_cast<std::int64_t>(segments.size());
   return {.tokens = tokens,
           .heads = heads,
-          .tasks = {{.queries = {0, tokens},
-                     .heads = {0, heads},
-                     .item = 0,
-                     .first_segment = 0,
-                     .segment_count = count}},
+          .tasks = {task_of({0, tokens}, {0, heads}, 0, count)},
           .segments = std::move(segments),
           .indices = {}};
 }

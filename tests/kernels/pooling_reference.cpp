@@ -12,7 +12,7 @@ using cpu::pooling_kernels;
 
 constexpr std::int64_t columns = cpu::region_tokens + 1;
 
-/// A query row beside a token, with all that gradients need.
+/// A pair of query row and token, with the values that gradients need.
 struct Pair {
   const float *query, *token;
   double query_length, token_length, cosine;
@@ -119,7 +119,7 @@ PoolingReference nothing(const cpu::PoolingCall& call) {
           .alpha = std::vector<double>(pooling_kernels)};
 }
 
-/// Adds what a gradient of the cosine gives to one of its rows.
+/// Adds the contribution of a gradient of the cosine to one of its rows.
 void add_to_row(double gradient, double cosine, const float* own, double own_length,
                 bool normalised, const float* other, double other_length, std::int64_t width,
                 double* to) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The paper's two products, band = scale * q k^T and o = band v, and their gradients: what
-// products_test.cpp holds against naive loops, wherever they run.
+// The two products of the paper, band = scale * q k^T and o = band v, and their gradients.
+// products_test.cpp compares them with naive loops on every device.
 
 #include <functional>
 #include <ostream>
@@ -27,7 +27,7 @@ struct Band {
 };
 
 inline constexpr float products_scale = 0.5f;
-inline constexpr float untouched = 99.0f;  // what results hold before a call
+inline constexpr float untouched = 99.0f;  // all results before a call
 
 struct Products {
   std::vector<float> band;
@@ -45,7 +45,7 @@ struct ProductSubject {
   std::function<Products(const Band& band, const Inputs& in, const std::vector<float>& weights,
                          int order)>
       forward;
-  /// Of the two products, each with `weights` where it takes a band; grad_o is in.q.
+  /// The gradients of both products, with `weights` as the band; grad_o is in.q.
   std::function<ProductGradients(const Band& band, const Inputs& in,
                                  const std::vector<float>& weights, int order)>
       backward;
@@ -56,10 +56,10 @@ struct ProductSubject {
   }
 };
 
-/// The program's; each room of tests that has products_test.cpp defines it.
+/// Defined by every test program that contains products_test.cpp.
 [[nodiscard]] const ProductSubject& product_subject();
 
-/// Those of kernels/cpu.
+/// The products of kernels/cpu.
 [[nodiscard]] const ProductSubject& cpu_product_subject();
 
 }  // namespace attnscope::testing

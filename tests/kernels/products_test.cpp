@@ -35,7 +35,7 @@ Inputs inputs_of(const Band& band) {
   return random_inputs(band.tokens, band.heads, band.head_dim, band.order, 0, 5, band.dtype);
 }
 
-/// The sequence that holds the token, or none.
+/// The sequence of the token, or an empty one.
 TokenRange sequence_of(const Band& band, std::int64_t token) {
   for (const TokenRange& s : band.sequences) {
     if (token >= s.begin && token < s.end) return s;
@@ -118,7 +118,7 @@ void expect_products_right(const Band& band) {
     expect_rows(band, backward.grad_k, grad_k, "grad_k " + what);
     expect_rows(band, backward.grad_v, grad_v, "grad_v " + what);
     for_each_entry(band, [&](std::int64_t, std::int64_t i, std::int64_t key, std::size_t at) {
-      // Where no pair is, the band is exactly 0.
+      // The band is exactly 0 without a pair.
       const double score = std::abs(forward.band[at] - scores[at]);
       const double gradient = std::abs(backward.grad_band[at] - grad_band[at]);
       ASSERT_TRUE(score <= (key < 0 ? 0 : 5e-5)) << "band " << what << " row " << i;
@@ -128,10 +128,7 @@ void expect_products_right(const Band& band) {
 }
 
 class WindowedProducts : public ::testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Type, WindowedProducts, ::testing::ValuesIn(dtypes),
-                         [](const auto& parameter) {
-                           return std::string(attnscope::name_of(parameter.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Type, WindowedProducts, ::testing::ValuesIn(dtypes), name_of_dtype);
 
 TEST_P(WindowedProducts, OnRaggedSequences_MatchNaiveLoops) {
   for (const std::int64_t window : {0L, 1L, 4L, 16L, 64L, 1L << 61}) {
@@ -146,8 +143,8 @@ TEST_P(WindowedProducts, OnRaggedSequences_MatchNaiveLoops) {
 }
 
 TEST_P(WindowedProducts, AtEveryLengthAndWindowUpTo24_MatchNaiveLoops) {
-  // Sequences of every length stand side by side: the smallest windows, those about the length, and
-  // windows wider than any sequence, for all lengths at once.
+  // Sequences of every length in one call: the smallest windows, those around the length, and
+  // windows wider than any sequence.
   Band band{.heads = 1, .head_dim = 8, .dtype = GetParam()};
   for (std::int64_t n = 1; n <= 24; ++n) {
     band.sequences.push_back({band.tokens, band.tokens + n});
@@ -156,9 +153,9 @@ TEST_P(WindowedProducts, AtEveryLengthAndWindowUpTo24_MatchNaiveLoops) {
   for (band.window = 0; band.window <= 26; ++band.window) expect_products_right(band);
 }
 
-TEST_P(WindowedProducts, WhereAWindowOutgrowsItsSequence_MatchNaiveLoops) {
-  // From bands of 2w+1 columns to bands of a column a token, of which rows then see all. 72 tokens
-  // are more than a block of the GPU's has rows and keys.
+TEST_P(WindowedProducts, WithWindowsWiderThanTheSequence_MatchNaiveLoops) {
+  // From bands of 2w+1 columns to bands with one column per token, all of which a row sees. 72
+  // tokens exceed the rows and keys of a block on the GPU.
   std::vector<std::int64_t> windows;
   for (std::int64_t window = 34; window <= 73; ++window) windows.push_back(window);
   if (product_subject().emulated) windows = {34, 35, 36, 37, 70, 71, 73};
@@ -201,8 +198,8 @@ TEST_P(WindowedProducts, OnSequencesOfSeveralTiles_MatchNaiveLoops) {
   }
 }
 
-TEST_P(WindowedProducts, WhoseWorkIsSplit_MatchNaiveLoops) {
-  // 1,537 rows that all see the same keys; the last alone in its block, before 1,537 columns.
+TEST_P(WindowedProducts, OfWorkThatIsSplit_MatchNaiveLoops) {
+  // 1,537 rows that all see the same keys; the last row is alone in its block.
   expect_products_right({.sequences = {{0, 1537}},
                          .tokens = 1537,
                          .heads = 1,
@@ -229,7 +226,7 @@ TEST_P(WindowedProducts, InAnotherOrder_KeepEveryBit) {
   }
 }
 
-/// Rows that do not see the planted token keep every bit; the others show it.
+/// Rows that do not see the planted token keep every bit; the others are not finite.
 void expect_confined(const Band& band, const Packed& clean, const Packed& dirty,
                      std::int64_t planted, const std::string& what) {
   for (std::int64_t t = 0; t < band.tokens; ++t) {
@@ -276,8 +273,8 @@ TEST_P(WindowedProducts, OfPlantedNaNAndInfinity_ReachOnlyRowsThatSeeThem) {
   });
 }
 
-TEST(WindowedProductsNumbers, BandsBeyondSixteenBits_GiveWhatFloat32Gives) {
-  // float16 ends at 65504; what rounds beyond it is infinite.
+TEST(WindowedProductsNumbers, BandsBeyondFloat16_GiveTheResultsOfFloat32) {
+  // The largest float16 is 65504; larger results are infinite.
   const Band band = ragged(4, DType::float16);
   const Inputs in = inputs_of(band);
   std::vector<float> weights = random_weights(band);

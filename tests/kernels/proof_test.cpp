@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every subject of this program - the kernels on the CPU, those of CUDA in the emulation - on the
-// same cases, forward and backward, against the float64 reference.
+// Compares every subject of this program (the kernels on the CPU, those of CUDA in the emulation)
+// with the float64 reference on the same cases, forward and backward.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,15 +38,15 @@ class Proof : public ::testing::TestWithParam<std::tuple<Subject, DType>> {
   static DType dtype() { return std::get<1>(GetParam()); }
 
   static void expect_all_right(const std::vector<AttentionCase>& cases) {
-    int taken = 0;
+    int tested = 0;
     for (const AttentionCase& problem : cases) {
       if (subject().emulated && !problem.emulated) continue;
-      ++taken;
+      ++tested;
       expect_right(subject(), problem);
       if (HasFailure()) return;
     }
-    if (taken == 0 && subject().emulated) GTEST_SKIP() << "too large to be emulated";
-    EXPECT_GT(taken, 0);
+    if (tested == 0 && subject().emulated) GTEST_SKIP() << "too large to be emulated";
+    EXPECT_GT(tested, 0);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, Proof,
@@ -100,15 +100,15 @@ TEST_P(Proof, OnPlansMadeByHand_IsRight) {
   }
 }
 
-/// Numbers of the form that the seed stands for; all forms come in turn.
+/// Random numbers; the seed selects head dimension, memory order and type.
 Inputs inputs_of(const AttentionPlan& plan, unsigned seed) {
   constexpr std::array head_dims{8, 20, 32};
   return random_inputs(plan.tokens, plan.heads, head_dims.at(seed % 3),
                        orders.at(seed % orders.size()), 0, seed, dtypes.at(seed / 3 % 3));
 }
 
-/// Globals and `keys` tokens with a band on themselves; of twelve more rows every other one has a
-/// band on the same keys that leaves one out, the rest see nothing.
+/// Globals, and `keys` tokens with a band on themselves. Of twelve more rows every second one has a
+/// band on the same keys without one of them; the others see nothing.
 AttentionPlan plan_with_band(std::int64_t keys, std::int64_t window) {
   constexpr std::int64_t globals = 3;
   const TokenRun band{globals, globals + keys};
@@ -124,24 +124,17 @@ AttentionPlan plan_with_band(std::int64_t keys, std::int64_t window) {
   opposite.skip_begin = 0;
   opposite.skip_end = 1;
   plan.segments = {all, own, all, opposite};
-  const auto task = [](TokenRun queries, std::int64_t first, std::int64_t count) {
-    return Task{.queries = queries,
-                .heads = {0, 2},
-                .item = 0,
-                .first_segment = first,
-                .segment_count = count};
-  };
-  plan.tasks = {task({0, globals}, 0, 1), task(band, 0, 2), task({1, 7, true}, 2, 2),
-                task({7, 13, true}, 0, 0)};
+  plan.tasks = {task_of({0, globals}, {0, 2}, 0, 1), task_of(band, {0, 2}, 0, 2),
+                task_of({1, 7, true}, {0, 2}, 2, 2), task_of({7, 13, true}, {0, 2}, 0, 0)};
   return plan;
 }
 
-TEST_P(OfOneSubject, WhereABandOutgrowsItsKeys_IsRight) {
+TEST_P(OfOneSubject, WithABandWiderThanItsKeys_IsRight) {
   const bool emulated = GetParam().emulated;
   unsigned seed = 0;
   for (const std::int64_t keys : {1, 2, 9, 66}) {
     for (std::int64_t w = std::max<std::int64_t>((keys - 1) / 2 - 1, 0); w <= keys + 1; ++w) {
-      // In the emulation those next to a change: 2w+1 against the keys, w against the last key.
+      // The emulation runs those next to a change: 2w+1 against the keys, w against the last key.
       if (emulated && keys > 9 && w > keys / 2 + 1 && w < keys - 1) continue;
       const AttentionPlan plan = plan_with_band(keys, w);
       expect_right(GetParam(), plan, inputs_of(plan, ++seed), keys_from_plan(plan),
@@ -151,14 +144,14 @@ TEST_P(OfOneSubject, WhereABandOutgrowsItsKeys_IsRight) {
   }
 }
 
-TEST_P(OfOneSubject, OfPlantedNaNInABandStoredByKey_ShowsItWhereItIsSeenAlone) {
+TEST_P(OfOneSubject, OfPlantedNaNInABandStoredByKey_ReachesOnlyRowsThatSeeIt) {
   const AttentionPlan plan = plan_with_band(20, 12);
   expect_confined(GetParam(), plan, inputs_of(plan, 5), keys_from_plan(plan), {3, 22},
                   "20 keys, w 12");
 }
 
 TEST_P(OfOneSubject, OnShortDocumentsWithEveryWindow_IsRight) {
-  if (GetParam().emulated) GTEST_SKIP() << "every length is among the products' sequences";
+  if (GetParam().emulated) GTEST_SKIP() << "WindowedProducts has a sequence of every length";
   for (const AttentionCase& problem : cases_of_short_documents()) {
     expect_right(GetParam(), problem);
     if (HasFailure()) return;
@@ -173,18 +166,18 @@ TEST_P(OfOneSubject, OnRandomPlans_IsRightWithTheSameBitsInEveryOrder) {
   const bool is_slow = subject.emulated;
 #endif
   const unsigned enough = is_slow ? 36 : 100;
-  unsigned taken = 0;
-  for (unsigned seed = 0; seed < 400 && taken < enough; ++seed) {
+  unsigned tested = 0;
+  for (unsigned seed = 0; seed < 400 && tested < enough; ++seed) {
     const AttentionPlan plan = random_plan(seed);
     if (!subject.supports(plan, 20) || (subject.emulated && pairs(plan) > 60'000)) continue;
-    ++taken;
+    ++tested;
     const Inputs inputs = inputs_of(plan, seed);
     const std::string what = fmt::format("seed {}\n{}", seed, text_of(plan));
     expect_right(subject, plan, inputs, keys_from_plan(plan), what);
     if (!subject.emulated) expect_same_bits(subject, plan, inputs, {3}, what);
     if (HasFailure()) return;
   }
-  EXPECT_EQ(taken, enough);
+  EXPECT_EQ(tested, enough);
 }
 
 TEST_P(Proof, InAnotherOrder_KeepsEveryBit) {
@@ -207,7 +200,7 @@ TEST_P(Proof, InAnotherOrder_KeepsEveryBit) {
 }
 
 TEST_P(OfOneSubject, OnPlansMadeByHand_KeepsEveryBitInAnotherOrder) {
-  if (GetParam().emulated) GTEST_SKIP() << "orders are drawn on small cases";
+  if (GetParam().emulated) GTEST_SKIP() << "orders are random on small cases";
   for (const HandMadePlan& made : hand_made_plans()) {
     if (!GetParam().supports(made.plan, 8)) continue;
     const Inputs inputs =
@@ -218,7 +211,7 @@ TEST_P(OfOneSubject, OnPlansMadeByHand_KeepsEveryBitInAnotherOrder) {
 
 // ---- planted NaN and infinity
 
-TEST_P(Proof, OfPlantedNaN_ShowsItWhereItIsSeenAlone) {
+TEST_P(Proof, OfPlantedNaN_ReachesOnlyRowsThatSeeIt) {
   const std::vector<AttentionCase> cases{
       {.layout = two_items(), .dtype = dtype()},
       {.pattern = "longformer", .window = Window::of(9), .layout = two_items(), .dtype = dtype()},
@@ -230,8 +223,9 @@ TEST_P(Proof, OfPlantedNaN_ShowsItWhereItIsSeenAlone) {
   for (const AttentionCase& problem : cases) expect_confined(subject(), problem, tokens);
 }
 
-TEST_P(OfOneSubject, OfPlantedNaNInOtherPatterns_ShowsItWhereItIsSeenAlone) {
-  if (GetParam().emulated) GTEST_SKIP() << "the patterns with the most kinds of rules are done";
+TEST_P(OfOneSubject, OfPlantedNaNInOtherPatterns_ReachesOnlyRowsThatSeeIt) {
+  if (GetParam().emulated)
+    GTEST_SKIP() << "OfPlantedNaN has the patterns with the most kinds of rules";
   const SequenceLayout items =
       layout_of({{.query = 5, .documents = {70}}, {.query = 5, .documents = {20, 33}}});
   const auto expect = [&](const AttentionCase& problem, const std::vector<std::int64_t>& tokens) {
@@ -256,8 +250,9 @@ TEST_P(OfOneSubject, OfPlantedNaNInOtherPatterns_ShowsItWhereItIsSeenAlone) {
          {0, 2, 4, 127, 128, 131, 255, 256, 260, 383, 511, 512, 640, 703});
 }
 
-TEST_P(OfOneSubject, OfPlantedNaNOnOtherPlans_ShowsItWhereItIsSeenAlone) {
-  if (GetParam().emulated) GTEST_SKIP() << "the patterns with the most kinds of rules are done";
+TEST_P(OfOneSubject, OfPlantedNaNOnOtherPlans_ReachesOnlyRowsThatSeeIt) {
+  if (GetParam().emulated)
+    GTEST_SKIP() << "OfPlantedNaN has the patterns with the most kinds of rules";
   std::vector<HandMadePlan> plans = hand_made_plans();
   for (unsigned seed = 0; seed < 12; ++seed) {
     plans.push_back({fmt::format("seed {}", seed), random_plan(seed)});
@@ -282,7 +277,7 @@ TEST_P(Proof, OfExtremeScores_StaysFinite) {
     const BackwardCase left{inputs, subject().forward(plan, inputs, {}), random_like(inputs.q, 7)};
     const Gradients gradients = subject().backward(plan, left, {});
     for (const Packed* of : {&left.forward.o, &gradients.q, &gradients.k, &gradients.v}) {
-      // Sums of products with q itself may leave float16.
+      // Sums of products with q may overflow float16.
       if (of == &gradients.k && dtype() == DType::float16) continue;
       for (std::int64_t t = 0; t < plan.tokens; ++t) {
         ASSERT_TRUE(is_finite(*of, t, 0)) << build << " token " << t;
@@ -291,18 +286,18 @@ TEST_P(Proof, OfExtremeScores_StaysFinite) {
   });
 }
 
-// ---- what is declined
+// ---- unsupported plans
 
-TEST_P(OfOneSubject, ThatDeclinesWindowsOverListedKeys_SaysSo) {
-  int declined = 0, given = 0;
+TEST_P(OfOneSubject, WithoutWindowsOverListedKeys_NamesThem) {
+  int unsupported = 0, all = 0;
   for (const HandMadePlan& made : hand_made_plans()) {
-    given += made.windows_over_listed_keys ? 1 : 0;
+    all += made.windows_over_listed_keys ? 1 : 0;
     const Status status = GetParam().supports(made.plan, 32);
     if (status) continue;
-    ++declined;
+    ++unsupported;
     EXPECT_NE(status.error().message.find("listed keys"), std::string::npos) << made.name;
   }
-  EXPECT_EQ(declined, GetParam().recomputes ? 0 : given);
+  EXPECT_EQ(unsupported, GetParam().recomputes ? 0 : all);
 }
 
 }  // namespace

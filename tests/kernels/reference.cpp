@@ -23,7 +23,7 @@ struct OracleOfCase {
   AttentionPattern pattern;
   SequenceLayout layout;
   Oracle oracle;
-  /// Of (token, head) as far as asked for: the oracle thinks long.
+  /// A cache of the requested (token, head): the oracle is slow.
   std::vector<std::optional<std::vector<std::int64_t>>> found;
 
   OracleOfCase(const std::string& name, std::optional<Window> window, const SequenceLayout& of)
@@ -36,8 +36,8 @@ struct OracleOfCase {
         if (oracle.allowed(head, token, j)) keys.push_back(j);
       }
     };
-    // Tokens of different items never see each other: asking within the item keeps batches of
-    // thousands of items affordable.
+    // Tokens of different items never see each other, so only the item is searched: batches may
+    // have thousands of items.
     const std::int64_t item = oracle.place_of(token).item;
     if (item < 0) {
       add_allowed({0, layout.tokens()});
@@ -88,8 +88,8 @@ void for_each_row(const KeysOf& keys_of, const Values& shape, const Visit& visit
   }
 }
 
-/// Four units of the type at the largest number, and a floor for the sums in float32. What vanishes
-/// (the gradients of a row's only key) leaves the rounding of terms of size 1.
+/// Four units of the type at the largest number, and at least the error of float32 sums. Sums that
+/// cancel (the gradients of the only key of a row) have the rounding of terms of size 1.
 double bound_of(DType dtype, double largest) {
   return (4 * unit_roundoff(dtype) + 2e-6) * std::max(1.0, largest);
 }
@@ -223,7 +223,7 @@ void expect_near(const Packed& actual, const Values& expected, double bound,
                  const std::string& what) {
   const Values values(actual);
   for (std::size_t i = 0; i < values.data.size(); ++i) {
-    // Written so that NaN is far from everything.
+    // Also fails for NaN.
     if (std::abs(values.data[i] - expected.data[i]) <= bound) continue;
     const auto row = static_cast<std::int64_t>(i) / values.head_dim;
     FAIL() << what << ": token " << row / values.heads << " head " << row % values.heads << " x "
@@ -239,7 +239,7 @@ void expect_near(const Outputs& outputs, const Reference& expected, const std::s
     ASSERT_TRUE(lse == got || std::abs(lse - got) <= 1e-5)
         << what << ": lse of row " << row << " is " << got << ", not " << lse;
     if (lse != -infinity) continue;
-    // Nothing is seen, nothing given.
+    // Rows without keys have no gradients.
     const auto token = static_cast<std::int64_t>(row) / outputs.o.heads;
     const auto head = static_cast<std::int64_t>(row) % outputs.o.heads;
     for (std::int64_t x = 0; x < outputs.o.head_dim; ++x) {

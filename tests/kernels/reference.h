@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys a row sees, the numbers an attention is given, and what it makes of them in float64.
+// The keys of a row, the inputs of an attention, and its results in float64.
 
 #include <cstdint>
 #include <functional>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 #include "kernels/plan/attention_plan.h"
 #include "tests/kernels/packed.h"
 
@@ -22,8 +22,8 @@ using KeysOf = std::function<std::vector<std::int64_t>(std::int64_t token, std::
 /// Pair by pair.
 [[nodiscard]] KeysOf keys_from_oracle(const std::string& pattern, std::optional<Window> window,
                                       const SequenceLayout& layout);
-/// By the plan's own intervals, where there is only a plan, or too many pairs. `plan` must outlive
-/// the result.
+/// By the intervals of the plan, if there is only a plan or too many pairs. `plan` must outlive the
+/// result.
 [[nodiscard]] KeysOf keys_from_plan(const AttentionPlan& plan);
 
 struct Inputs {
@@ -45,7 +45,7 @@ struct Outputs {
   std::vector<float> scores{};  // of kernels that keep them for the backward pass
 };
 
-/// All that a backward pass is given: the inputs, what the forward pass left, the gradient of o.
+/// The operands of a backward pass: the inputs, the results of the forward pass, the gradient of o.
 struct BackwardCase {
   Inputs in;
   Outputs forward;
@@ -59,17 +59,17 @@ struct Gradients {
 [[nodiscard]] bool same_bits(const Outputs& a, const Outputs& b);
 [[nodiscard]] bool same_bits(const Gradients& a, const Gradients& b);
 
-/// Operands in float64, where they can be moved by less than a float32 shows.
+/// Operands in float64, which can change by less than the precision of float32.
 struct ExactCase {
   Values q, k, v, o, grad_o;
 };
-/// `o` rounded as the problem holds it.
+/// With the rounded `o` of the problem.
 [[nodiscard]] ExactCase exact(const BackwardCase& problem);
-/// `o` in float64 from q, k and v.
+/// With `o` computed in float64 from q, k and v.
 [[nodiscard]] ExactCase exact(const KeysOf& keys, const Inputs& inputs, const Packed& grad_o);
 
-/// A row's weights: softmax(scale * q . k), or scale * q . k alone, which makes the paper's two
-/// products.
+/// The weights of a row: softmax(scale * q . k), or scale * q . k for the two products of the
+/// paper.
 struct Formula {
   double scale;
   bool softmax = true;
@@ -83,11 +83,11 @@ struct Reference {
 };
 [[nodiscard]] Reference reference(const KeysOf& keys, const ExactCase& problem,
                                   const Formula& formula);
-/// Of the inputs as rounded.
+/// From the rounded inputs.
 [[nodiscard]] Reference reference(const KeysOf& keys, const Inputs& inputs);
 
-/// Pair by pair as kernels/plan/tensor.h defines them, with D_i = grad_o_i . o_i from the o that
-/// the problem holds.
+/// Pair by pair as kernels/plan/tensor.h defines them, with D_i = grad_o_i . o_i from the `o` of
+/// the problem.
 struct ReferenceGradients {
   Values q, k, v;
 };
@@ -95,16 +95,17 @@ struct ReferenceGradients {
                                                      const Formula& formula);
 [[nodiscard]] ReferenceGradients reference_gradients(const KeysOf& keys, const ExactCase& problem);
 
-/// No element of a row of `tokens` is farther from its expectation than `bound`; all rows without.
+/// Expects every element of the rows of `tokens` (default: all rows) to be within `bound` of the
+/// reference.
 void expect_near(const Packed& actual, const Values& expected, double bound,
                  const std::string& what);
-/// As near as the type and float32 sums allow. An element that is exactly 0 in the reference's sums
-/// because no pair adds to it is 0.
+/// Expects results within the errors of the type and of float32 sums. An element to which no pair
+/// contributes must be exactly 0.
 void expect_near(const Outputs& outputs, const Reference& expected, const std::string& what);
 void expect_near(const Gradients& gradients, const ReferenceGradients& expected,
                  const std::string& what);
 
-/// The gradients of rows that see nothing and of keys that nobody sees are 0, whatever the bound.
+/// Expects gradients of rows without keys, and of keys that no row sees, to be exactly 0.
 void expect_unseen_zero(const Gradients& gradients, const KeysOf& keys, const std::string& what);
 
 }  // namespace attnscope::testing

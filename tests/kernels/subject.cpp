@@ -31,11 +31,11 @@ Packed& tensor_of(BackwardCase& problem, Operand operand) {
   return problem.grad_o;
 }
 
-/// Values are planted in one head, its neighbours show nothing.
+/// Values are planted in one head and must not reach others.
 constexpr std::int32_t planted_head = 0;
 
-/// What depends on a token's number: a key's belongs to all rows that see it, a row's to itself;
-/// and a row's weights go to all keys that it sees.
+/// The results that depend on a number of a token: a number of a key reaches all rows that see it,
+/// a number of a row only that row, and the weights of a row reach all keys that it sees.
 struct Touched {
   std::vector<bool> row, key;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An inline function compiled for a higher instruction set could be picked by the linker for the
-// baseline path, an illegal instruction on older processors: such objects export one function each.
+// The linker could use an inline function compiled for a higher instruction set in the baseline
+// path, which is an illegal instruction on older processors. So such objects export only one
+// function.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +25,7 @@ std::vector<std::string> exported_symbols(const std::string& object) {
   return lines;
 }
 
-TEST(PerInstructionSetObjects, ExportTheirTableAlone) {
+TEST(PerInstructionSetObjects, ExportOnlyTheirTable) {
   struct Object {
     const char *name, *path;
   };

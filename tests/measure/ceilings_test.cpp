@@ -28,7 +28,7 @@ TEST(Ceilings, AllRatesArePositiveAndFinite) {
   }
 }
 
-TEST(PeakKernels, ExponentialsAreExponentials_OnEveryInstructionSet) {
+TEST(PeakKernels, ExponentialsAreCorrectOnEveryInstructionSet) {
   constexpr std::size_t count = 1024;
   std::vector<float> in(count);
   std::vector<float> out(count);

@@ -61,7 +61,7 @@ TEST(RunHeat, EveryContenderOfASmallHeatIsOk) {
   }
 }
 
-TEST(RunHeat, SamplesNameProcessPlacementAndRound_AndPairContenders) {
+TEST(RunHeat, SamplesHaveProcessPlacementAndRound) {
   auto request =
       small_heat({contender("full", "dense"), contender("sparse", "segment", Window::of(4))});
   request.process = 1;
@@ -81,7 +81,7 @@ TEST(RunHeat, SamplesNameProcessPlacementAndRound_AndPairContenders) {
   }
 }
 
-TEST(RunHeat, PagesAreThoseThatTheHeatAsksFor) {
+TEST(RunHeat, UsesThePageSizeOfTheHeat) {
   for (const PageSize size : {PageSize::usual, PageSize::huge}) {
     auto request = small_heat({contender("full", "dense")});
     request.heat.point.page_size = size;
@@ -94,7 +94,7 @@ TEST(RunHeat, PagesAreThoseThatTheHeatAsksFor) {
   }
 }
 
-TEST(RunHeat, SeveralDocumentsOfAnItem_AreRightAndSeeLessOfOneAnother) {
+TEST(RunHeat, SeveralDocumentsPerItemAreCorrectWithLessWork) {
   auto request = small_heat({contender("listwise", "dense"), contender("listwise", "segment"),
                              contender("sparse", "windowed", Window::of(4))});
   const HeatResult one = run(request);
@@ -109,7 +109,7 @@ TEST(RunHeat, SeveralDocumentsOfAnItem_AreRightAndSeeLessOfOneAnother) {
   }
 }
 
-TEST(RunHeat, ColdCaches_ChangeTimesAndNothingElse) {
+TEST(RunHeat, ColdCachesChangeOnlyTimes) {
   auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
                              contender("sparse", "segment", Window::of(4))});
   const HeatResult warm = run(request);
@@ -126,7 +126,7 @@ TEST(RunHeat, ColdCaches_ChangeTimesAndNothingElse) {
   }
 }
 
-TEST(RunHeat, WindowedMatmul_HasNoExponentials) {
+TEST(RunHeat, WindowedMatmulHasNoExponentials) {
   auto request = small_heat({contender("sparse", "windowed", Window::of(4))});
   request.heat.point.operation = Operation::windowed_matmul;
   const Cell cell = run(request).cells.at(0);
@@ -136,7 +136,7 @@ TEST(RunHeat, WindowedMatmul_HasNoExponentials) {
   EXPECT_EQ(cell.document_tokens, 64);
 }
 
-TEST(RunHeat, ForwardAndBackward_AreCheckedMeteredAndTimedTogether) {
+TEST(RunHeat, ForwardAndBackwardAreMeasuredTogether) {
   auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
                              contender("sparse", "sdpa-mask", Window::of(4)),
                              contender("sparse", "windowed", Window::of(4)),
@@ -160,7 +160,7 @@ TEST(RunHeat, ForwardAndBackward_AreCheckedMeteredAndTimedTogether) {
   }
 }
 
-TEST(RunHeat, GradientsOfASharedQuery_AreRightForAll) {
+TEST(RunHeat, GradientsOfASharedQueryAreCorrect) {
   auto request = small_heat({contender("sparse", "dense", Window::of(4)),
                              contender("sparse", "sdpa-mask", Window::of(4)),
                              contender("sparse", "windowed", Window::of(4)),
@@ -177,7 +177,7 @@ TEST(RunHeat, GradientsOfASharedQuery_AreRightForAll) {
   }
 }
 
-TEST(RunHeat, ImplementationThatCannotDoThePattern_IsUnsupported_AndTheOthersGoOn) {
+TEST(RunHeat, UnsupportedImplementationDoesNotAffectOthers) {
   const HeatResult result =
       run(small_heat({contender("sparse", "sdpa", Window::of(4)), contender("full", "sdpa")}));
   EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
@@ -186,7 +186,7 @@ TEST(RunHeat, ImplementationThatCannotDoThePattern_IsUnsupported_AndTheOthersGoO
   EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
 }
 
-TEST(RunHeat, WhatCannotBeMeasured_IsUnsupportedInWords) {
+TEST(RunHeat, InvalidRequestsAreUnsupportedWithAReason) {
   Contender broken = contender("full", "dense");
   broken.pattern_json = "{\"name\": 3}";
   auto shared = small_heat({contender("full", "dense")});
@@ -203,7 +203,7 @@ TEST(RunHeat, WhatCannotBeMeasured_IsUnsupportedInWords) {
   }
 }
 
-TEST(RunHeat, OnCuda_CellsAreMeasuredThereOrUnsupportedWithTheReason) {
+TEST(RunHeat, CudaCellsAreMeasuredOrUnsupportedWithAReason) {
   auto request = small_heat({contender("full", "dense"), contender("full", "sdpa"),
                              contender("sparse", "sdpa-mask", Window::of(4)),
                              contender("sparse", "windowed", Window::of(4)),
@@ -227,13 +227,13 @@ TEST(RunHeat, OnCuda_CellsAreMeasuredThereOrUnsupportedWithTheReason) {
   }
 }
 
-TEST(RunHeat, LengthsBeyondAnyMachine_AreOom) {
+TEST(RunHeat, HugeLengthsAreOom) {
   const Cell cell = run(small_heat({contender("full", "dense")}, 90'000'000)).cells.at(0);
   EXPECT_EQ(cell.status, CellStatus::oom) << cell.reason;
   EXPECT_THAT(cell.reason, HasSubstr("free"));
 }
 
-TEST(RunHeat, LengthsAndBatchesThatNobodyCanCount_EndInWords) {
+TEST(RunHeat, OverflowingLengthsAndBatchesHaveAReason) {
   auto request = small_heat({contender("full", "dense")}, std::numeric_limits<std::int64_t>::max());
   const Cell uncountable = run(request).cells.at(0);
   EXPECT_THAT(uncountable.status, testing::AnyOf(CellStatus::oom, CellStatus::unsupported));
@@ -246,17 +246,17 @@ TEST(RunHeat, LengthsAndBatchesThatNobodyCanCount_EndInWords) {
   EXPECT_GT(cell.batch, 100);
 }
 
-TEST_F(MemoryLimited, DenseThatCannotFit_IsOomWithBytes_AndSegmentGoesOn) {
+TEST_F(MemoryLimited, ContenderAboveTheLimitIsOomWithItsBytes) {
   // Scores: 2 heads * 4096^2 * 4 bytes = 128 MiB, above the limit of 64.
   const HeatResult result = run(small_heat(
       {contender("full", "dense"), contender("sparse", "segment", Window::of(4))}, 4096));
   EXPECT_EQ(result.cells[0].status, CellStatus::oom);
-  EXPECT_THAT(result.cells[0].reason, testing::ContainsRegex("ask for .*[0-9]+ bytes"));
+  EXPECT_THAT(result.cells[0].reason, testing::ContainsRegex("needs .*[0-9]+ bytes"));
   EXPECT_THAT(result.cells[0].reason, HasSubstr("free"));
   EXPECT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
 }
 
-TEST_F(MemoryLimited, BatchShrinksUntilAllFit) {
+TEST_F(MemoryLimited, BatchFitsAllContenders) {
   // One item of dense needs 8 MiB of scores at 1024 tokens: 100 items do not fit 64 MiB.
   auto request = small_heat({contender("full", "dense"), contender("full", "segment")}, 1024);
   request.heat.point.batch_max = 100;
@@ -269,7 +269,7 @@ TEST_F(MemoryLimited, BatchShrinksUntilAllFit) {
   }
 }
 
-TEST(RunHeat, BatchStaysWithinTheHeatsMemory) {
+TEST(RunHeat, BatchFitsTheMemoryOfTheHeat) {
   auto request = small_heat({contender("full", "dense")}, 1024);
   request.heat.point.batch_max = 64;
   request.heat.point.batch_memory_mb = 100;
@@ -279,14 +279,14 @@ TEST(RunHeat, BatchStaysWithinTheHeatsMemory) {
   EXPECT_GT(cell.batch, 1);
 }
 
-TEST_F(MemoryLimited, LimitThatIsNoNumber_IsAnError) {
+TEST_F(MemoryLimited, InvalidLimitIsAnError) {
   setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "lots", 1);
   const auto result = run_heat(small_heat({contender("full", "dense")}), {});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB is 'lots'"));
 }
 
-TEST(RunHeat, CancelledHeat_HasNoHalfMeasuredCells) {
+TEST(RunHeat, CancelledHeatHasNoSamples) {
   std::atomic<bool> cancel = false;
   HeatHooks hooks{.on_phase = [&](int, std::string_view phase) { cancel = phase == "time"; },
                   .cancel = &cancel};
@@ -299,7 +299,7 @@ TEST(RunHeat, CancelledHeat_HasNoHalfMeasuredCells) {
   EXPECT_EQ(result.cells[1].status, CellStatus::unsupported);
 }
 
-TEST(RunHeat, PhasesComeInOrder_ForEveryContender) {
+TEST(RunHeat, PhasesAreReportedInOrder) {
   std::vector<std::string> phases;
   const HeatHooks hooks{
       .on_phase = [&](int, std::string_view phase) { phases.emplace_back(phase); }};
@@ -307,7 +307,7 @@ TEST(RunHeat, PhasesComeInOrder_ForEveryContender) {
   EXPECT_EQ(phases, (std::vector<std::string>{"prepare", "check", "time", "time"}));
 }
 
-TEST(RunHeat, MemoryIsGivenBack) {
+TEST(RunHeat, ReleasesItsMemory) {
   static_cast<void>(run(small_heat({contender("full", "dense")})));
   const std::int64_t before = process_memory().counters().requested;
   static_cast<void>(run(small_heat({contender("full", "dense")}, 512)));
@@ -315,7 +315,7 @@ TEST(RunHeat, MemoryIsGivenBack) {
   EXPECT_EQ(process_memory().counters().cached, 0);
 }
 
-TEST(RunHeat, Beacon_CountsCallsAndNamesNobodyAfterwards) {
+TEST(RunHeat, BeaconCountsCallsAndIsIdleAfterwards) {
   Beacon beacon;
   const HeatHooks hooks{.on_phase = {}, .beacon = &beacon};
   EXPECT_EQ(run_heat(small_heat({contender("full", "dense")}), hooks)->cells[0].status,
@@ -330,7 +330,7 @@ Cell measured(const Contender& one, std::int64_t tokens) {
   return run(request).cells.at(0);
 }
 
-TEST(HeatMemory, WindowedIsItsScores_BandAndWholeSegmentsExactly) {
+TEST(HeatMemory, WindowedNeedsExactlyItsScores) {
   constexpr std::int64_t tokens = 300;
   constexpr std::int64_t w = 4;
   const Cell cell = measured(contender("sparse", "windowed", Window::of(w)), tokens);
@@ -345,7 +345,7 @@ TEST(HeatMemory, WindowedIsItsScores_BandAndWholeSegmentsExactly) {
   EXPECT_GE(cell.memory.reserved_bytes, cell.memory.requested_bytes);
 }
 
-TEST(HeatMemory, SegmentIsATileAThread_WhateverTheLength) {
+TEST(HeatMemory, SegmentNeedsATilePerThreadAtAnyLength) {
   const Contender one = contender("sparse", "segment", Window::of(4));
   const Cell cell = measured(one, 600);
   ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
@@ -359,7 +359,7 @@ TEST(HeatMemory, SegmentIsATileAThread_WhateverTheLength) {
   EXPECT_LT(cell.memory.requested_bytes, 3 * 2 * 600 * 600 * 4);
 }
 
-TEST(HeatMemory, DenseHoldsAtLeastItsScores) {
+TEST(HeatMemory, DenseNeedsAtLeastItsScores) {
   const Cell cell = measured(contender("full", "dense"), 300);
   ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
   EXPECT_GE(cell.memory.requested_bytes, 3 * 2 * 300 * 300 * 4);

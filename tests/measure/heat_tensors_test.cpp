@@ -61,7 +61,7 @@ void expect_alike(const Tensor& one, const Tensor& other) {
   });
 }
 
-TEST(HeatTensors, NeitherMemoryOrderNorGradientsChangeTheInputs) {
+TEST(HeatTensors, MemoryOrderAndGradientsDoNotChangeTheInputs) {
   const Placed head_major;
   const Placed token_major({.order = MemoryOrder::token_major});
   const Placed with_gradients(backward);
@@ -74,7 +74,7 @@ TEST(HeatTensors, NeitherMemoryOrderNorGradientsChangeTheInputs) {
   EXPECT_EQ(token_major.view.q.offset(85, 3), (85 * 4 + 3) * 16);
 }
 
-TEST(HeatTensors, PlacementsDifferInAddressesAndAgreeInValues) {
+TEST(HeatTensors, PlacementsDifferInAddressesButNotInValues) {
   std::set<std::uintptr_t> places;
   Placed tensors;
   const float first = *tensors.view.k.at<float>(17, 2);
@@ -109,14 +109,14 @@ TEST(HeatTensors, ValuesHaveMeanZeroAndVarianceOne) {
   EXPECT_NEAR(squares / count, 1, 0.05);
 }
 
-TEST(HeatTensors, SixteenBitValuesAreTheRoundedOnes) {
+TEST(HeatTensors, SixteenBitValuesAreRounded) {
   const Placed exact;
   const Placed rounded({.dtype = DType::bfloat16});
   EXPECT_EQ(*rounded.view.q.at<c10::BFloat16>(9, 1),
             static_cast<c10::BFloat16>(*exact.view.q.at<float>(9, 1)));
 }
 
-TEST(HeatTensors, WhatACallWrites_StartsPoisoned) {
+TEST(HeatTensors, OutputsStartPoisoned) {
   Placed tensors(backward);
   const CallView& view = tensors.view;
   EXPECT_TRUE(std::isnan(view.lse.back()));
@@ -136,7 +136,7 @@ TEST(HeatTensors, WhatACallWrites_StartsPoisoned) {
   EXPECT_TRUE(Placed().view.lse.empty()) << "forward alone has no log-sum-exps";
 }
 
-TEST(HeatTensors, ArrivingGradientIsRandomEverywhere_OrInTheNamedRowsAlone) {
+TEST(HeatTensors, IncomingGradientIsRandomInAllOrSelectedRows) {
   Placed tensors(backward);
   const Placed dense(backward);
   EXPECT_NE(*dense.view.grad_o.at<float>(5, 1), *dense.view.q.at<float>(5, 1));
@@ -151,7 +151,7 @@ TEST(HeatTensors, ArrivingGradientIsRandomEverywhere_OrInTheNamedRowsAlone) {
   expect_alike(tensors.view.grad_o, dense.view.grad_o);
 }
 
-TEST(HeatTensors, MoreBytesThanCanBeCounted_AreNoNumber) {
+TEST(HeatTensors, OverflowingBytesAreAbsent) {
   CallShape huge = shape_with({});
   huge.heads = std::numeric_limits<std::int64_t>::max() / 8;
   EXPECT_EQ(buffer_bytes(huge), std::nullopt);
@@ -159,7 +159,7 @@ TEST(HeatTensors, MoreBytesThanCanBeCounted_AreNoNumber) {
   EXPECT_THROW(tensors.place(0), OutOfMemory);
 }
 
-TEST(HeatTensors, PredictedBytesCoverWhatIsAllocated) {
+TEST(HeatTensors, PredictedBytesCoverTheAllocations) {
   for (const With& with : {With{}, backward}) {
     const std::int64_t before = process_memory().counters().requested;
     Placed tensors(with);

@@ -32,7 +32,7 @@ protocol::HeatRequest long_heat() {
   return request;
 }
 
-TEST(Worker, Hello_TellsProtocolBuildDevicesAndImplementations) {
+TEST(Worker, HelloReturnsProtocolBuildDevicesAndImplementations) {
   WorkerUnderTest worker;
   worker.send(hello);
   const json event = worker.read_event();
@@ -48,7 +48,7 @@ TEST(Worker, Hello_TellsProtocolBuildDevicesAndImplementations) {
   EXPECT_THAT(ids, testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
 }
 
-TEST(Worker, ThreadsSpinForABoundedTime_UnlessTheUserChoseOtherwise) {
+TEST(Worker, ThreadsSpinForABoundedTimeUnlessConfigured) {
   unsetenv("OMP_WAIT_POLICY");  // tests side by side are started with one
   const auto environment_of = [](const std::vector<std::string>& settings) {
     WorkerUnderTest worker({}, settings);
@@ -60,7 +60,7 @@ TEST(Worker, ThreadsSpinForABoundedTime_UnlessTheUserChoseOtherwise) {
   EXPECT_FALSE(environment_of({"OMP_WAIT_POLICY=active"}).contains(spin_count_name));
 }
 
-TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {
+TEST(Worker, InvalidLinesAreErrorsAndTheWorkerContinues) {
   WorkerUnderTest worker;
   worker.send_text("this is no JSON\n");
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("this is no JSON"));
@@ -87,7 +87,7 @@ TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {
   EXPECT_EQ(worker.read_event().at("event"), "hello");
 }
 
-TEST(Worker, BytesThatAreNoText_AreAnErrorToo) {
+TEST(Worker, BinaryInputIsAnError) {
   WorkerUnderTest worker;
   worker.send_text(std::string("\xff\xfe\x00{\"request\"\n", 14));
   EXPECT_NE(message_of(worker.read_event()), "");
@@ -95,7 +95,7 @@ TEST(Worker, BytesThatAreNoText_AreAnErrorToo) {
   EXPECT_EQ(worker.read_event().at("event"), "hello");
 }
 
-TEST(Worker, Heat_ReportsProgressThenItsCells) {
+TEST(Worker, HeatReportsProgressThenCells) {
   WorkerUnderTest worker;
   worker.send(protocol::to_json(
       measure::small_heat({measure::contender("full", "dense"),
@@ -113,7 +113,7 @@ TEST(Worker, Heat_ReportsProgressThenItsCells) {
     EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
 }
 
-TEST(Worker, Cancel_OvertakesTheHeatThatRuns) {
+TEST(Worker, CancelEndsTheRunningHeat) {
   WorkerUnderTest worker;
   worker.send(protocol::to_json(long_heat()));
   ASSERT_FALSE(worker.read_until("progress").empty());
@@ -127,7 +127,7 @@ TEST(Worker, Cancel_OvertakesTheHeatThatRuns) {
   EXPECT_EQ(worker.read_event().at("event"), "hello");
 }
 
-TEST(Worker, CancelledHeat_DoesNotCancelTheNext) {
+TEST(Worker, CancelDoesNotAffectTheNextHeat) {
   WorkerUnderTest worker;
   worker.send({{"request", "cancel"}});
   worker.send(protocol::to_json(measure::small_heat({measure::contender("full", "sdpa")})));
@@ -136,7 +136,7 @@ TEST(Worker, CancelledHeat_DoesNotCancelTheNext) {
   EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
 }
 
-TEST(Worker, Ceilings_AreMeasured) {
+TEST(Worker, MeasuresCeilings) {
   WorkerUnderTest worker;
   worker.send({{"request", "ceilings"}, {"threads", 2}});
   const json event = worker.read_event();
@@ -155,7 +155,7 @@ json costs_request(const std::string& pattern_json) {
           {"direction", "forward"},  {"threads", 1}};
 }
 
-TEST(Worker, Costs_AreWhatEachImplementationSaysItExecutes) {
+TEST(Worker, CostsAreTheExecutedWorkOfEachImplementation) {
   WorkerUnderTest worker;
   worker.send(costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})"));
   const json event = worker.read_event();
@@ -169,19 +169,19 @@ TEST(Worker, Costs_AreWhatEachImplementationSaysItExecutes) {
   EXPECT_FALSE(of.at("sdpa").contains("executed_flop"));
 }
 
-TEST(Worker, CostsOfABrokenPattern_AreAnErrorInWords) {
+TEST(Worker, CostsOfAnInvalidPatternAreAnError) {
   WorkerUnderTest worker;
   worker.send(costs_request(R"({"name": "p", "atends": {}})"));
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("atends"));
 }
 
-TEST(Worker, Quit_EndsIt) {
+TEST(Worker, QuitEndsTheWorker) {
   WorkerUnderTest worker;
   worker.send({{"request", "quit"}});
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, Quit_OvertakesTheHeatThatRuns) {
+TEST(Worker, QuitEndsTheRunningHeat) {
   WorkerUnderTest worker;
   worker.send(protocol::to_json(long_heat()));
   ASSERT_FALSE(worker.read_until("progress").empty());
@@ -189,7 +189,7 @@ TEST(Worker, Quit_OvertakesTheHeatThatRuns) {
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, EndOfInput_EndsIt_AlsoInTheMiddleOfAHeat) {
+TEST(Worker, EndOfInputEndsTheWorkerAlsoDuringAHeat) {
   WorkerUnderTest idle;
   idle.close_input();
   EXPECT_EQ(idle.wait_for_end(), 0);
@@ -200,7 +200,7 @@ TEST(Worker, EndOfInput_EndsIt_AlsoInTheMiddleOfAHeat) {
   EXPECT_EQ(busy.wait_for_end(), 0);
 }
 
-TEST(Worker, EndOfInput_EndsItInTheMiddleOfCostsToo) {
+TEST(Worker, EndOfInputEndsTheWorkerDuringCosts) {
   WorkerUnderTest worker;
   json hours = costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})");
   hours["layout_json"] = R"({"items": [{"query": 2, "document": 100000000}]})";
@@ -209,7 +209,7 @@ TEST(Worker, EndOfInput_EndsItInTheMiddleOfCostsToo) {
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, ShortRequestsBeforeTheEnd_AreStillAnswered) {
+TEST(Worker, ShortRequestsBeforeTheEndAreAnswered) {
   WorkerUnderTest worker;
   worker.send(hello);
   worker.close_input();
@@ -217,14 +217,14 @@ TEST(Worker, ShortRequestsBeforeTheEnd_AreStillAnswered) {
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, DriverThatReadsNoMore_EndsIt) {
+TEST(Worker, ClosedOutputEndsTheWorker) {
   WorkerUnderTest worker;
   worker.close_output();
   worker.send(hello);
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, NothingButTheProtocolIsOnItsOutput) {
+TEST(Worker, OutputContainsOnlyTheProtocol) {
   WorkerUnderTest worker;
   worker.send(hello);
   worker.send({{"request", "describe"}});
@@ -235,30 +235,30 @@ TEST(Worker, NothingButTheProtocolIsOnItsOutput) {
   EXPECT_EQ(lines, 2);
 }
 
-TEST(Worker, Version_IsPrinted) {
+TEST(Worker, PrintsItsVersion) {
   WorkerUnderTest worker({"--version"});
   EXPECT_THAT(worker.read_line(), HasSubstr("attnscope-worker "));
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, UnknownArgument_IsWrongUse) {
+TEST(Worker, UnknownArgumentIsAUsageError) {
   WorkerUnderTest worker({"--help-me"});
   EXPECT_EQ(worker.wait_for_end(), 2);
 }
 
-TEST(Worker, MemoryLimitThatIsNoNumber_RefusesToStart) {
+TEST(Worker, DoesNotStartWithAnInvalidMemoryLimit) {
   WorkerUnderTest worker({}, {"ATTNSCOPE_MEMORY_LIMIT_MB=plenty"});
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB"));
   EXPECT_EQ(worker.wait_for_end(), 2);
 }
 
-TEST(Worker, InstructionSetThatIsNone_RefusesToStart) {
+TEST(Worker, DoesNotStartWithAnUnknownInstructionSet) {
   WorkerUnderTest worker({}, {"ATTNSCOPE_ISA=abacus"});
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
   EXPECT_EQ(worker.wait_for_end(), 2);
 }
 
-TEST(Worker, SecondOpenmpRuntime_RefusesToStart) {
+TEST(Worker, DoesNotStartWithASecondOpenmpRuntime) {
   const std::string second = SECOND_OPENMP_RUNTIME;
   WorkerUnderTest worker({}, {"LD_PRELOAD=" + second});
   const std::string message = message_of(worker.read_event());

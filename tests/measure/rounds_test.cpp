@@ -323,7 +323,7 @@ TEST_F(RoundsTest, MemoryThatDoesNotFitIsOomWithItsBytes) {
       run_one({.contender = 0, .call = [] { throw OutOfMemory(700, 600); }}, options());
   ASSERT_TRUE(result.failure.has_value());
   EXPECT_EQ(result.failure->status, CellStatus::oom);
-  EXPECT_EQ(result.failure->reason, "asked for 700 bytes when 600 bytes were free");
+  EXPECT_EQ(result.failure->reason, "requested 700 bytes when 600 bytes were free");
 }
 
 TEST_F(RoundsTest, CancelEndsAfterTheCurrentIteration) {

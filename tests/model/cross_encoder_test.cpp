@@ -15,61 +15,39 @@
 namespace attnscope::test {
 namespace {
 
-std::shared_ptr<const ModelWeights> weights() {
-  static const auto drawn =
-      ModelWeights::random(small_config({"global-projections"}), {.seed = 7, .deviation = 0.1});
-  return drawn;
-}
-
 const Family& bert() {
   return *families().front();
 }
 
-struct Row {
-  const char* pattern;
-  const char* implementation;
-  std::optional<Window> window{};
-  bool global_projections = false;
-};
-
-std::string name_of(const Row& row) {
-  return row.window ? fmt::format("{}/{}/{}", row.pattern, row.implementation, row.window->text())
-                    : fmt::format("{}/{}", row.pattern, row.implementation);
-}
+const ModelOptions global{"global-projections"};
 
 /// Every row of the paper, each with implementations that support its pattern.
-std::vector<Row> rows() {
-  std::vector<Row> all{{"full", "sdpa"},
-                       {"full", "dense"},
-                       {"full", "segment"},
-                       {"longformer", "longformer-chunks", Window::of(16), true},
-                       {"longformer", "longformer-chunks", Window::of(4), true},
-                       {"longformer", "segment", Window::of(4), true},
-                       {"longformer", "segment", Window::of(0), true},
-                       {"qds", "longformer-chunks", Window::of(8), true},
-                       {"qds", "segment", Window::of(8), true},
-                       {"bigbird", "segment"},
-                       {"sparse", "longformer-chunks", Window::of(4)},
-                       {"sparse", "windowed", Window::of(4)},
-                       {"sparse", "sdpa-mask", Window::of(4)},
-                       {"sparse-without-independent-query", "segment", Window::of(4)},
-                       {"sparse-without-independent-query", "segment", Window::infinite()}};
+std::vector<BertRow> rows() {
+  std::vector<BertRow> all{{"full", "sdpa"},
+                           {"full", "dense"},
+                           {"full", "segment"},
+                           {"longformer", "longformer-chunks", Window::of(16), global},
+                           {"longformer", "longformer-chunks", Window::of(4), global},
+                           {"longformer", "segment", Window::of(4), global},
+                           {"longformer", "segment", Window::of(0), global},
+                           {"qds", "longformer-chunks", Window::of(8), global},
+                           {"qds", "segment", Window::of(8), global},
+                           {"bigbird", "segment"},
+                           {"sparse", "longformer-chunks", Window::of(4)},
+                           {"sparse", "windowed", Window::of(4)},
+                           {"sparse", "sdpa-mask", Window::of(4)},
+                           {"sparse-without-independent-query", "segment", Window::of(4)},
+                           {"sparse-without-independent-query", "segment", Window::infinite()}};
   for (const std::int64_t w : {64, 16, 4, 1, 0})
     all.push_back({"sparse", "segment", Window::of(w)});
   all.push_back({"sparse", "segment", Window::infinite()});
   return all;
 }
 
-ModelVariant variant_of(const Row& row) {
-  ModelVariant variant{.pattern = *find_pattern(row.pattern), .window = row.window, .threads = 2};
-  if (row.global_projections) variant.options.emplace("global-projections");
-  return variant;
-}
-
-std::unique_ptr<Model> encoder_of(const Row& row, bool cls_only = false) {
+std::unique_ptr<Model> encoder_of(const BertRow& row, bool cls_only = false) {
   ModelVariant variant = variant_of(row);
   if (cls_only) variant.options.emplace("cls-only-last-layer");
-  auto encoder = bert().make(weights(), variant, row.implementation);
+  auto encoder = bert().make(drawn_weights(), variant, row.implementation);
   EXPECT_TRUE(encoder) << encoder.error().message;
   return std::move(*encoder);
 }
@@ -80,25 +58,26 @@ ModelOutput scored(Model& encoder, const PairBatch& batch) {
   return output ? std::move(*output) : ModelOutput{};
 }
 
-std::vector<double> references_of(const Row& row, const DrawnPairs& pairs) {
+std::vector<double> references_of(const BertRow& row, const DrawnPairs& pairs) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    scores.push_back(bert().reference(*weights(), variant_of(row), pairs.item(i), 101)->score);
+    scores.push_back(
+        bert().reference(*drawn_weights(), variant_of(row), pairs.item(i), 101)->score);
   }
   return scores;
 }
 
-class EveryRow : public testing::TestWithParam<Row> {};
+class EveryRow : public testing::TestWithParam<BertRow> {};
 
-INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()),
-                         [](const auto& of) { return identifier(name_of(of.param)); });
+INSTANTIATE_TEST_SUITE_P(CrossEncoder, EveryRow, testing::ValuesIn(rows()), bert_row_name);
 
 TEST_P(EveryRow, MatchesTheFloat64Reference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const auto encoder = encoder_of(GetParam());
   const ModelOutput output = scored(*encoder, pairs.batch());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto reference = bert().reference(*weights(), variant_of(GetParam()), pairs.item(i), 101);
+    const auto reference =
+        bert().reference(*drawn_weights(), variant_of(GetParam()), pairs.item(i), 101);
     ASSERT_TRUE(reference);
     EXPECT_LT(error_of(output, i, *reference, /*with_score=*/false),
               bert().error_bound(DType::float32, small_shape()))
@@ -155,7 +134,7 @@ TEST(CrossEncoder, PatternsGiveDifferentScores) {
       references_of({"sparse", "segment", Window::of(4)}, pairs)[0],
       references_of({"sparse", "segment", Window::of(0)}, pairs)[0],
       references_of({"longformer", "segment", Window::of(4)}, pairs)[0],
-      references_of({"longformer", "segment", Window::of(4), true}, pairs)[0]};
+      references_of({"longformer", "segment", Window::of(4), global}, pairs)[0]};
   for (std::size_t a = 0; a < scores.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) EXPECT_GT(std::abs(scores[a] - scores[b]), 1e-5) << a << b;
   }
@@ -176,27 +155,27 @@ TEST(CrossEncoder, SixteenBitErrorsStayWithinTheBound) {
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     ModelVariant variant = variant_of({"sparse", "segment", Window::of(4)});
     variant.dtype = dtype;
-    const auto reference = bert().reference(*weights(), variant, pairs.item(0), 101);
-    auto encoder = bert().make(weights(), variant, "segment");
+    const auto reference = bert().reference(*drawn_weights(), variant, pairs.item(0), 101);
+    auto encoder = bert().make(drawn_weights(), variant, "segment");
     ASSERT_TRUE(encoder) << encoder.error().message;
     const double error =
         error_of(scored(**encoder, pairs.batch()), 0, *reference, /*with_score=*/false);
-    EXPECT_LT(error, bert().error_bound(dtype, small_shape())) << attnscope::name_of(dtype);
+    EXPECT_LT(error, bert().error_bound(dtype, small_shape())) << name_of(dtype);
     EXPECT_GT(error, bert().error_bound(DType::float32, small_shape())) << "is this float32?";
   }
 }
 
 TEST(CrossEncoder, ShowsQueriesKeysAndValuesOfEveryLayer) {
   const DrawnPairs pairs({5}, {130});
-  for (const bool global : {false, true}) {
-    const auto encoder = encoder_of({"longformer", "segment", Window::of(4), global});
+  for (const ModelOptions& options : {ModelOptions(), global}) {
+    const auto encoder = encoder_of({"longformer", "segment", Window::of(4), options});
     std::vector<Shown> shown;
     const auto output =
         encoder->score(pairs.batch(), [&](Shown tensor) { shown.push_back(std::move(tensor)); });
     ASSERT_TRUE(output);
     EXPECT_EQ(output->scores, scored(*encoder, pairs.batch()).scores);
     std::vector<std::string> names{"q", "k", "v"};
-    if (global) names.insert(names.end(), {"q_global", "k_global", "v_global"});
+    if (!options.empty()) names.insert(names.end(), {"q_global", "k_global", "v_global"});
     ASSERT_EQ(shown.size(), 3 * names.size());
     for (std::size_t i = 0; i < shown.size(); ++i) {
       EXPECT_EQ(shown[i].layer, static_cast<std::int64_t>(i / names.size()));
@@ -218,7 +197,7 @@ TEST(CrossEncoder, MeasuresTheTimeOfEachPart) {
     const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
     double sum = 0;
     for (const ModelPart part : model_parts) {
-      EXPECT_GT(times.seconds(part), 0) << attnscope::name_of(part);
+      EXPECT_GT(times.seconds(part), 0) << name_of(part);
       sum += times.seconds(part);
     }
     // Parts inside others count once.
@@ -243,7 +222,7 @@ TEST(CrossEncoder, RefusesEmptyBatchesLongPairsAndUnknownIds) {
 
 TEST(CrossEncoder, RefusesLongformerWithoutGlobalProjections) {
   const auto plain = ModelWeights::random(small_config(), {.seed = 7});
-  const Row row{"longformer", "segment", Window::of(4), true};
+  const BertRow row{"longformer", "segment", Window::of(4), global};
   EXPECT_THAT(message_of(bert().make(plain, variant_of(row), "segment")),
               testing::HasSubstr("separate projections"));
 }

@@ -7,11 +7,15 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope::test {
 
@@ -33,6 +37,31 @@ inline ModelConfig small_config(const ModelOptions& with = {}, ModelShape shape 
   ModelRow row = *bert.row("full", {});
   row.options = with;
   return bert.config_for(shape, {&row, 1});
+}
+
+/// Random weights of small_config with global projections.
+inline std::shared_ptr<const ModelWeights> drawn_weights() {
+  static const auto drawn =
+      ModelWeights::random(small_config({"global-projections"}), {.seed = 7, .deviation = 0.1});
+  return drawn;
+}
+
+/// A row of BERT's family, with an implementation that supports its pattern.
+struct BertRow {
+  const char* pattern;
+  const char* implementation;
+  std::optional<Window> window{};
+  ModelOptions options{};
+  friend void PrintTo(const BertRow& row, std::ostream* out) {
+    *out << row.pattern << " by " << row.implementation;
+  }
+};
+
+inline ModelVariant variant_of(const BertRow& row) {
+  return {.pattern = *find_pattern(row.pattern),
+          .window = row.window,
+          .options = row.options,
+          .threads = 2};
 }
 
 /// `tokens` ids: words and a [SEP].
@@ -107,6 +136,13 @@ inline std::string identifier(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return text;
+}
+
+inline std::string bert_row_name(const testing::TestParamInfo<BertRow>& row) {
+  const auto& [pattern, implementation, window, options] = row.param;
+  return identifier(fmt::format("{}_{}_{}{}", pattern, implementation,
+                                window ? window->text() : "none",
+                                options.empty() ? "" : "_global"));
 }
 
 }  // namespace attnscope::test

@@ -18,73 +18,36 @@ using testing::HasSubstr;
 using tests::ScratchFolder;
 using tests::write_bytes;
 
-const Family& family() {
-  return family_of(mean_embeddings_description());
+LateRowModel mean_embeddings(std::uint64_t seed = 3) {
+  return LateRowModel({.row = "mean-embeddings", .implementation = "plain"}, small_shape(), seed);
 }
 
-std::shared_ptr<const ModelWeights> weights_of(std::uint64_t seed) {
-  return ModelWeights::random(mean_embeddings_description().config_for(small_shape(), {}),
-                              {.seed = seed, .deviation = 1});
-}
-
-ModelVariant variant() {
-  return {.pattern = *find_pattern("full")};
-}
-
-std::unique_ptr<Model> model_of(const std::shared_ptr<const ModelWeights>& weights) {
-  return std::move(*family().make(weights, variant(), "plain"));
-}
-
-TEST(FamilyInterface, CachedScoresMatchDirectScoresAndTheReference) {
-  const ScratchFolder folder;
-  const auto weights = weights_of(3);
+TEST(FamilyInterface, CachedScoresAndWorkMatchDirectOnesAndTheReference) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
-  const auto model = model_of(weights);
-  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
-  ASSERT_TRUE(encoded) << encoded.error().message;
-  EXPECT_EQ(encoded->documents(), 3);
-  EXPECT_EQ(encoded->bytes(), 3 * 48 * 4);
-  ASSERT_TRUE(encoded->write(folder / "documents"));
-  const auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
-  ASSERT_TRUE(mapped) << mapped.error().message;
-  EXPECT_EQ(mapped->bytes(), encoded->bytes());
-
-  const auto direct = model->score(batch);
-  const auto cached = model->score(from_cache(batch, *mapped));
-  ASSERT_TRUE(direct && cached);
-  EXPECT_EQ(cached->scores, direct->scores);
-  EXPECT_EQ(cached->states, direct->states);
-  const double bound = family().error_bound(DType::float32, weights->shape());
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto reference = family().reference(*weights, variant(), pairs.item(i), batch.cls);
-    ASSERT_TRUE(reference);
-    EXPECT_NEAR(direct->scores[i], reference->score, bound) << i;
-  }
-}
-
-TEST(FamilyInterface, WorkOfBothStagesAddsUpToDirectWork) {
-  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
-  const PairBatch batch = pairs.batch();
-  const auto model = model_of(weights_of(3));
-  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
-  const auto online = model->work(from_cache(batch, *encoded));
-  const auto offline = model->work_of_documents(document_ids(batch));
-  ASSERT_TRUE(online && offline);
-  EXPECT_EQ(online->linear_flop + offline->linear_flop, model->work(batch)->linear_flop);
-  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *encoded)),
-            *model->predicted_peak_bytes(batch));
+  const LateRowModel model = mean_embeddings();
+  expect_matches_reference(model, batch);
+  const auto mapped = through_a_file(model, batch);
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(mapped->documents(), 3);
+  EXPECT_EQ(mapped->bytes(), 3 * 48 * 4);
+  const ModelOutput direct = model.scored(batch), cached = model.scored(from_cache(batch, *mapped));
+  EXPECT_EQ(cached.scores, direct.scores);
+  EXPECT_EQ(cached.states, direct.states);
+  expect_stages_add_up(model, batch, *mapped);
 }
 
 TEST(FamilyInterface, ReportsWhyAVariantIsNotSupported) {
-  const ModelConfig config = mean_embeddings_description().config_for(small_shape(), {});
-  EXPECT_TRUE(family().supports(config, variant(), "plain"));
-  EXPECT_THAT(message_of(family().supports(config, variant(), "segment")),
+  const LateRowModel model = mean_embeddings();
+  const Family& family = model.family();
+  const ModelConfig& config = model.weights()->config();
+  EXPECT_TRUE(family.supports(config, model.variant(), "plain"));
+  EXPECT_THAT(message_of(family.supports(config, model.variant(), "segment")),
               HasSubstr("only by 'plain', not by 'segment'"));
-  ModelVariant sparse{.pattern = *find_pattern("sparse"), .window = Window::of(4)};
-  EXPECT_THAT(message_of(family().supports(config, sparse, "plain")),
+  const ModelVariant sparse{.pattern = *find_pattern("sparse"), .window = Window::of(4)};
+  EXPECT_THAT(message_of(family.supports(config, sparse, "plain")),
               HasSubstr("no attention pattern"));
-  EXPECT_THAT(message_of(family().extended_to(weights_of(3), 1000)),
+  EXPECT_THAT(message_of(family.extended_to(model.weights(), 1000)),
               HasSubstr("mean-embeddings has 300 positions and cannot be extended to 1000"));
 }
 
@@ -96,16 +59,14 @@ TEST(FamilyInterface, ConfigSelectsTheFamily) {
   EXPECT_THAT(config->family->tensors(*config, nullptr).specs.front().shape,
               testing::ElementsAre(7, 3));
   EXPECT_THAT(message_of(read_model_config(R"({"model_type": "deberta"})", "config.json")),
-              testing::AllOf(HasSubstr("models of the types bert, longformer, "),
-                             HasSubstr(", mean-embeddings are read here")));
+              testing::AllOf(HasSubstr("the supported types are bert, longformer, "),
+                             HasSubstr(", mean-embeddings")));
 }
 
 class DocumentCacheFile : public testing::Test {
  protected:
   DocumentCacheFile() {
-    const DrawnPairs pairs({5, 5}, {12, 7});
-    const auto encoded =
-        model_of(weights_of(3))->encode_documents(document_ids(pairs.batch()), 101);
+    const auto encoded = mean_embeddings()->encode_documents(document_ids(pairs.batch()), 101);
     maker = encoded->maker();
     EXPECT_TRUE(encoded->write(path));
   }
@@ -121,6 +82,7 @@ class DocumentCacheFile : public testing::Test {
     return refused_for(maker);
   }
 
+  const DrawnPairs pairs{{5, 5}, {12, 7}};
   ScratchFolder folder;
   std::filesystem::path path = folder / "documents";
   DocumentCache::Maker maker;
@@ -129,19 +91,19 @@ class DocumentCacheFile : public testing::Test {
 TEST_F(DocumentCacheFile, RefusesAnotherFamilyWeightsOrDtype) {
   DocumentCache::Maker other = maker;
   other.family = "colbert";
-  EXPECT_THAT(refused_for(other), HasSubstr("by a model of the family 'mean-embeddings', and this "
+  EXPECT_THAT(refused_for(other), HasSubstr("by a model of the family 'mean-embeddings', but this "
                                             "one is of 'colbert'; encode them again"));
   other = maker;
   other.weights += 1;
   EXPECT_THAT(refused_for(other), HasSubstr("with other weights"));
   other = maker;
   other.dtype = DType::float16;
-  EXPECT_THAT(refused_for(other), HasSubstr("in float32, and the model computes in float16"));
+  EXPECT_THAT(refused_for(other), HasSubstr("in float32, but the model computes in float16"));
 }
 
 TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"4\"", "\"attnscope_documents\":\"3\""),
-              HasSubstr("was written by another version of attnscope, whose checksums are others "
+              HasSubstr("was written by another version of attnscope, whose checksums differ "
                         "('attnscope_documents' is '3', not 4); encode the documents again"));
   EXPECT_THAT(refused_after("\"attnscope_documents\":\"3\"", "\"attnscope_documents\":\"4\""),
               testing::IsEmpty());
@@ -154,8 +116,7 @@ TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
 
 TEST_F(DocumentCacheFile, ScoringRefusesACacheOfOtherWeights) {
   const auto mapped = DocumentCache::open(path, maker);
-  const DrawnPairs pairs({5, 5}, {12, 7});
-  EXPECT_THAT(message_of(model_of(weights_of(4))->score(from_cache(pairs.batch(), *mapped))),
+  EXPECT_THAT(message_of(mean_embeddings(/*seed=*/4)->score(from_cache(pairs.batch(), *mapped))),
               HasSubstr("the documents were encoded with other weights"));
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/colbert/colbert_config.h"
+#include "engine/model/late/late_description.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"
 
@@ -311,13 +312,16 @@ TEST(LateShow, DeformerShowsUpperLayersOfAllTokens) {
   EXPECT_NEAR(seen->scores[0], model->score(pairs.batch())->scores[0], 1e-5);
 }
 
+std::string config_json(const std::string& own) {
+  return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
+      "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
+      "type_vocab_size": 2, {}}})",
+                     own);
+}
+
 TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
-  const LateDescription& family = late_family("colbert");
   const auto config = read_model_config(
-      R"({"model_type": "colbert", "num_hidden_layers": 1, "hidden_size": 48,
-          "num_attention_heads": 3, "intermediate_size": 96, "vocab_size": 200,
-          "max_position_embeddings": 64, "type_vocab_size": 2, "output_dim": 8,
-          "punctuation_ids": [150, 102]})",
+      config_json(R"("model_type": "colbert", "output_dim": 8, "punctuation_ids": [150, 102])"),
       "config.json");
   ASSERT_TRUE(config) << config.error().message;
   const auto weights = ModelWeights::random(*config, {.seed = 3, .deviation = 0.1});
@@ -326,9 +330,9 @@ TEST(Colbert, PunctuationVectorsAreZeroAndMaximaStartAtZero) {
   const PairBatch batch{.items = {{query, marks}}};
   const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
   EXPECT_THAT(encoded->document(0).subspan(32), testing::Each(std::byte{0}));
-  EXPECT_LT(error_of(model.scored(batch), 0, model.reference(batch.items.front())), model.bound());
+  expect_matches_reference(model, batch);
   for (const float maximum : model.scored(batch).states) EXPECT_GE(maximum, 0);
-  EXPECT_EQ(family.tensors(*config, nullptr).specs.back().shape.front(), 8);
+  EXPECT_EQ(config->family->tensors(*config, nullptr).specs.back().shape.front(), 8);
 }
 
 class LateErrors : public testing::Test {
@@ -349,29 +353,27 @@ class LateErrors : public testing::Test {
 TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
   const LateRowModel dual({.row = "dual-bert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
-              HasSubstr("by a model of the family 'dual-bert', and this one is of 'poly-encoder'"));
+              HasSubstr("by a model of the family 'dual-bert', but this one is of 'poly-encoder'"));
   EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, small_shape(), /*seed=*/8), dual),
               HasSubstr("with other weights"));
   const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
                               dual.weights());
   EXPECT_THAT(refused(windowed, dual),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', and the model encodes them as "
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
                         "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
   ModelConfig config = dual.weights()->config();
   config.shape.heads = 6;
-  const LateRowModel six({.row = "dual-bert"},
-                         std::make_shared<const ModelWeights>(config, dual.weights()->tensors()));
-  EXPECT_THAT(refused(six, dual), HasSubstr("and the model encodes them as 'full, 6 heads, "));
+  const LateRowModel six({.row = "dual-bert"}, with_config(config, dual));
+  EXPECT_THAT(refused(six, dual), HasSubstr("but the model encodes them as 'full, 6 heads, "));
   const LateRowModel colbert({.row = "colbert"});
   config = colbert.weights()->config();
   std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
-  const LateRowModel marked({.row = "colbert"}, std::make_shared<const ModelWeights>(
-                                                    config, colbert.weights()->tensors()));
+  const LateRowModel marked({.row = "colbert"}, with_config(config, colbert));
   EXPECT_THAT(refused(marked, colbert), HasSubstr("; punctuation 5'; encode them again"));
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
   const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
   EXPECT_THAT(refused(top_one, top_two),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', and the model "
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', but the model "
                         "encodes them as 'full, 3 heads, epsilon 1e-12; 2 of 3 layers'; encode "
                         "them again"));
   EXPECT_THAT(refused(LateRowModel({.row = "mixencoder-a+contexts-2"}),
@@ -416,7 +418,7 @@ TEST_F(LateErrors, ReportsInvalidOptions) {
   for (const auto& [row, message] : std::initializer_list<std::pair<const char*, const char*>>{
            {"mixencoder-a+contexts-2+contexts-3", "contradict each other"},
            {"dual-bert+contexts-2",
-            "has the option '+contexts-2', and the options of dual-bert are"},
+            "has the option '+contexts-2', but the options of dual-bert are"},
            {"mixencoder-a+without-h+without-e", "contradict each other"}}) {
     EXPECT_THAT(message_of(parse_model_row(row)), HasSubstr(message)) << row;
   }
@@ -467,7 +469,7 @@ TEST_P(SmallerCaches, ScoresStayCloseAndErrorsAreReported) {
     for (std::size_t i = 0; i < scores.size(); ++i)
       EXPECT_NEAR(scores[i], expected[i], 4 * most * std::max(1.0F, std::abs(expected[i]))) << i;
     EXPECT_NE(scores, expected);
-    EXPECT_THAT(message_of(mapped->narrowed(format)), HasSubstr("do not become smaller"));
+    EXPECT_THAT(message_of(mapped->narrowed(format)), HasSubstr("do not take less space"));
   }
 }
 
@@ -483,7 +485,7 @@ TEST_F(LateErrors, RefusesATruncatedCache) {
                 HasSubstr("documents"));
   }
   EXPECT_THAT(message_of(whole.narrowed(VectorFormat::bfloat16)),
-              HasSubstr("in float16 or int8, not in bfloat16"));
+              HasSubstr("in float16 or int8 to save space, not in bfloat16"));
 }
 
 TEST_F(LateErrors, RefusesValuesTooLargeForFloat16) {
@@ -514,13 +516,6 @@ TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
 
 /// Checkpoint folders with random weights.
 class CheckpointFolders : public testing::TestWithParam<std::string> {};
-
-std::string config_json(const std::string& own) {
-  return fmt::format(R"({{"num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3,
-      "intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 300,
-      "type_vocab_size": 2, {}}})",
-                     own);
-}
 
 INSTANTIATE_TEST_SUITE_P(
     Every, CheckpointFolders,

@@ -8,13 +8,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/documents/document_cache.h"
 #include "engine/heat/model_row.h"
 #include "engine/model/family.h"
-#include "engine/model/late/late_description.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/drawn_pairs.h"
 #include "tests/safetensors/scratch_folder.h"
@@ -29,10 +27,6 @@ struct LateCase {
   DType dtype = DType::float32;
   int threads = 2;
 };
-
-inline const LateDescription& late_family(std::string_view model_type) {
-  return dynamic_cast<const LateDescription&>(**family_of_model_type(model_type));
-}
 
 class LateRowModel {
  public:
@@ -90,6 +84,12 @@ class LateRowModel {
   std::shared_ptr<const ModelWeights> weights_;
   std::unique_ptr<Model> model_;
 };
+
+/// The model's tensors under another config.
+inline std::shared_ptr<const ModelWeights> with_config(const ModelConfig& config,
+                                                       const LateRowModel& model) {
+  return std::make_shared<const ModelWeights>(config, model.weights()->tensors());
+}
 
 /// Every item's output differs from the float64 reference by less than the family's bound.
 inline void expect_matches_reference(const LateRowModel& model, const PairBatch& batch) {

@@ -285,7 +285,7 @@ TEST(Tkl, NanVectorGivesANanScoreAtAnyPosition) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     std::memcpy(rows.data() + word * width * sizeof(float), &nan, sizeof(nan));
     const DocumentCache spoilt(kept->maker(), kept->width(), {0, 200, 290}, std::move(rows));
-    EXPECT_EQ(spoilt.first_without_numbers(), 0);
+    EXPECT_EQ(spoilt.first_not_finite(), 0);
     const std::vector<float> scores = model.scored(from_cache(batch, spoilt)).scores;
     EXPECT_TRUE(std::isnan(scores[0])) << word;
     EXPECT_EQ(scores[1], sound[1]) << word;
@@ -296,14 +296,13 @@ TEST(Tkl, RefusesACacheOfOtherHeads) {
   const LateRowModel six(words_case("tkl"), words_shape());
   ModelConfig config = six.weights()->config();
   config.shape.heads = 3;
-  const LateRowModel three(words_case("tkl"),
-                           std::make_shared<const ModelWeights>(config, six.weights()->tensors()));
+  const LateRowModel three(words_case("tkl"), with_config(config, six));
   const WordTexts texts(4, {50});
   const PairBatch batch = texts.batch();
   const auto kept = six->encode_documents(document_ids(batch), 0);
   ASSERT_TRUE(kept);
   EXPECT_THAT(message_of(three->score(from_cache(batch, *kept))),
-              HasSubstr("encoded as 'chunks of 40 words, 6 heads', and the model encodes them as "
+              HasSubstr("encoded as 'chunks of 40 words, 6 heads', but the model encodes them as "
                         "'chunks of 40 words, 3 heads'; encode them again"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pattern files: what they mean, and what a wrong one is told.
+// Pattern files: their meaning, and the errors of invalid ones.
 #include "engine/pattern/attention_pattern.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ AttentionPattern built_in(std::string_view name) {
   return find_pattern(name).value();
 }
 
-TEST(AttentionPattern, BuiltInsComeInDisplayOrderWithTitleAndSource) {
+TEST(AttentionPattern, BuiltInsAreInDisplayOrderWithTitleAndSource) {
   std::vector<std::string> names;
   for (const AttentionPattern& pattern : built_in_patterns()) {
     names.push_back(pattern.name);
@@ -52,7 +52,7 @@ TEST(AttentionPattern, BuiltInsAreTheFilesInResources) {
   }
 }
 
-TEST(AttentionPattern, SparseIsThePapersFigure1d) {
+TEST(AttentionPattern, SparseIsFigure1dOfThePaper) {
   const AttentionPattern sparse = built_in("sparse");
   const AttentionPattern expected{.name = sparse.name,
                                   .title = sparse.title,
@@ -67,7 +67,7 @@ TEST(AttentionPattern, SparseIsThePapersFigure1d) {
   EXPECT_FALSE(sparse.has_sentences());
 }
 
-TEST(AttentionPattern, TheAblationDiffersFromSparseOnlyInTheQuerysRules) {
+TEST(AttentionPattern, AblationDiffersFromSparseOnlyInTheRulesOfTheQuery) {
   AttentionPattern ablation = built_in("sparse-without-independent-query");
   EXPECT_THAT(ablation.attends[1], ElementsAre(whole, whole, whole, none));
   ablation.attends[1] = built_in("sparse").attends[1];
@@ -108,7 +108,7 @@ TEST(AttentionPattern, ListwiseIsSparseWithWholeDocuments) {
   EXPECT_EQ(listwise.attends, built_in("sparse").attends);
 }
 
-TEST(AttentionPattern, ChunksAreTklsLocalAttention) {
+TEST(AttentionPattern, ChunksAreTheLocalAttentionOfTkl) {
   const AttentionPattern chunks = built_in("chunks");
   const GroupRule of_chunks{.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 40, .overlap = 5}};
   EXPECT_EQ(chunks.rule(document, document), of_chunks);
@@ -129,7 +129,7 @@ TEST(AttentionPattern, FullHasNoWindow) {
   EXPECT_FALSE(built_in("full").has_window());
 }
 
-TEST(AttentionPattern, AFixedWindowDoesNotTakeTheSweeps) {
+TEST(AttentionPattern, FixedWindowIgnoresTheWindowOfTheSweep) {
   const auto pattern = parse_pattern(
       R"({"name": "n", "attends": {"document": {"document": {"window": 4}}}})", "my.json");
   ASSERT_TRUE(pattern) << pattern.error().message;
@@ -138,187 +138,159 @@ TEST(AttentionPattern, AFixedWindowDoesNotTakeTheSweeps) {
   EXPECT_EQ(pattern->title, "n");
 }
 
-TEST(AttentionPattern, PrintedPatternReadsBackAsItself) {
+TEST(AttentionPattern, WrittenPatternParsesToItself) {
   for (const AttentionPattern& pattern : built_in_patterns()) {
     EXPECT_EQ(parse_pattern(pattern_json(pattern), "printed").value(), pattern);
   }
-  const auto fixed = parse_pattern(
-      R"({"name": "n", "attends": {"sentence": {"document": {"window": 0}, "sentence": "window"}}})",
-      "my.json");
-  EXPECT_EQ(parse_pattern(pattern_json(*fixed), "printed").value(), *fixed);
-  const auto chunks = parse_pattern(
-      R"({"name": "n", "attends": {"query": {"query": {"chunk": 3, "overlap": 7}}}})", "my.json");
-  ASSERT_TRUE(chunks) << chunks.error().message;
-  EXPECT_EQ(parse_pattern(pattern_json(*chunks), "printed").value(), *chunks);
-  const auto blocks =
-      parse_pattern(R"({"name": "n", "blocks": {"length": 16, "random": 0}})", "my.json");
-  ASSERT_TRUE(blocks) << blocks.error().message;
-  EXPECT_EQ(parse_pattern(pattern_json(*blocks), "printed").value(), *blocks);
-}
-
-TEST(AttentionPatternErrors, UnknownFieldsAtEveryDepthNameLineAndNearest) {
-  EXPECT_THAT(error_of("{\"name\": \"n\",\n\"atends\": {}}"),
-              AllOf(StartsWith("my.json, line 2: 'atends' is an unknown field"),
-                    HasSubstr("did you mean 'attends'?")));
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"attends\": {\n\"documnt\": {}}}"),
-              AllOf(StartsWith("my.json, line 2: 'attends.documnt'"),
-                    HasSubstr("did you mean 'document'?")));
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"sentences\": {\"evry\":\n 3}}"),
-              AllOf(StartsWith("my.json, line 1: 'sentences.evry'"), HasSubstr("'every'")));
-}
-
-TEST(AttentionPatternErrors, AKeyThatOccursSeveralTimesIsFoundWhereItIsWrong) {
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"attends\": {\n"
-                       "  \"cls\": {\"document\": \"whole\"},\n"
-                       "  \"query\": {\"document\": \"whole\"},\n"
-                       "  \"document\": {\n"
-                       "    \"cls\": \"whole\",\n"
-                       "    \"document\": \"windw\"\n"
-                       "  }\n"
-                       "}}"),
-              AllOf(StartsWith("my.json, line 6: 'attends.document.document' is the unknown rule "
-                               "'windw'; did you mean 'window'?"),
-                    HasSubstr("known: none, whole, window")));
-}
-
-TEST(AttentionPatternErrors, AWindowBetweenGroupsWithoutSharedPositionsIsRefused) {
-  EXPECT_THAT(
-      error_of("{\"name\": \"n\", \"attends\": {\n\"query\": {\n\"document\": \"window\"}}}"),
-      StartsWith("my.json, line 3: 'attends.query.document' cannot be a window, because "
-                 "query and document tokens share no positions"));
-  EXPECT_THAT(error_of(R"({"name": "n", "attends": {"cls": {"query": {"window": 3}}}})"),
-              HasSubstr("share no positions"));
-  EXPECT_EQ(error_of(R"({"name": "n", "attends": {"document": {"sentence": "window"},
-                         "sentence": {"document": "window"}, "query": {"query": "window"}}})"),
-            "");
-}
-
-TEST(AttentionPatternErrors, ImpossibleWindowsAreRefused) {
-  for (const char* tokens : {"-1", "1.5", "null", "99999999999999999999", "[4]"}) {
-    EXPECT_THAT(
-        error_of(fmt::format(
-            R"({{"name": "n", "attends": {{"document": {{"document": {{"window": {}}}}}}}}})",
-            tokens)),
-        StartsWith("my.json, line 1: 'attends.document.document.window' must be a whole "
-                   "number from 0"))
-        << tokens;
+  for (
+      const char* json :
+      {R"({"name": "n", "attends": {"sentence": {"document": {"window": 0}, "sentence": "window"}}})",
+       R"({"name": "n", "attends": {"query": {"query": {"chunk": 3, "overlap": 7}}}})",
+       R"({"name": "n", "blocks": {"length": 16, "random": 0}})",
+       R"({"name": "local", "item": {"window": 64}})"}) {
+    const auto pattern = parse_pattern(json, "my.json");
+    ASSERT_TRUE(pattern) << pattern.error().message;
+    EXPECT_EQ(parse_pattern(pattern_json(*pattern), "printed").value(), *pattern);
   }
-  EXPECT_THAT(
-      error_of(R"({"name": "n", "attends": {"document": {"document": {"window": "inf"}}}})"),
-      HasSubstr("write \"whole\""));
-  EXPECT_THAT(error_of(R"({"name": "n", "attends": {"document": {"document": {}}}})"),
-              HasSubstr("{\"window\": 4}"));
-  EXPECT_THAT(error_of(R"({"name": "n", "attends": {"document": {"document": 4}}})"),
-              HasSubstr("{\"window\": 4}"));
 }
 
-TEST(AttentionPatternErrors, ImpossibleChunksAreRefused) {
-  const auto chunks = [](const char* fields) {
-    return error_of(fmt::format(
-        R"({{"name": "n", "attends": {{"document": {{"document": {{{}}}}}}}}})", fields));
-  };
-  EXPECT_THAT(chunks(R"("overlap": 5)"),
-              HasSubstr("has no 'chunk'; write {\"chunk\": 40, \"overlap\": 5}"));
-  EXPECT_THAT(chunks(R"("chunk": 0)"), HasSubstr("document.chunk' must be a whole number from 1"));
-  EXPECT_THAT(chunks(R"("chunk": 40, "overlap": -1)"),
-              HasSubstr("document.overlap' must be a whole number from 0"));
-  EXPECT_THAT(chunks(R"("chunk": 40, "window": 5)"),
-              HasSubstr("'attends.document.document.window'"));
-  EXPECT_THAT(chunks(R"("chunks": 40)"), HasSubstr("did you mean 'chunk'?"));
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"attends\": {\n\"cls\": {\"document\":\n"
-                       "{\"chunk\": 40}}}}"),
-              AllOf(StartsWith("my.json, line "), HasSubstr("cannot be chunks, because cls and")));
-}
-
-TEST(AttentionPatternErrors, NamesMustFitContenders) {
-  for (const char* name : {"", "a/b", "a b", "\\u00e4", "a\\n", "a.json"}) {
-    EXPECT_THAT(error_of(fmt::format("{{\n\"name\": \"{}\"}}", name)),
-                StartsWith("my.json, line 2: 'name' must be made of letters"))
-        << name;
-  }
-  EXPECT_THAT(error_of("{\"attends\": {}}"), HasSubstr("has no 'name'"));
-  EXPECT_THAT(error_of("{\"name\": 3}"), HasSubstr("'name' must be a string"));
-}
-
-TEST(AttentionPatternErrors, GlobalNamesKnownGroupsOnce) {
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"global\": [\"cls\",\n\"quer\"]}"),
-              AllOf(StartsWith("my.json, line 2: 'global[1]' is the unknown token group 'quer'"),
-                    HasSubstr("did you mean 'query'?")));
-  EXPECT_THAT(error_of(R"({"name": "n", "global": ["cls", "cls"]})"), HasSubstr("'cls' twice"));
-  EXPECT_THAT(error_of(R"({"name": "n", "global": "cls"})"), HasSubstr("must be a list"));
-  EXPECT_THAT(error_of(R"({"name": "n", "global": [7]})"), HasSubstr("must be a string"));
-}
-
-TEST(AttentionPatternErrors, ARuleAgainstGlobalIsAContradiction) {
-  EXPECT_THAT(
-      error_of("{\"name\": \"n\", \"global\": [\"cls\"],\n\"attends\": {\n\"document\": "
-               "{\"cls\": \"none\"}}}"),
-      StartsWith("my.json, line 3: 'attends.document.cls' contradicts 'global', which makes "
-                 "cls whole"));
-}
-
-TEST(AttentionPatternErrors, SentencesThatNoRuleNamesAreRefused) {
-  EXPECT_THAT(error_of("{\"name\": \"n\", \"global\": [\"cls\"],\n\"sentences\": {\"every\": 30}}"),
-              StartsWith("my.json, line 2: 'sentences' makes sentence tokens that no rule names"));
-  EXPECT_THAT(error_of(R"({"name": "n", "global": ["sentence"], "sentences": {"every": 0}})"),
-              HasSubstr("'sentences.every' must be a whole number from 1"));
-  EXPECT_THAT(error_of(R"({"name": "n", "global": ["sentence"], "sentences": {}})"),
-              HasSubstr("has no 'every'"));
-}
-
-TEST(AttentionPatternErrors, AWindowOverWholeItemsStandsAlone) {
+TEST(AttentionPattern, WindowOverWholeItemsHasNoRulesAndNoGroups) {
   const auto pattern = parse_pattern(R"({"name": "local", "item": {"window": 64}})", "my.json");
   ASSERT_TRUE(pattern) << pattern.error().message;
   EXPECT_FALSE(pattern->has_window());
   EXPECT_FALSE(pattern->has_rules());
   EXPECT_TRUE(pattern->knows_no_groups());
-  EXPECT_EQ(parse_pattern(pattern_json(*pattern), "again"), *pattern);
-
-  EXPECT_THAT(error_of(R"({"name": "a", "item": "whole"})"), HasSubstr("must be \"window\" or"));
-  EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "global": ["cls"]})"),
-              HasSubstr("'item' cannot stand beside 'global'"));
-  EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "blocks": {"length": 64, "random": 3}})"),
-              HasSubstr("cannot stand beside"));
 }
 
-TEST(AttentionPatternErrors, BlocksStandAlone) {
-  for (const char* other : {R"("attends": {"cls": {"cls": "whole"}})", R"("global": ["cls"])",
-                            R"("sentences": {"every": 30})"}) {
-    EXPECT_THAT(
-        error_of(fmt::format(
-            "{{\"name\": \"n\",\n \"blocks\": {{\"length\": 64, \"random\": 3}}, {}}}", other)),
-        StartsWith("my.json, line 2: 'blocks' cannot stand beside '"))
-        << other;
+/// A pattern with this rule of document tokens among themselves.
+std::string with_rule(std::string_view rule) {
+  return fmt::format(R"({{"name": "n", "attends": {{"document": {{"document": {}}}}}}})", rule);
+}
+std::string with_blocks(std::string_view fields) {
+  return fmt::format("{{\"name\": \"n\",\n \"blocks\": {{{}}}}}", fields);
+}
+
+struct BrokenPattern {
+  std::string json, start, part;
+};
+
+void expect_errors(std::initializer_list<BrokenPattern> patterns) {
+  for (const auto& [json, start, part] : patterns) {
+    EXPECT_THAT(error_of(json), AllOf(StartsWith("my.json, line " + start), HasSubstr(part)))
+        << json;
   }
 }
 
-TEST(AttentionPatternErrors, ImpossibleBlocksAreRefused) {
-  const auto blocks = [](const char* fields) {
-    return error_of(fmt::format("{{\"name\": \"n\", \"blocks\": {{{}}}}}", fields));
-  };
-  EXPECT_THAT(blocks(""), HasSubstr("'blocks' has no 'length'; write {\"length\": 64"));
-  EXPECT_THAT(blocks(R"("length": 64)"), HasSubstr("has no 'random'"));
-  EXPECT_THAT(blocks(R"("length": 0, "random": 3)"),
-              HasSubstr("'blocks.length' must be a whole number from 1"));
-  EXPECT_THAT(blocks(R"("length": 64, "random": 257)"),
-              HasSubstr("'blocks.random' must be a whole number from 0 to 256"));
-  EXPECT_THAT(blocks(R"("length": 64, "random": 3, "seed": -1)"),
-              HasSubstr("'blocks.seed' must be a whole number from 0"));
-  EXPECT_THAT(blocks(R"("lenth": 64)"), HasSubstr("did you mean 'length'?"));
+TEST(PatternErrors, OfFieldsNameTheNearestKnownName) {
+  expect_errors(
+      {{"{\"name\": \"n\",\n\"atends\": {}}", "2: 'atends' is an unknown field",
+        "did you mean 'attends'?"},
+       {"{\"name\": \"n\", \"attends\": {\n\"documnt\": {}}}", "2: 'attends.documnt'",
+        "did you mean 'document'?"},
+       {"{\"name\": \"n\", \"sentences\": {\"evry\":\n 3}}", "1: 'sentences.evry'", "'every'"},
+       // A key that occurs several times.
+       {"{\"name\": \"n\", \"attends\": {\n  \"cls\": {\"document\": \"whole\"},\n"
+        "  \"query\": {\"document\": \"whole\"},\n  \"document\": {\n    \"cls\": \"whole\",\n"
+        "    \"document\": \"windw\"\n  }\n}}",
+        "6: 'attends.document.document' is the unknown rule 'windw'; did you mean 'window'?",
+        "known: none, whole, window"},
+       {"{\"attends\": {}}", "1", "has no 'name'"},
+       {"{\"name\": 3}", "1", "'name' must be a string"},
+       {"{\n\"name\" \"n\"}", "2, column 10: not valid", ""},
+       {"[]", "1: the file must be an object", ""},
+       {R"({"name": "n"})", "1", "lets no token attend"},
+       {R"({"name": "n", "attends": {"cls": {"cls": "none"}}})", "1", "lets no token attend"}});
 }
 
-TEST(AttentionPatternErrors, APatternWithoutRulesIsRefused) {
-  EXPECT_THAT(error_of(R"({"name": "n"})"), HasSubstr("lets no token attend"));
-  EXPECT_THAT(error_of(R"({"name": "n", "attends": {"cls": {"cls": "none"}}})"),
-              HasSubstr("lets no token attend"));
+TEST(PatternErrors, OfRulesNameTheCorrection) {
+  expect_errors(
+      {{"{\"name\": \"n\", \"attends\": {\n\"query\": {\n\"document\": \"window\"}}}",
+        "3: 'attends.query.document' cannot be a window, because query and document tokens share "
+        "no positions",
+        ""},
+       {R"({"name": "n", "attends": {"cls": {"query": {"window": 3}}}})", "1",
+        "share no positions"},
+       {with_rule(R"({"window": "inf"})"), "1", "write \"whole\""},
+       {with_rule("{}"), "1", "{\"window\": 4}"},
+       {with_rule("4"), "1", "{\"window\": 4}"},
+       {with_rule(R"({"overlap": 5})"), "1",
+        "has no 'chunk'; write {\"chunk\": 40, \"overlap\": 5}"},
+       {with_rule(R"({"chunk": 0})"), "1", "document.chunk' must be a whole number from 1"},
+       {with_rule(R"({"chunk": 40, "overlap": -1})"), "1",
+        "document.overlap' must be a whole number from 0"},
+       {with_rule(R"({"chunk": 40, "window": 5})"), "1", "'attends.document.document.window'"},
+       {with_rule(R"({"chunks": 40})"), "1", "did you mean 'chunk'?"},
+       {"{\"name\": \"n\", \"attends\": {\n\"cls\": {\"document\":\n{\"chunk\": 40}}}}", "",
+        "cannot be chunks, because cls and"},
+       {"{\"name\": \"n\", \"global\": [\"cls\"],\n\"attends\": {\n\"document\": "
+        "{\"cls\": \"none\"}}}",
+        "3: 'attends.document.cls' contradicts 'global', which makes cls whole", ""}});
 }
 
-TEST(AttentionPatternErrors, BrokenJsonNamesLineAndColumn) {
-  EXPECT_THAT(error_of("{\n\"name\" \"n\"}"), StartsWith("my.json, line 2, column 10: not valid"));
-  EXPECT_THAT(error_of("[]"), StartsWith("my.json, line 1: the file must be an object"));
+TEST(PatternErrors, OfGlobalTokensAndSentencesNameTheField) {
+  expect_errors(
+      {{"{\"name\": \"n\", \"global\": [\"cls\",\n\"quer\"]}",
+        "2: 'global[1]' is the unknown token group 'quer'", "did you mean 'query'?"},
+       {R"({"name": "n", "global": ["cls", "cls"]})", "1", "'cls' twice"},
+       {R"({"name": "n", "global": "cls"})", "1", "must be a list"},
+       {R"({"name": "n", "global": [7]})", "1", "must be a string"},
+       {"{\"name\": \"n\", \"global\": [\"cls\"],\n\"sentences\": {\"every\": 30}}",
+        "2: 'sentences' makes sentence tokens that no rule names", ""},
+       {R"({"name": "n", "global": ["sentence"], "sentences": {"every": 0}})", "1",
+        "'sentences.every' must be a whole number from 1"},
+       {R"({"name": "n", "global": ["sentence"], "sentences": {}})", "1", "has no 'every'"}});
 }
 
-TEST(FindPattern, AnUnknownNameListsTheKnownAndTheNearest) {
+TEST(PatternErrors, OfItemsAndBlocksNameTheField) {
+  expect_errors(
+      {{R"({"name": "a", "item": "whole"})", "1", "must be \"window\" or"},
+       {R"({"name": "a", "item": "window", "global": ["cls"]})", "1",
+        "'item' cannot be combined with 'global'"},
+       {R"({"name": "a", "item": "window", "blocks": {"length": 64, "random": 3}})", "1",
+        "cannot be combined with"},
+       {"{\"name\": \"n\",\n \"blocks\": {\"length\": 64, \"random\": 3}, "
+        "\"attends\": {\"cls\": {\"cls\": \"whole\"}}}",
+        "2: 'blocks' cannot be combined with '", ""},
+       {"{\"name\": \"n\",\n \"blocks\": {\"length\": 64, \"random\": 3}, \"global\": [\"cls\"]}",
+        "2: 'blocks' cannot be combined with '", ""},
+       {"{\"name\": \"n\",\n \"blocks\": {\"length\": 64, \"random\": 3}, "
+        "\"sentences\": {\"every\": 30}}",
+        "2: 'blocks' cannot be combined with '", ""},
+       {with_blocks(""), "2", "'blocks' has no 'length'; write {\"length\": 64"},
+       {with_blocks(R"("length": 64)"), "2", "has no 'random'"},
+       {with_blocks(R"("length": 0, "random": 3)"), "2",
+        "'blocks.length' must be a whole number from 1"},
+       {with_blocks(R"("length": 64, "random": 257)"), "2",
+        "'blocks.random' must be a whole number from 0 to 256"},
+       {with_blocks(R"("length": 64, "random": 3, "seed": -1)"), "2",
+        "'blocks.seed' must be a whole number from 0"},
+       {with_blocks(R"("lenth": 64)"), "2", "did you mean 'length'?"}});
+}
+
+TEST(PatternNumbers, MustBeWholeNumbersFromZero) {
+  for (const char* tokens : {"-1", "1.5", "null", "99999999999999999999", "[4]"}) {
+    EXPECT_THAT(error_of(with_rule(fmt::format(R"({{"window": {}}})", tokens))),
+                StartsWith("my.json, line 1: 'attends.document.document.window' must be a whole "
+                           "number from 0"))
+        << tokens;
+  }
+}
+
+TEST(PatternNames, MustFitContenders) {
+  for (const char* name : {"", "a/b", "a b", "\\u00e4", "a\\n", "a.json"}) {
+    EXPECT_THAT(error_of(fmt::format("{{\n\"name\": \"{}\"}}", name)),
+                StartsWith("my.json, line 2: 'name' must be made of letters"))
+        << name;
+  }
+}
+
+TEST(PatternRules, WindowsAreAllowedBetweenGroupsThatSharePositions) {
+  EXPECT_EQ(error_of(R"({"name": "n", "attends": {"document": {"sentence": "window"},
+                         "sentence": {"document": "window"}, "query": {"query": "window"}}})"),
+            "");
+}
+
+TEST(FindPattern, UnknownNameListsTheNearestAndAllKnownNames) {
   const auto pattern = find_pattern("sparce");
   ASSERT_FALSE(pattern);
   EXPECT_THAT(pattern.error().message,
@@ -327,7 +299,7 @@ TEST(FindPattern, AnUnknownNameListsTheKnownAndTheNearest) {
                               "bigbird, chunks, sliding-window, listwise")));
 }
 
-TEST(FindPattern, APathReadsAPersonsOwnFile) {
+TEST(FindPattern, ReadsAFileByPath) {
   const std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / "attnscope-own-pattern.json";
   std::ofstream(path) << R"({"name": "own", "global": ["cls"]})";
@@ -339,7 +311,7 @@ TEST(FindPattern, APathReadsAPersonsOwnFile) {
   EXPECT_EQ(pattern->rule(document, document), none);
 }
 
-TEST(FindPattern, WhatIsNoReadableFileIsAnErrorThatNamesIt) {
+TEST(FindPattern, UnreadableFileIsAnErrorWithItsName) {
   EXPECT_EQ(find_pattern("no/such.json").error().message,
             "there is no pattern file 'no/such.json'; check the path");
   EXPECT_THAT(find_pattern("missing.json").error().message, HasSubstr("no pattern file"));

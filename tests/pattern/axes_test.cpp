@@ -12,33 +12,30 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Axes, EveryNameReadsBackAsItsValue) {
-  for (auto v : {Operation::windowed_matmul, Operation::attention, Operation::model}) {
-    EXPECT_EQ(parse_operation(name_of(v)), v);
-  }
-  for (auto v : {Direction::forward, Direction::forward_backward}) {
-    EXPECT_EQ(parse_direction(name_of(v)), v);
-  }
-  for (auto v : {MemoryOrder::head_major, MemoryOrder::token_major}) {
-    EXPECT_EQ(parse_memory_order(name_of(v)), v);
-  }
-  for (auto v : {CacheState::warm, CacheState::cold}) EXPECT_EQ(parse_cache(name_of(v)), v);
-  for (auto v : {DeviceKind::cpu, DeviceKind::cuda}) EXPECT_EQ(parse_device(name_of(v)), v);
-  for (auto v : {DType::float32, DType::float16, DType::bfloat16}) {
-    EXPECT_EQ(parse_dtype(name_of(v)), v);
+template <typename Enum>
+void expect_names(Result<Enum> (*parse)(std::string_view), std::vector<Enum> values,
+                  const std::vector<std::string_view>& names) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(name_of(values[i]), names[i]);
+    EXPECT_EQ(parse(names[i]), values[i]);
   }
 }
 
-TEST(Axes, NamesAreTheWordsOfSweepsAndTables) {
-  EXPECT_EQ(name_of(Operation::windowed_matmul), "windowed-matmul");
-  EXPECT_EQ(name_of(Direction::forward_backward), "forward-backward");
-  EXPECT_EQ(name_of(MemoryOrder::head_major), "head-major");
-  EXPECT_EQ(name_of(CacheState::cold), "cold");
-  EXPECT_EQ(name_of(DeviceKind::cuda), "cuda");
-  EXPECT_EQ(name_of(DType::bfloat16), "bfloat16");
+TEST(Axes, EveryNameParsesToItsValue) {
+  expect_names(&parse_operation,
+               {Operation::windowed_matmul, Operation::attention, Operation::model},
+               {"windowed-matmul", "attention", "model"});
+  expect_names(&parse_direction, {Direction::forward, Direction::forward_backward},
+               {"forward", "forward-backward"});
+  expect_names(&parse_memory_order, {MemoryOrder::head_major, MemoryOrder::token_major},
+               {"head-major", "token-major"});
+  expect_names(&parse_cache, {CacheState::warm, CacheState::cold}, {"warm", "cold"});
+  expect_names(&parse_device, {DeviceKind::cpu, DeviceKind::cuda}, {"cpu", "cuda"});
+  expect_names(&parse_dtype, {DType::float32, DType::float16, DType::bfloat16},
+               {"float32", "float16", "bfloat16"});
 }
 
-TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnown) {
+TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnownNames) {
   const auto operation = parse_operation("atention");
   ASSERT_FALSE(operation);
   EXPECT_EQ(operation.error().message,
@@ -51,22 +48,34 @@ TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnown) {
   EXPECT_THAT(parse_direction("backward").error().message, HasSubstr("forward-backward"));
 }
 
-constexpr std::array<std::string_view, 3> fruits{"apple", "pear", "quince"};
-
-TEST(NearestName, MisspellingsAreMended) {
-  for (const char* text : {"aple", "appple", "appel", "APPLE", "bpple"}) {
+TEST(Suggest, NamesTheNearestKnownNameOfAMisspelling) {
+  constexpr std::array<std::string_view, 3> fruits{"apple", "pear", "quince"};
+  for (const char* text : {"aple", "appple", "appel", "APPLE", "bpple"})
     EXPECT_THAT(suggest(text, fruits), HasSubstr("did you mean 'apple'?")) << text;
-  }
-}
-
-TEST(NearestName, AWordFarFromAllIsNotMendedButTheKnownAreListed) {
   EXPECT_EQ(suggest("watermelon", fruits), "known: apple, pear, quince");
   EXPECT_EQ(suggest("", fruits), "known: apple, pear, quince");
-}
-
-TEST(NearestName, OneLetterIsNotEverybodysNeighbour) {
   constexpr std::array<std::string_view, 1> letters{"q"};
   EXPECT_THAT(suggest("k", letters), Not(HasSubstr("did you mean")));
+}
+
+TEST(Window, ParsesANumberOfTokensOrInf) {
+  EXPECT_EQ(parse_window("4"), Window::of(4));
+  EXPECT_FALSE(parse_window("0")->is_infinite());
+  EXPECT_TRUE(parse_window("inf")->is_infinite());
+  for (const Window window : {Window::of(0), Window::of(64), Window::infinite()})
+    EXPECT_EQ(parse_window(window.text()), window);
+}
+
+TEST(Window, OtherTextIsAnErrorThatQuotesIt) {
+  for (const char* text : {"-1", "4.5", "", " 4", "4 ", "1e3", "+4", "infinite", "0x4", "\xff"}) {
+    const auto window = parse_window(text);
+    ASSERT_FALSE(window) << text;
+    // Bytes that are not UTF-8 are quoted as question marks.
+    const std::string_view quoted = std::string_view(text) == "\xff" ? "?" : text;
+    EXPECT_THAT(window.error().message, HasSubstr(fmt::format("'{}'", quoted)));
+    EXPECT_THAT(window.error().message, HasSubstr("\"inf\""));
+  }
+  EXPECT_THAT(parse_window("99999999999999999999").error().message, HasSubstr("too large"));
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Block patterns: plans against the oracle at the lengths where blocks begin, end and fall away.
-#include "engine/pattern/compile_blocks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,17 +37,17 @@ AttentionPlan plan_of(const AttentionPattern& pattern, const SequenceLayout& lay
   return compile_plan(pattern, std::nullopt, layout, heads).value();
 }
 
-TEST(CompileBlocks, BigBirdAgreesWithTheOracleAroundItsFallbackAndItsBlocks) {
+TEST(CompileBlocks, BigBirdMatchesTheOracleAroundFallbackAndBlocks) {
   for (const std::int64_t n : {64, 703, 704, 705, 767, 768, 769, 831, 832, 833, 1000}) {
     ASSERT_TRUE(plan_agrees(bigbird(), std::nullopt, items_of({n}), 2));
   }
 }
 
-TEST(CompileBlocks, ItemsOfAnyLengthsAgreeWithTheOracleInEveryHead) {
+TEST(CompileBlocks, ItemsOfAnyLengthsMatchTheOracleInEveryHead) {
   ASSERT_TRUE(plan_agrees(bigbird(), std::nullopt, items_of({705, 100, 770, 705}), 3));
 }
 
-TEST(CompileBlocks, SmallBlocksAgreeWithTheOracleAtEveryLength) {
+TEST(CompileBlocks, SmallBlocksMatchTheOracleAtEveryLength) {
   for (const std::int64_t length : {1, 2, 3, 5}) {
     for (const std::int64_t random : {0, 1, 3}) {
       for (std::int64_t n = 11; n <= 70; ++n) {
@@ -59,7 +57,7 @@ TEST(CompileBlocks, SmallBlocksAgreeWithTheOracleAtEveryLength) {
   }
 }
 
-TEST(CompileBlocks, UpToItsFallbackAnItemIsOneWholeTask) {
+TEST(CompileBlocks, ItemUpToTheFallbackIsOneWholeTask) {
   const AttentionPlan plan = plan_of(bigbird(), items_of({704, 705}), 2);
   EXPECT_EQ(plan.tasks[0].queries, (TokenRun{0, 704}));
   EXPECT_EQ(plan.tasks[0].heads.end, 2);
@@ -67,7 +65,7 @@ TEST(CompileBlocks, UpToItsFallbackAnItemIsOneWholeTask) {
   EXPECT_EQ(plan.tasks[1].queries, (TokenRun{704, 768}));
 }
 
-TEST(CompileBlocks, EqualItemsHaveEqualRandomBlocksAndHeadsTheirOwn) {
+TEST(CompileBlocks, EqualItemsHaveEqualRandomBlocksInEachHead) {
   const AttentionPlan plan = plan_of(bigbird(), items_of({1000, 1000}), 2);
   // The outer blocks are one task for both heads, the 14 middle ones a task a head.
   ASSERT_EQ(plan.tasks.size(), 2U * (2 + 14 * 2));
@@ -85,7 +83,7 @@ TEST(CompileBlocks, EqualItemsHaveEqualRandomBlocksAndHeadsTheirOwn) {
   EXPECT_GT(different, 7);
 }
 
-TEST(CompileBlocks, HeadsThatSeeTheSameAreOneTask) {
+TEST(CompileBlocks, HeadsWithTheSameKeysAreOneTask) {
   const AttentionPlan plan = plan_of(small_blocks(4, 0), items_of({24}), 12);
   std::vector<TokenRun> rows;
   for (const Task& task : plan.tasks) {
@@ -103,7 +101,7 @@ TEST(CompileBlocks, NeighbouringBlocksAreOneSegment) {
   EXPECT_THAT(keys, ElementsAre(TokenRun{0, 4}, TokenRun{8, 20}, TokenRun{28, 30}));
 }
 
-TEST(CompileBlocks, AMiddleBlockSeesEightBlocksOf64) {
+TEST(CompileBlocks, MiddleBlockAttendsToEightBlocks) {
   const AttentionPlan plan = plan_of(bigbird(), items_of({4096}), 12);
   for (const Task& task : plan.tasks) {
     std::int64_t keys = 0;
@@ -115,7 +113,7 @@ TEST(CompileBlocks, AMiddleBlockSeesEightBlocksOf64) {
   }
 }
 
-TEST(CompileBlocks, GroupsAndDocumentsMakeNoDifference) {
+TEST(CompileBlocks, GroupsAndDocumentsAreIgnored) {
   const auto listwise = SequenceLayout::make({{.query = 7, .documents = {300, 0, 500}}}).value();
   ASSERT_TRUE(plan_agrees(bigbird(), std::nullopt, listwise, 2));
   EXPECT_EQ(plan_of(bigbird(), listwise, 2).segments,
@@ -127,14 +125,15 @@ TEST(CompileBlocks, EmptyItemsHaveNoTasks) {
   EXPECT_EQ(plan_of(bigbird(), layout, 2).tasks.size(), 1U);
 }
 
-TEST(CompileBlocksErrors, ASharedQueryStandsApartFromTheBlocks) {
+TEST(CompileBlocksErrors, SharedQueryIsRefused) {
   const auto plan =
       compile_plan(bigbird(), std::nullopt, SequenceLayout::uniform(2, {.documents = {900}}, 6), 2);
   ASSERT_FALSE(plan);
-  EXPECT_THAT(plan.error().message, HasSubstr("pattern 'bigbird': its blocks count over one run"));
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("pattern 'bigbird': its blocks need each item's tokens in one sequence"));
 }
 
-TEST(CompileBlocksErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
+TEST(CompileBlocksErrors, PatternsMadeInCodeAreChecked) {
   const SequenceLayout layout = items_of({900});
   const auto error = [&](const AttentionPattern& pattern) {
     const auto plan = compile_plan(pattern, std::nullopt, layout, 1);
@@ -145,7 +144,7 @@ TEST(CompileBlocksErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
               HasSubstr("random blocks must be from 0 to 256, not -1"));
   AttentionPattern both = bigbird();
   both.attends[0][0] = {.kind = GroupRule::Kind::whole};
-  EXPECT_THAT(error(both), HasSubstr("blocks say alone who sees whom"));
+  EXPECT_THAT(error(both), HasSubstr("blocks define all allowed pairs"));
 }
 
 }  // namespace

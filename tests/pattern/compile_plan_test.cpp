@@ -62,7 +62,7 @@ std::vector<std::optional<Window>> windows_up_to(const AttentionPattern& pattern
   return windows;
 }
 
-TEST_P(EveryBuiltInPattern, AgreesWithTheOracleForEveryLengthAndWindow) {
+TEST_P(EveryBuiltInPattern, MatchesTheOracleForEveryLengthAndWindow) {
   for (std::int64_t n = 0; n <= longest; ++n) {
     for (const std::int64_t query : {0, 1, 5}) {
       if (n > 0 && n < 1 + query) continue;
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Patterns, EveryBuiltInPattern, ::testing::ValuesIn(buil
                          });
 
 /// With 7 tokens from one sentence start to the next, n <= 64 meets many of them.
-TEST(CompilePlan, DenseSentencesAgreeWithTheOracleForEveryLengthAndWindow) {
+TEST(CompilePlan, DenseSentencesMatchTheOracleForEveryLengthAndWindow) {
   AttentionPattern pattern = find_pattern("qds").value();
   pattern.sentence_every = 7;
   for (std::int64_t n = 1; n <= longest; ++n) {
@@ -96,7 +96,7 @@ TEST(CompilePlan, DenseSentencesAgreeWithTheOracleForEveryLengthAndWindow) {
 }
 
 /// At the lengths around which TKL's chunks begin, reach the next one and end.
-TEST(CompilePlan, ChunksAgreeWithTheOracleWhereTheyBeginAndEnd) {
+TEST(CompilePlan, ChunksMatchTheOracleAtTheirBorders) {
   for (const std::int64_t n : {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 79, 80, 81, 85, 86}) {
     const auto layout = SequenceLayout::make(
         {{.cls = 0, .query = 0, .documents = {n}}, {.query = 3, .documents = {n, 85}}});
@@ -110,7 +110,7 @@ TEST(CompilePlan, FullIsOneTaskWithOneWholeSegment) {
   EXPECT_THAT(words_for(plan_of("full", std::nullopt, small)), ElementsAre("0-8: whole 0-8"));
 }
 
-TEST(CompilePlan, ASlidingWindowIsOneBandAnItemAcrossItsGroups) {
+TEST(CompilePlan, SlidingWindowIsOneBandPerItemAcrossGroups) {
   const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {2, 3}});
   EXPECT_THAT(words_for(plan_of("sliding-window", Window::of(1), two)),
               ElementsAre("0-8: band(1) 0-8", "8-16: band(1) 8-16"));
@@ -119,7 +119,7 @@ TEST(CompilePlan, ASlidingWindowIsOneBandAnItemAcrossItsGroups) {
   ASSERT_TRUE(plan_agrees(find_pattern("sliding-window").value(), Window::of(2), two));
 }
 
-TEST(CompilePlan, SparseIsThreeTasksAnItem) {
+TEST(CompilePlan, SparseIsThreeTasksPerItem) {
   const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {5}});
   EXPECT_THAT(
       words_for(plan_of("sparse", Window::of(1), two)),
@@ -149,12 +149,12 @@ TEST(CompilePlan, RangesBetweenSentencesShareOneSegmentList) {
   EXPECT_EQ(plan.tasks.size(), 12U);
 }
 
-TEST(CompilePlan, OneSentenceStartAtTheFrontNeedsNoList) {
+TEST(CompilePlan, OneSentenceStartAtTheFrontHasNoList) {
   EXPECT_THAT(words_for(plan_of("qds", Window::of(1), small)),
               ElementsAre("0-4: whole 0-8", "4-8: whole 0-4 band(1) 4-8"));
 }
 
-TEST(CompilePlan, AChunkIsATaskWithOneWholeSegment) {
+TEST(CompilePlan, ChunkIsATaskWithOneWholeSegment) {
   EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
                                 SequenceLayout::uniform(1, {.cls = 0, .documents = {85}}))),
               ElementsAre("0-40: whole 0-45", "40-80: whole 35-85", "80-85: whole 75-85"));
@@ -162,20 +162,20 @@ TEST(CompilePlan, AChunkIsATaskWithOneWholeSegment) {
               ElementsAre("0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 3-8"));
 }
 
-TEST(CompilePlan, ChunksBesideGlobalTokensSeeBoth) {
+TEST(CompilePlan, ChunksWithGlobalTokensAttendToBoth) {
   AttentionPattern pattern = find_pattern("longformer").value();
   pattern.attends[2][2] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 3, .overlap = 1}};
   EXPECT_THAT(words_for(compile_plan(pattern, std::nullopt, small, 1).value()),
               ElementsAre("0-3: whole 0-8", "3-6: whole 0-7", "6-8: whole 0-3 whole 5-8"));
 }
 
-TEST(CompilePlan, AChunkThatHoldsTheDocumentIsWhole) {
+TEST(CompilePlan, ChunkOfTheWholeDocumentIsWhole) {
   EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
                                 SequenceLayout::uniform(1, {.cls = 0, .documents = {40}}))),
               ElementsAre("0-40: whole 0-40"));
 }
 
-TEST(CompilePlan, AWindowThatHoldsTheDocumentIsWhole) {
+TEST(CompilePlan, WindowOfTheWholeDocumentIsWhole) {
   for (const Window window : {Window::infinite(), Window::of(4), Window::of(1'000'000)}) {
     EXPECT_THAT(words_for(plan_of("longformer", window, small)), ElementsAre("0-8: whole 0-8"));
   }
@@ -183,7 +183,7 @@ TEST(CompilePlan, AWindowThatHoldsTheDocumentIsWhole) {
               ElementsAre("0-3: whole 0-8", "3-8: whole 0-3 band(3) 3-8"));
 }
 
-TEST(CompilePlan, ASharedQueryIsOneTaskOfNoItemThatAllItemsSee) {
+TEST(CompilePlan, SharedQueryIsOneTaskOutsideAllItems) {
   const auto layout = SequenceLayout::make({{.documents = {3}}, {.documents = {3}}}, 2);
   const AttentionPlan plan = plan_of("sparse", Window::of(1), *layout);
   EXPECT_THAT(words_for(plan),
@@ -194,14 +194,14 @@ TEST(CompilePlan, ASharedQueryIsOneTaskOfNoItemThatAllItemsSee) {
   EXPECT_EQ(plan.tasks[3].item, 1);
 }
 
-TEST(CompilePlan, EachDocumentOfAListWiseItemIsATaskOfItsOwn) {
+TEST(CompilePlan, EachDocumentOfAListWiseItemIsATask) {
   const auto layout = SequenceLayout::make({{.query = 1, .documents = {3, 0, 4}}});
   EXPECT_THAT(words_for(plan_of("sparse", Window::of(1), *layout)),
               ElementsAre("0-1: whole 0-9", "1-2: whole 1-2", "2-5: whole 0-2 band(1) 2-5",
                           "5-9: whole 0-2 band(1) 5-9"));
 }
 
-TEST(CompilePlan, RowsThatSeeNothingHaveATaskWithoutSegments) {
+TEST(CompilePlan, RowsWithoutKeysHaveATaskWithoutSegments) {
   AttentionPattern pattern{
       .name = "blind", .title = "", .description = "", .attends = {}, .sentence_every = {}};
   pattern.attends[0][0] = {.kind = GroupRule::Kind::whole};
@@ -209,7 +209,7 @@ TEST(CompilePlan, RowsThatSeeNothingHaveATaskWithoutSegments) {
   EXPECT_THAT(words_for(plan), ElementsAre("0-1: whole 0-1", "1-8:"));
 }
 
-TEST(CompilePlan, EmptyGroupsMakeNoTasksAndNoSegments) {
+TEST(CompilePlan, EmptyGroupsHaveNoTasksOrSegments) {
   EXPECT_THAT(words_for(plan_of("sparse", Window::of(1),
                                 SequenceLayout::uniform(1, {.cls = 0, .documents = {4}}))),
               ElementsAre("0-4: band(1) 0-4"));
@@ -217,7 +217,7 @@ TEST(CompilePlan, EmptyGroupsMakeNoTasksAndNoSegments) {
       plan_of("sparse", Window::of(1), SequenceLayout::uniform(3, {.cls = 0})).tasks.empty());
 }
 
-TEST(CompilePlan, AMillionTokensCostNoMoreThanTheirItemsAndSentences) {
+TEST(CompilePlan, SizeDependsOnItemsAndSentencesRatherThanTokens) {
   const SequenceLayout layout = SequenceLayout::uniform(10, {.query = 12, .documents = {100'000}});
   EXPECT_EQ(plan_of("sparse", Window::of(64), layout).tasks.size(), 30U);
   const AttentionPlan qds = plan_of("qds", Window::of(64), layout);
@@ -227,13 +227,13 @@ TEST(CompilePlan, AMillionTokensCostNoMoreThanTheirItemsAndSentences) {
   EXPECT_EQ(plan_of("chunks", std::nullopt, layout).tasks.size(), 10U * 2502U);
 }
 
-TEST(CompilePlanErrors, AMissingWindowIsNamedWithItsPattern) {
+TEST(CompilePlanErrors, MissingWindowIsReportedWithThePattern) {
   const auto plan = compile_plan(find_pattern("sparse").value(), std::nullopt, small, 1);
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().message, HasSubstr("pattern 'sparse' needs a window"));
 }
 
-TEST(CompilePlanErrors, HeadsMustBeAPlausibleNumber) {
+TEST(CompilePlanErrors, NumberOfHeadsIsLimited) {
   for (const std::int32_t heads : {0, -1, 513}) {
     const auto plan = compile_plan(find_pattern("full").value(), std::nullopt, small, heads);
     ASSERT_FALSE(plan);
@@ -241,7 +241,7 @@ TEST(CompilePlanErrors, HeadsMustBeAPlausibleNumber) {
   }
 }
 
-TEST(CompilePlanErrors, ASharedQueryCannotAttendToItsDocuments) {
+TEST(CompilePlanErrors, SharedQueryCannotAttendToDocuments) {
   const SequenceLayout shared = SequenceLayout::uniform(2, {.documents = {3}}, 2);
   for (const char* name : {"full", "longformer", "qds", "sparse-without-independent-query"}) {
     const auto plan = compile_plan(find_pattern(name).value(), Window::of(1), shared, 1);
@@ -251,7 +251,7 @@ TEST(CompilePlanErrors, ASharedQueryCannotAttendToItsDocuments) {
   }
 }
 
-TEST(CompilePlanErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
+TEST(CompilePlanErrors, PatternsMadeInCodeAreChecked) {
   AttentionPattern pattern = find_pattern("qds").value();
   pattern.attends[0][2] = {.kind = GroupRule::Kind::window};
   EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,

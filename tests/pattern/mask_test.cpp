@@ -25,7 +25,7 @@ Mask mask_of(const AttentionPattern& pattern) {
 
 class EveryMask : public ::testing::TestWithParam<AttentionPattern> {};
 
-TEST_P(EveryMask, IntervalsOfEveryRowAreTheOraclesKeys) {
+TEST_P(EveryMask, IntervalsOfEveryRowAreTheKeysOfTheOracle) {
   const Mask mask = mask_of(GetParam());
   const Oracle oracle(GetParam(), Window::of(2), layout);
   for (std::int64_t row = 0; row < layout.tokens(); ++row) {
@@ -39,7 +39,7 @@ TEST_P(EveryMask, IntervalsOfEveryRowAreTheOraclesKeys) {
   }
 }
 
-TEST_P(EveryMask, DensityOfEveryTileIsTheOraclesShare) {
+TEST_P(EveryMask, DensityOfEveryTileIsThatOfTheOracle) {
   const Mask mask = mask_of(GetParam());
   const Oracle oracle(GetParam(), Window::of(2), layout);
   constexpr std::int64_t tile = 7;
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Patterns, EveryMask, ::testing::ValuesIn(built_in_patte
                            return name;
                          });
 
-TEST(Mask, TokensAndHeadsOutsideThePlanSeeNothing) {
+TEST(Mask, TokensAndHeadsOutsideThePlanHaveNoKeys) {
   const Mask mask = mask_of(find_pattern("full").value());
   EXPECT_THAT(mask.intervals(0, -1), IsEmpty());
   EXPECT_THAT(mask.intervals(0, layout.tokens()), IsEmpty());
@@ -75,7 +75,7 @@ TEST(Mask, TokensAndHeadsOutsideThePlanSeeNothing) {
   EXPECT_EQ(mask.density(2, {0, 9}, {0, 9}), 0.0);
 }
 
-TEST(Mask, HeadsWithTheirOwnTasksHaveTheirOwnRows) {
+TEST(Mask, HeadsWithSeparateTasksHaveSeparateRows) {
   const Mask mask(
       {.tokens = 4,
        .heads = 2,
@@ -88,7 +88,7 @@ TEST(Mask, HeadsWithTheirOwnTasksHaveTheirOwnRows) {
   EXPECT_EQ(mask.density(1, {0, 4}, {0, 4}), 0.25);
 }
 
-TEST(Mask, RandomBlocksAreThoseOfTheAskedHead) {
+TEST(Mask, RandomBlocksAreThoseOfTheRequestedHead) {
   const AttentionPattern bigbird = find_pattern("bigbird").value();
   const SequenceLayout item = SequenceLayout::uniform(1, {.query = 11, .documents = {900}});
   const Mask mask(compile_plan(bigbird, std::nullopt, item, 3).value());
@@ -108,7 +108,7 @@ TEST(Mask, RandomBlocksAreThoseOfTheAskedHead) {
   EXPECT_EQ(of_heads.size(), 3U);
 }
 
-TEST(Mask, AMillionTokensAreDrawnWithoutVisitingThem) {
+TEST(Mask, DensityOfAMillionTokensIsComputedInClosedForm) {
   const SequenceLayout large = SequenceLayout::uniform(1, {.query = 10, .documents = {1'000'000}});
   const Mask mask(compile_plan(find_pattern("qds").value(), Window::of(4), large, 1).value());
   EXPECT_EQ(mask.density(0, {0, 11}, {0, large.tokens()}), 1.0);

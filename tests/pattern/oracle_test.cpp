@@ -27,7 +27,7 @@ std::vector<std::string> picture(const AttentionPattern& pattern, std::optional<
   return rows;
 }
 
-TEST(Oracle, SparseWithWindowOneIsThePapersFigure1d) {
+TEST(Oracle, SparseWithWindowOneIsFigure1dOfThePaper) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
   EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(1), layout),
             (std::vector<std::string>{
@@ -63,13 +63,13 @@ TEST(Oracle, QdsSentenceStartsAreGlobalAsQueryAndAsKey) {
             }));
 }
 
-TEST(Oracle, DocumentsOfAListWiseItemDoNotSeeEachOther) {
+TEST(Oracle, DocumentsOfAListWiseItemDoNotAttendToEachOther) {
   const auto layout = SequenceLayout::make({{.cls = 1, .query = 0, .documents = {2, 2}}});
   EXPECT_EQ(picture(*find_pattern("full"), std::nullopt, *layout),
             (std::vector<std::string>{"#####", "###..", "###..", "#..##", "#..##"}));
 }
 
-TEST(Oracle, ASharedQueryIsSeenByAllItemsAndSeesItself) {
+TEST(Oracle, SharedQueryIsAttendedByAllItemsAndItself) {
   const auto layout = SequenceLayout::make({{.documents = {1}}, {.documents = {1}}}, 1);
   EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(0), *layout),
             (std::vector<std::string>{"#....", "###..", "###..", "#..##", "#..##"}));
@@ -98,7 +98,7 @@ TEST(Oracle, SentenceStartsAreDocumentTokensForPatternsWithoutThem) {
   EXPECT_EQ(Oracle(sparse, Window::of(1), *layout).place_of(4).group, TokenGroup::document);
 }
 
-TEST(Oracle, PlacesTokensAmongItemsWithoutTokens) {
+TEST(Oracle, PlacesTokensBetweenEmptyItems) {
   const LayoutItem empty{.cls = 0, .query = 0, .documents = {0, 0}};
   const auto layout = SequenceLayout::make(
       {empty, {.cls = 0, .query = 1, .documents = {0, 2}}, empty, {.cls = 1}, empty});
@@ -111,7 +111,7 @@ TEST(Oracle, PlacesTokensAmongItemsWithoutTokens) {
   EXPECT_EQ(oracle.place_of(3).item, 3);
 }
 
-TEST(Oracle, ExplainsAllowedAndRefusedPairs) {
+TEST(Oracle, ExplainsAllowedAndDisallowedPairs) {
   const SequenceLayout layout = SequenceLayout::uniform(2, {.query = 2, .documents = {30}});
   const AttentionPattern sparse = *find_pattern("sparse");
   const Oracle oracle(sparse, Window::of(4), layout);
@@ -135,7 +135,7 @@ AttentionPattern small_chunks() {
   return pattern;
 }
 
-TEST(Oracle, ChunksSeeThemselvesAndTheirOverlapCutOffAtTheDocumentsEnds) {
+TEST(Oracle, ChunksAttendToThemselvesAndTheirOverlap) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {7}});
   EXPECT_EQ(picture(small_chunks(), std::nullopt, layout),
             (std::vector<std::string>{
@@ -151,7 +151,7 @@ TEST(Oracle, ChunksSeeThemselvesAndTheirOverlapCutOffAtTheDocumentsEnds) {
             }));
 }
 
-TEST(Oracle, ChunksBeginAnewInEachDocument) {
+TEST(Oracle, ChunksRestartInEachDocument) {
   const auto layout = SequenceLayout::make({{.cls = 0, .documents = {4, 4}}});
   EXPECT_EQ(picture(small_chunks(), std::nullopt, *layout),
             (std::vector<std::string>{"####....", "####....", "####....", "..##....", "....####",
@@ -180,7 +180,7 @@ TEST(Oracle, ExplainsChunks) {
             "more to each side");
 }
 
-TEST(Oracle, BlocksSeeTheirNeighboursTheOuterOnesAndNothingElseWithoutRandomOnes) {
+TEST(Oracle, BlocksWithoutRandomOnesAttendToNeighboursAndOuterBlocks) {
   AttentionPattern pattern = *find_pattern("bigbird");
   pattern.blocks = BlockRule{.length = 2, .random = 0, .seed = 1};
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {8}});
@@ -206,7 +206,7 @@ TEST(Oracle, ExplainsBlocks) {
   EXPECT_EQ(text(500, 1),
             "document 496 sees query 0: block 0, an outer one, is seen by everything");
   EXPECT_EQ(text(500, 575),
-            "document 496 sees document 571: block 7 sees itself and its neighbours, 8 among them");
+            "document 496 sees document 571: block 7 sees itself and its neighbours, including 8");
   EXPECT_EQ(text(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
   EXPECT_EQ(text(1000, 1001),
             "cls 0 sees query 0: an item of at most 704 tokens is full attention");
@@ -216,13 +216,14 @@ TEST(Oracle, ExplainsBlocks) {
     if (std::abs(block - 7) <= 1) continue;
     const bool random = std::ranges::find(drawn, block) != drawn.end();
     EXPECT_EQ(oracle.allowed(1, 500, 64 * block), random);
-    EXPECT_THAT(text(500, 64 * block),
-                HasSubstr(random ? "is a random block of block 7 in head 1"
-                                 : "is no neighbour of block 7, nor drawn for it in head 1"));
+    EXPECT_THAT(
+        text(500, 64 * block),
+        HasSubstr(random ? "is a random block of block 7 in head 1"
+                         : "is neither a neighbour nor a random block of block 7 in head 1"));
   }
 }
 
-TEST(Oracle, NamesTheDocumentWhereAnItemHasSeveral) {
+TEST(Oracle, NamesTheDocumentIfAnItemHasSeveral) {
   const auto layout = SequenceLayout::make({{.cls = 0, .documents = {2, 2}}});
   const AttentionPattern sparse = *find_pattern("sparse");
   EXPECT_EQ(Oracle(sparse, Window::of(4), *layout).explain(0, 3),
@@ -230,7 +231,7 @@ TEST(Oracle, NamesTheDocumentWhereAnItemHasSeveral) {
             "item do not see each other");
 }
 
-TEST(Oracle, RefusesAPatternWhoseWindowIsMissing) {
+TEST(Oracle, RefusesAPatternWithoutItsWindow) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {});
   const AttentionPattern sparse = *find_pattern("sparse");
   EXPECT_THROW(Oracle(sparse, std::nullopt, layout), std::invalid_argument);

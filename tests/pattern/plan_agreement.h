@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope::testing {

@@ -84,7 +84,7 @@ class PlanMaker {
   AttentionPlan plan_;
 };
 
-TEST(PlanCounts, AgreeWithTheDefinitionForEveryKindOfRunAndSegment) {
+TEST(PlanCounts, MatchTheDefinitionForEveryKindOfRunAndSegment) {
   for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
     PlanMaker maker(seed);
     const AttentionPlan plan = maker.make();
@@ -117,7 +117,7 @@ TEST(PlanCounts, AgreeWithTheDefinitionForEveryKindOfRunAndSegment) {
   }
 }
 
-TEST(RowIntervals, AgreeWithTheDefinitionForEveryKindOfRunAndSegment) {
+TEST(RowIntervals, MatchTheDefinitionForEveryKindOfRunAndSegment) {
   for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
     const AttentionPlan plan = PlanMaker(seed).make();
     const Task& task = plan.tasks[0];
@@ -183,7 +183,7 @@ TEST(PlanCounts, TheLargestBatchDoesNotOverflow) {
   EXPECT_EQ(count(compiled("full", n - 11, 512)).pairs, 512 * n * n);
 }
 
-TEST(PlanCounts, HeadsThatSeeDifferentKeysAreCountedEach) {
+TEST(PlanCounts, HeadsWithDifferentKeysAreCountedSeparately) {
   const AttentionPlan plan{
       .tokens = 10,
       .heads = 3,
@@ -204,7 +204,7 @@ TEST(PlanCounts, FlopAndBytesFollowFromPairsAndTokens) {
   EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16), 4.0 * 100 * 2 * 32 * 2);
 }
 
-TEST(PlanCounts, ABackwardPassAddsFiveProductsAndReadsAndWritesFourTensorsOfEachSide) {
+TEST(PlanCounts, BackwardPassAddsFiveProductsAndEightTensors) {
   const AttentionPlan plan = compiled("full", 89, 2);  // 100 tokens
   const PlanCounts counts = count(plan);
   EXPECT_EQ(useful_flop(counts, 32, Passes::forward_backward), 14.0 * 32 * 2 * 100 * 100);
@@ -215,7 +215,7 @@ TEST(PlanCounts, ABackwardPassAddsFiveProductsAndReadsAndWritesFourTensorsOfEach
             12.0 * 100 * 2 * 32 * 2);
 }
 
-TEST(PlanCounts, AnEmptyPlanCountsNothing) {
+TEST(PlanCounts, EmptyPlanHasNoWork) {
   EXPECT_EQ(count({}).pairs, 0);
   EXPECT_EQ(least_bytes({}, 32, DType::float32), 0.0);
 }

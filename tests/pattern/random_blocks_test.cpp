@@ -19,7 +19,7 @@ std::int64_t fewest_blocks(std::int64_t random) {
   return 5 + 2 * random + 1;
 }
 
-TEST(RandomBlocks, AreDistinctMiddleBlocksThatAreNotVisibleAnyway) {
+TEST(RandomBlocks, AreDistinctMiddleBlocksOtherThanNeighbours) {
   for (const std::int64_t random : {1, 2, 3, 8}) {
     for (std::int64_t blocks = fewest_blocks(random); blocks < fewest_blocks(random) + 20;
          ++blocks) {
@@ -49,7 +49,7 @@ TEST(RandomBlocks, AreTheSameOnEveryMachine) {
               ElementsAre(17, 22, 31));
 }
 
-TEST(RandomBlocks, AnyOtherSeedLengthHeadOrBlockIsAnotherDraw) {
+TEST(RandomBlocks, DifferBySeedLengthHeadAndBlock) {
   const auto all_of = [](std::int64_t seed, std::int64_t blocks, std::int32_t head) {
     std::vector<std::vector<std::int64_t>> draws;
     for (std::int64_t block = 1; block < 30; ++block) {
@@ -66,7 +66,7 @@ TEST(RandomBlocks, AnyOtherSeedLengthHeadOrBlockIsAnotherDraw) {
   EXPECT_GT(std::set(draws.begin(), draws.end()).size(), 25U);
 }
 
-TEST(RandomBlocks, DrawsEveryCandidateEquallyOften) {
+TEST(RandomBlocks, AreUniformOverTheCandidates) {
   constexpr std::int64_t blocks = 15, block = 6, random = 3, seeds = 9000;
   std::vector<int> times(static_cast<std::size_t>(blocks));
   for (std::int64_t seed = 0; seed < seeds; ++seed) {
@@ -89,11 +89,11 @@ TEST(RandomBlocks, DrawsEveryCandidateEquallyOften) {
   }
 }
 
-TEST(RandomBlocks, NoneAreDrawnWhereNoneAreAskedFor) {
+TEST(RandomBlocks, AreNoneIfNoneAreRequested) {
   EXPECT_THAT(random_blocks(0, {.seed = 1, .blocks = 6, .head = 0, .block = 2}), IsEmpty());
 }
 
-TEST(RandomBlocks, AllCandidatesAreDrawnWhereThereAreNoMore) {
+TEST(RandomBlocks, AreAllCandidatesIfThereAreNoMore) {
   EXPECT_THAT(random_blocks(5, {.seed = 3, .blocks = 10, .head = 2, .block = 4}),
               ElementsAre(1, 2, 6, 7, 8));
 }

@@ -78,7 +78,7 @@ Window random_window(Dice& dice) {
   return dice.one_in(8) ? Window::infinite() : Window::of(dice.up_to(8));
 }
 
-TEST(RandomPlans, AgreeWithTheOracleForAnyTableOnAnyLayout) {
+TEST(RandomPlans, MatchTheOracleForAnyTableOnAnyLayout) {
   for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
     Dice dice(seed);
     const bool shares_query = dice.one_in(4);
@@ -90,7 +90,7 @@ TEST(RandomPlans, AgreeWithTheOracleForAnyTableOnAnyLayout) {
   }
 }
 
-TEST(RandomPlans, AgreeWithTheOracleForBuiltInsOnAnyLayout) {
+TEST(RandomPlans, MatchTheOracleForBuiltInsOnAnyLayout) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     for (const AttentionPattern& pattern : built_in_patterns()) {
       Dice dice(seed);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "engine/attention/list.h"
@@ -77,12 +78,12 @@ class Attend : public testing::Test {
   std::vector<float> q_, k_, v_, grad_o_;
 };
 
-/// Whether the implementation says that it does not take the problem.
+/// Whether the implementation declines the problem.
 bool declined(const Result<AttendOutcome>& outcome) {
   return !outcome && outcome.error().message.find(" cannot compute this: ") != std::string::npos;
 }
 
-TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
+TEST_F(Attend, AllImplementationsWriteTheSameOutput) {
   std::vector<float> first;
   int computed = 0;
   for (const Implementation* implementation : implementations()) {
@@ -105,7 +106,7 @@ TEST_F(Attend, EveryImplementationThatTakesThePatternWritesTheSameOutput) {
   EXPECT_GE(computed, 6);
 }
 
-/// The tensors of a file that a backward call wrote, one after the other.
+/// The concatenated tensors of a file that a backward call wrote.
 std::vector<float> written(const std::string& path, std::int64_t token_count) {
   const auto file = SafetensorsFile::open(path);
   EXPECT_TRUE(file);
@@ -119,7 +120,7 @@ std::vector<float> written(const std::string& path, std::int64_t token_count) {
   return all;
 }
 
-TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
+TEST_F(Attend, AllImplementationsWriteTheSameGradients) {
   request_.backward = true;
   // 24 tokens are compared row by row; of 300 with 2 heads only some rows are.
   for (const std::int64_t count : {tokens, std::int64_t{300}}) {
@@ -141,7 +142,7 @@ TEST_F(Attend, EveryImplementationWritesTheSameGradients) {
   }
 }
 
-TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
+TEST_F(Attend, GradientsOfIsolatedTokensAreTheIncomingOnes) {
   request_.backward = true;
   request_.window = "0";
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
@@ -158,18 +159,18 @@ TEST_F(Attend, GradientsOfLonelyTokensAreWhatArrives) {
   }
 }
 
-TEST_F(Attend, ForwardAloneWritesNoGradientsAndReadsNone) {
+TEST_F(Attend, ForwardWritesAndReadsNoGradients) {
   grad_o_[3] = std::numeric_limits<float>::quiet_NaN();
   save({tokens, heads, dim}, {tokens, heads, dim});
   ASSERT_TRUE(attend(request_));
   EXPECT_FALSE(SafetensorsFile::open(request_.out)->tensor("grad_q"));
 }
 
-TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
+TEST_F(Attend, RefusesAnIncomingGradientThatIsMissingOrNotFinite) {
   request_.backward = true;
   grad_o_[5] = -std::numeric_limits<float>::infinity();
   save({tokens, heads, dim}, {tokens, heads, dim});
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'grad_o' holds -inf as value 5"));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'grad_o' has -inf as value 5"));
   const std::array<NamedTensor, 3> without{NamedTensor{"q", {tokens, heads, dim}, q_},
                                            NamedTensor{"k", {tokens, heads, dim}, k_},
                                            NamedTensor{"v", {tokens, heads, dim}, v_}};
@@ -177,7 +178,7 @@ TEST_F(Attend, AnArrivingGradientThatIsMissingOrNotFiniteIsNamed) {
   EXPECT_THAT(refusal(), HasSubstr("has no tensor 'grad_o'"));
 }
 
-TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
+TEST_F(Attend, WindowZeroOfADocumentAloneReturnsItsValues) {
   request_.window = "0";
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
@@ -191,80 +192,57 @@ TEST_F(Attend, AWindowOfZeroReturnsTheDocumentsOwnValuesWhenTheyStandAlone) {
   EXPECT_TRUE(file->floats("lse", lse_shape));
 }
 
-TEST_F(Attend, ComputesInTheAskedDtype) {
+TEST_F(Attend, ComputesInTheRequestedDtype) {
   request_.dtype = "bfloat16";
   const auto outcome = attend(request_);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_GT(outcome->relative_error, 1e-6);
 }
 
-TEST_F(Attend, AShapeThatDiffersFromTheLayoutIsOneSentenceWithTheNumbers) {
+TEST_F(Attend, RefusesTensorsThatDoNotFitTheLayout) {
   request_.layout_json = R"({"items":[{"cls":1,"query":3,"document":30}]})";
   EXPECT_THAT(refusal(), AllOf(HasSubstr("in.safetensors: tensor 'q' has 24 tokens"),
                                HasSubstr("layout.json describes 34"), Not(HasSubstr("\n"))));
-}
-
-TEST_F(Attend, TensorsOfDifferentShapesAreOneSentenceWithTheNumbers) {
   write_inputs({tokens, heads, dim}, {tokens, heads, 4});
+  request_.layout_json = R"({"items":[{"cls":1,"query":3,"document":20}]})";
   EXPECT_THAT(refusal(), HasSubstr("'v' has shape [24, 2, 4]; [24, 2, 8] is needed"));
-}
-
-TEST_F(Attend, AFlatTensorIsRefusedWithTheShapeThatIsNeeded) {
   write_inputs({tokens, heads * dim}, {tokens, heads * dim});
   EXPECT_THAT(refusal(), HasSubstr("'q' has shape [24, 16]; [tokens, heads, head_dim] is needed"));
-}
-
-TEST_F(Attend, AMissingTensorIsNamed) {
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {tokens, heads, dim}, q_}};
   ASSERT_TRUE(write_safetensors(request_.in, tensors));
-  EXPECT_THAT(refusal(), HasSubstr("has no tensor 'k'; it holds q"));
+  EXPECT_THAT(refusal(), HasSubstr("has no tensor 'k'; it has q"));
 }
 
-TEST_F(Attend, InputsThatAreNotFiniteAreNamed) {
+TEST_F(Attend, RefusesInputsThatAreNotFinite) {
   v_[37] = std::numeric_limits<float>::quiet_NaN();
   save({tokens, heads, dim}, {tokens, heads, dim});
-  EXPECT_THAT(refusal(), HasSubstr("tensor 'v' holds nan as value 37"));
+  EXPECT_THAT(refusal(), HasSubstr("tensor 'v' has nan as value 37"));
 }
 
-TEST_F(Attend, UnknownNamesAreAnsweredWithTheNearest) {
-  request_.implementation = "segmnet";
-  EXPECT_THAT(refusal(),
-              AllOf(HasSubstr("there is no implementation 'segmnet'"), HasSubstr("segment")));
-}
-
-TEST_F(Attend, ARefusalSaysWhichImplementationAndWhy) {
-  request_.implementation = "sdpa";
-  EXPECT_THAT(refusal(), HasSubstr("sdpa cannot compute this: sdpa supports only full attention"));
-}
-
-TEST_F(Attend, BrokenPatternsWindowsLayoutsAndDtypesAreErrors) {
-  const AttendRequest good = request_;
-  request_.pattern_json = "{";
-  EXPECT_THAT(refusal(), HasSubstr("pattern"));
-  request_ = good;
-  request_.window = "-1";
-  EXPECT_THAT(refusal(), HasSubstr("-1"));
-  request_ = good;
-  request_.window = "";
-  EXPECT_THAT(refusal(), HasSubstr("window"));
-  request_ = good;
-  request_.layout_json = R"({"items":[{"cls":1,"qurey":3}]})";
-  EXPECT_THAT(refusal(), HasSubstr("layout.json"));
-  request_ = good;
-  request_.dtype = "float61";
-  EXPECT_THAT(refusal(), HasSubstr("float61"));
-  request_ = good;
-  request_.threads = 0;
-  EXPECT_THAT(refusal(), HasSubstr("threads is 0"));
-}
-
-TEST_F(Attend, AMissingInputAndAnUnwritableOutputAreNamed) {
-  const AttendRequest good = request_;
-  request_.in = (folder_ / "absent").string();
-  EXPECT_THAT(refusal(), HasSubstr("absent: cannot be opened"));
-  request_ = good;
-  request_.out = (folder_ / "no/such/out").string();
-  EXPECT_THAT(refusal(), HasSubstr("no/such/out: cannot be written"));
+TEST_F(Attend, RefusesInvalidRequests) {
+  struct Row {
+    std::function<void(AttendRequest&)> change;
+    std::string reason;
+  };
+  for (const Row& row : std::vector<Row>{
+           {[](AttendRequest& r) { r.implementation = "segmnet"; },
+            "there is no implementation 'segmnet'; did you mean 'segment'"},
+           {[](AttendRequest& r) { r.implementation = "sdpa"; },
+            "sdpa cannot compute this: sdpa supports only full attention"},
+           {[](AttendRequest& r) { r.pattern_json = "{"; }, "pattern"},
+           {[](AttendRequest& r) { r.window = "-1"; }, "-1"},
+           {[](AttendRequest& r) { r.window = ""; }, "window"},
+           {[](AttendRequest& r) { r.layout_json = R"({"items":[{"cls":1,"qurey":3}]})"; },
+            "layout.json"},
+           {[](AttendRequest& r) { r.dtype = "float61"; }, "float61"},
+           {[](AttendRequest& r) { r.threads = 0; }, "threads is 0"},
+           {[](AttendRequest& r) { r.in += ".absent"; }, "absent: cannot be opened"},
+           {[](AttendRequest& r) { r.out = "/no/such/out"; }, "no/such/out: cannot be written"}}) {
+    const AttendRequest valid = request_;
+    row.change(request_);
+    EXPECT_THAT(refusal(), HasSubstr(row.reason));
+    request_ = valid;
+  }
 }
 
 }  // namespace

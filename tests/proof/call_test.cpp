@@ -88,13 +88,13 @@ class CallTest : public testing::Test {
   Reference reference_;
 };
 
-TEST_F(CallTest, RightTensorsPass_WithTheirError) {
+TEST_F(CallTest, CorrectTensorsPassWithTheirError) {
   const Verdict verdict = verdict_after([](const CallView&) {});
   EXPECT_EQ(verdict.wrong, "");
   EXPECT_LT(verdict.error.error, verdict.error.bound);
 }
 
-TEST_F(CallTest, OneSpoiledValueIsWrong_WithTheNumbers) {
+TEST_F(CallTest, OneWrongValueIsReportedWithTheNumbers) {
   const Verdict verdict =
       verdict_after([](const CallView& host) { host.o.at<float>(40, 1)[3] += 0.5F; });
   EXPECT_GT(verdict.error.error, 0.05);
@@ -104,14 +104,14 @@ TEST_F(CallTest, OneSpoiledValueIsWrong_WithTheNumbers) {
                                                    verdict.error.error)));
 }
 
-TEST_F(CallTest, RowThatWasNeverWrittenIsWrong) {
+TEST_F(CallTest, UnwrittenRowIsWrong) {
   const auto unwritten = [](const CallView& host) { host.o.at<float>(71, 1)[15] = nan; };
-  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output holds values"));
+  EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output has values"));
   reference_.rows.rows.resize(1);  // also when it is not among the compared ones
   EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("rows that were never written"));
 }
 
-TEST_F(CallTest, OneSpoiledGradientIsWrong_AndNamed) {
+TEST_F(CallTest, OneWrongGradientIsReportedByName) {
   const auto spoil = [](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; };
   const Verdict verdict = verdict_after(spoil);
   EXPECT_GT(verdict.error.error, 0.01);
@@ -119,10 +119,10 @@ TEST_F(CallTest, OneSpoiledGradientIsWrong_AndNamed) {
   EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is not forward's";
   EXPECT_THAT(
       verdict_after([](const CallView& host) { host.grad_v.at<float>(71, 0)[15] = nan; }).wrong,
-      HasSubstr("its grad_v holds values that are not finite"));
+      HasSubstr("its grad_v has values that are not finite"));
 }
 
-TEST_F(CallTest, TheTensorClosestToItsBoundIsTheVerdicts) {
+TEST_F(CallTest, VerdictIsOnTheTensorClosestToItsBound) {
   const Verdict verdict = verdict_after([](const CallView& host) {
     host.o.at<float>(40, 1)[3] += 0.5F;
     host.grad_q.at<float>(40, 1)[3] += 500;
@@ -131,7 +131,7 @@ TEST_F(CallTest, TheTensorClosestToItsBoundIsTheVerdicts) {
   EXPECT_EQ(verdict.error.bound, gradient_error_bound(DType::float32));
 }
 
-TEST_F(CallTest, ACallThatKeepsToItsTensors_TookNoLiberty) {
+TEST_F(CallTest, CallThatWritesOnlyItsOutputsPasses) {
   EXPECT_EQ(watched([](const CallView&, const Room&) {}), "");
   EXPECT_EQ(judge(reference_, *tensors_, Pass::both).wrong, "");
 }
@@ -144,14 +144,14 @@ TEST_F(CallTest, OutputsArePoisonedBeforeTheCall) {
   EXPECT_TRUE(poisoned);
 }
 
-TEST_F(CallTest, AChangedInputIsSeen) {
+TEST_F(CallTest, ChangedInputIsReported) {
   EXPECT_EQ(watched([](const CallView& host, const Room&) { host.k.at<float>(71, 1)[15] += 1; }),
             "it changed its inputs");
   EXPECT_EQ(watched([](const CallView& host, const Room&) { host.grad_o.at<float>(0, 0)[0] = 9; }),
             "it changed its inputs");
 }
 
-TEST_F(CallTest, AWriteBesideWhatIsItsOwn_IsSeenAndNamed) {
+TEST_F(CallTest, WriteOutsideATensorIsReportedWithItsName) {
   EXPECT_EQ(watched([](const CallView& host, const Room&) { host.o.at<float>(0, 0)[-1] = 0; }),
             "it wrote outside its output");
   EXPECT_EQ(watched([](const CallView& host, const Room&) { host.lse.data()[72 * 2] = 0; }),
@@ -162,7 +162,7 @@ TEST_F(CallTest, AWriteBesideWhatIsItsOwn_IsSeenAndNamed) {
             "it wrote outside its workspace");
 }
 
-TEST_F(CallTest, WatchedRows_AreSeenToBeWrongAndNamed) {
+TEST_F(CallTest, WrongWatchedRowsAreReportedWithTheirTensor) {
   const RowWatch watch(DeviceKind::cpu, reference_, 5);
   static_cast<void>(write_the_reference());
   EXPECT_EQ(watch.judge(host_).wrong, "");
@@ -176,18 +176,18 @@ TEST_F(CallTest, WatchedRows_AreSeenToBeWrongAndNamed) {
   EXPECT_EQ(watch.judge(host_).error.error, std::numeric_limits<double>::infinity());
 }
 
-TEST_F(CallTest, ChangedInputs_HaveOutputsThatFollowExactly) {
+TEST_F(CallTest, OutputsOfChangedInputsFollowExactly) {
   std::mt19937_64 random(2);
   const Reference plain_reference = reference_;
   const RowWatch watch(DeviceKind::cpu, plain_reference, plain_reference.rows.rows.size());
   static_cast<void>(write_the_reference());
   const auto* const output = host_.o.data;
   const std::vector<std::byte> kept(output, output + shape_->tensor_bytes().value());
-  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const std::uint64_t print = tensors_->hash_of_inputs(Pass::both);
   const ChannelFactors plain = ChannelFactors::plain(*shape_);
   const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
   tensors_->change_inputs(plain, factors);
-  EXPECT_NE(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_NE(tensors_->hash_of_inputs(Pass::both), print);
   reference_ = reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
   static_cast<void>(write_the_reference());
   EXPECT_EQ(watch.judge(host_, &factors).wrong, "");
@@ -200,23 +200,23 @@ TEST_F(CallTest, ChangedInputs_HaveOutputsThatFollowExactly) {
       watch.judge_distance(tensors_->distance_of_output(kept, factors), DType::float32).wrong,
       HasSubstr("a row of its output differs"));
   tensors_->change_inputs(factors, plain);
-  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_EQ(tensors_->hash_of_inputs(Pass::both), print);
 }
 
-TEST_F(CallTest, ValuesOfForwardCallsInFloat32_AreDoubledToo_AndRestored) {
+TEST_F(CallTest, ForwardValuesInFloat32AreAlsoDoubledAndRestored) {
   std::mt19937_64 random(3);
   shape_->direction = Direction::forward;
-  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const std::uint64_t print = tensors_->hash_of_inputs(Pass::both);
   const ChannelFactors plain = ChannelFactors::plain(*shape_);
   const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
   for (const float factor : {-2.0F, -1.0F, 1.0F, 2.0F})
     EXPECT_THAT(factors.values, testing::Contains(factor));
   tensors_->change_inputs(plain, factors);
   tensors_->change_inputs(factors, plain);
-  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+  EXPECT_EQ(tensors_->hash_of_inputs(Pass::both), print);
 }
 
-TEST(RowsToCompare, ShrinkWithTheLength_ButNeverToNone) {
+TEST(RowsToCompare, ShrinkWithTheLengthDownToAMinimum) {
   EXPECT_EQ(rows_to_compare(64), 256);
   EXPECT_EQ(rows_to_compare(0), 256);
   EXPECT_LT(rows_to_compare(100'000), 256);

@@ -116,7 +116,7 @@ SequenceLayout small_layout() {
   return SequenceLayout::make({item(1, 2, 5), item(1, 0, 3), item(0, 0, 1)}).value();
 }
 
-TEST(ReferenceGradients, AreTheDifferencesOfTheOutput) {
+TEST(ReferenceGradients, AreFiniteDifferencesOfTheOutput) {
   for (const char* name : {"full", "sparse", "longformer", "qds"}) {
     const AttentionPattern pattern = tests::pattern(name);
     const auto window = pattern.has_window() ? std::optional(Window::of(1)) : std::nullopt;
@@ -126,25 +126,25 @@ TEST(ReferenceGradients, AreTheDifferencesOfTheOutput) {
   }
 }
 
-TEST(ReferenceGradients, OfSomeRowsAreTheDifferencesOfThoseRows) {
+TEST(ReferenceGradients, OfSomeRowsAreFiniteDifferencesOfThoseRows) {
   const SmallProblem small("sparse", Window::of(1), small_layout(), 2, 3);
   expect_agreement_with_differences(small.problem, 7);
 }
 
-TEST(ReferenceGradients, OfASharedQueryGatherWhatEveryItemSends) {
+TEST(ReferenceGradients, OfASharedQuerySumOverAllItems) {
   const auto layout = SequenceLayout::make({item(1, 0, 3), item(1, 0, 2)}, 2).value();
   const SmallProblem small("sparse", Window::of(1), layout, 1, 3);
   expect_agreement_with_differences(small.problem, 1000);
 }
 
-TEST(ReferenceGradients, OfTheTwoProductsAloneKnowNoSoftmax) {
+TEST(ReferenceGradients, OfWindowedMatmulHaveNoSoftmax) {
   SmallProblem small("sparse", Window::of(1), SequenceLayout::uniform(2, item(0, 0, 4)), 2, 3);
   small.problem.operation = Operation::windowed_matmul;
   small.problem.scale = 1;
   expect_agreement_with_differences(small.problem, 1000);
 }
 
-TEST(ReferenceGradients, ARowWithoutKeysSendsNothing) {
+TEST(ReferenceGradients, OfARowWithoutKeysAreZero) {
   const SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
                            std::nullopt, SequenceLayout::uniform(1, item(0, 0, 2)), 1, 2);
   Case one(small.problem, 2);
@@ -154,7 +154,7 @@ TEST(ReferenceGradients, ARowWithoutKeysSendsNothing) {
             0);
 }
 
-TEST(ReferenceGradients, OfASingleKeyAreMeasuredByWhatCancels) {
+TEST(ReferenceGradients, OfASingleKeyAreScaledByTheCancellingTerms) {
   // The weight is 1 whatever the score: grad_q and grad_k vanish, as differences of equal numbers.
   SmallProblem small("sparse", Window::of(0), SequenceLayout::uniform(1, item(0, 0, 1)), 1, 1);
   Case one(small.problem, 1);
@@ -168,7 +168,7 @@ TEST(ReferenceGradients, OfASingleKeyAreMeasuredByWhatCancels) {
   EXPECT_EQ(reference.scale_of_grad_v, 7.0);
 }
 
-TEST(GradientErrorBound, IsEightRoundOffsAndTheFloorOfOutputs) {
+TEST(GradientErrorBound, IsEightRoundOffsAndAFloor) {
   EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float32), 8 * 0x1p-24 + 2e-6);
   EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float16), 8 * 0x1p-11 + 2e-6);
   EXPECT_DOUBLE_EQ(gradient_error_bound(DType::bfloat16), 8 * 0x1p-8 + 2e-6);
@@ -205,11 +205,11 @@ class GradientErrorsOf : public testing::Test {
   Values grad_q_ = one_.q, grad_k_ = one_.q, grad_v_ = one_.q;
 };
 
-TEST_F(GradientErrorsOf, RightGradientsAreRoundingAlone) {
+TEST_F(GradientErrorsOf, AreOnlyRoundingForCorrectGradients) {
   EXPECT_LT(errors().largest(), 1e-7);
 }
 
-TEST_F(GradientErrorsOf, EveryRowCountsNotOnlyTheListedOnes) {
+TEST_F(GradientErrorsOf, CountEveryRow) {
   // 4 rows of 23 are listed; what any other row holds instead of 0 is an error.
   for (std::size_t i = 0; i < grad_q_.numbers.size(); ++i) {
     grad_q_.numbers[i] += 1;
@@ -219,14 +219,14 @@ TEST_F(GradientErrorsOf, EveryRowCountsNotOnlyTheListedOnes) {
   }
 }
 
-TEST_F(GradientErrorsOf, TheWorstOneIsNamed) {
+TEST_F(GradientErrorsOf, NameTheWorstTensor) {
   grad_v_.numbers[5] += 1;
   EXPECT_EQ(errors().worst(), "grad_v");
   grad_k_.numbers[3] += 100;
   EXPECT_EQ(errors().worst(), "grad_k");
 }
 
-TEST_F(GradientErrorsOf, AnyValueThatIsNotFiniteIsInfinitelyWrong) {
+TEST_F(GradientErrorsOf, IsInfiniteForValuesThatAreNotFinite) {
   grad_k_.numbers[9] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(errors().k, std::numeric_limits<double>::infinity());
   EXPECT_EQ(errors().largest(), std::numeric_limits<double>::infinity());

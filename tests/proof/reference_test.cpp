@@ -44,7 +44,7 @@ SequenceLayout documents_alone(std::int64_t tokens) {
 
 const std::vector<RowId> both_rows{{0, 0}, {1, 0}};
 
-TEST(Reference, TwoTokensByHand) {
+TEST(Reference, TwoTokensMatchTheManualResult) {
   // Scores of token 0: ln 3 and 0, so the weights are 3/4 and 1/4.
   SmallProblem small("full", std::nullopt, documents_alone(2), 1, 1);
   small.problem.scale = 1;
@@ -59,7 +59,7 @@ TEST(Reference, TwoTokensByHand) {
   EXPECT_EQ(reference.scale_of_error, 8);
 }
 
-TEST(Reference, WindowedMatmulIsTheTwoProductsWithoutSoftmax) {
+TEST(Reference, WindowedMatmulIsBothProductsWithoutSoftmax) {
   SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
                      Window::of(1), documents_alone(3), 1, 1);
   small.problem.operation = Operation::windowed_matmul;
@@ -77,7 +77,7 @@ TEST(Reference, WindowedMatmulIsTheTwoProductsWithoutSoftmax) {
   EXPECT_EQ(reference.rounding_of_sums, std::sqrt(3.0) * 0x1p-24);
 }
 
-TEST(Reference, WindowZero_AttendsOnlyToItself) {
+TEST(Reference, WindowZeroAttendsOnlyToItself) {
   SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
                      Window::of(0), documents_alone(2), 1, 1);
   const std::vector<float> any{5, -3};
@@ -87,7 +87,7 @@ TEST(Reference, WindowZero_AttendsOnlyToItself) {
   EXPECT_THAT(reference.output, testing::ElementsAre(1.5, -2.5));
 }
 
-TEST(Reference, ARowWithoutKeysIsZeroWithMinusInfinity) {
+TEST(Reference, RowWithoutKeysIsZeroWithMinusInfinity) {
   SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})", std::nullopt,
                      documents_alone(2), 1, 1);
   const std::vector<float> any{1, 2};
@@ -97,7 +97,7 @@ TEST(Reference, ARowWithoutKeysIsZeroWithMinusInfinity) {
   EXPECT_THAT(reference.log_sum_exp, testing::ElementsAre(-infinity, -infinity));
 }
 
-TEST(Reference, ASharedQueryIsSeenByEveryItem) {
+TEST(Reference, EveryItemAttendsToASharedQuery) {
   const auto layout = SequenceLayout::make({item(0, 0, 1), item(0, 0, 1)}, 1).value();
   SmallProblem small(
       R"({"name":"p","attends":{"query":{"query":"whole"},"document":{"query":"whole"}}})",
@@ -125,7 +125,7 @@ TEST(RelativeError, IsRelativeToTheLargestValue) {
   EXPECT_EQ(relative_error(one_row(1), output_of(o, 1, 1)), 0.5);
 }
 
-TEST(RelativeError, AnyValueThatIsNotFiniteIsInfinitelyWrong) {
+TEST(RelativeError, IsInfiniteForValuesThatAreNotFinite) {
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> o{value};
@@ -150,7 +150,7 @@ TEST(ErrorBound, IsFourRoundOffsAndAFloor) {
   EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16), 4 * 0x1p-8 + 2e-6);
 }
 
-TEST(ErrorBound, GrowsWithLargeScoresAlone) {
+TEST(ErrorBound, GrowsOnlyWithLargeScores) {
   const ScoreRounding small{.size = 8, .of_sums = 1e-6}, large{.size = 80, .of_sums = 8e-6};
   EXPECT_EQ(error_bound(DType::float32, small), error_bound(DType::float32));
   EXPECT_EQ(error_bound(DType::bfloat16, small), error_bound(DType::bfloat16));
@@ -159,7 +159,7 @@ TEST(ErrorBound, GrowsWithLargeScoresAlone) {
   EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float32, large), 80 * 0x1p-24 + 1.6e-5);
 }
 
-TEST(Reference, TellsHowLargeTheScoresThatMatterAre) {
+TEST(Reference, MeasuresTheScoresWeightedByAttention) {
   // Of token 0 the scores are 100 and 0, of token 1 both are 0.
   SmallProblem small("full", std::nullopt, documents_alone(2), 1, 2);
   small.problem.scale = 0.5;
@@ -170,7 +170,7 @@ TEST(Reference, TellsHowLargeTheScoresThatMatterAre) {
   EXPECT_NEAR(reference.scores.of_sums, 0.5 * std::hypot(72, 200) * 0x1p-24, 1e-12);
 }
 
-TEST(WorstError, IsTheOneThatTakesTheLargestShareOfItsBound) {
+TEST(WorstError, IsTheLargestShareOfItsBound) {
   WorstError worst;
   worst.meet(0, 1, "first");
   EXPECT_EQ(worst.tensor, "first");
@@ -187,7 +187,7 @@ TEST(WorstError, IsTheOneThatTakesTheLargestShareOfItsBound) {
   EXPECT_EQ(worst.tensor, "not finite");
 }
 
-TEST(SampleRows, TakesAllRowsWhenThereAreFew) {
+TEST(SampleRows, SelectsAllRowsIfThereAreFew) {
   EXPECT_EQ(sample_rows(documents_alone(5), 3, 15, 1).size(), 15U);
   EXPECT_TRUE(sample_rows(SequenceLayout(), 3, 15, 1).empty());
 }

@@ -44,24 +44,14 @@ def in_place(q, k, v, plan, out):
     out[...] = attention(q, k, v, plan, plan.prepared)
 
 
-@implementation("copies", patterns=["full"])
-def copies(q, k, v, plan):
-    return v.copy()
+def returns(id, result):
+    implementation(id, patterns=["full"])(lambda q, k, v, plan: result(v))
 
 
-@implementation("shape", patterns=["full"])
-def shape(q, k, v, plan):
-    return v[..., :1]
-
-
-@implementation("dtype", patterns=["full"])
-def dtype(q, k, v, plan):
-    return v.astype("float64")
-
-
-@implementation("nothing", patterns=["full"])
-def nothing(q, k, v, plan):
-    return None
+returns("copies", lambda v: v.copy())
+returns("shape", lambda v: v[..., :1])
+returns("dtype", lambda v: v.astype("float64"))
+returns("nothing", lambda v: None)
 
 
 @implementation("raises", patterns=["full"])
@@ -280,13 +270,26 @@ class Bert:
 model("bert", summary="BERT in NumPy", peak_bytes=lambda plan, pairs, tokens: pairs * tokens * 4000)(Bert)
 
 
-@model("bert-off")
-def bert_off(folder, plan):
-    bert = Bert(folder, plan)
-    return lambda *inputs: bert(*inputs) + 1e-3
+def bert_returns(id, result, **more):
+    """BERT with other scores."""
+    @model(id, **more)
+    def load(folder, plan):
+        bert = Bert(folder, plan)
+        return lambda *inputs: result(bert(*inputs))
 
 
-model("bert-off-int8", precision="int8")(bert_off)
+def only_the_ends(scores):
+    scores[1:-1] = 0
+    return scores
+
+
+bert_returns("bert-off", lambda scores: scores + 1e-3)
+bert_returns("bert-off-int8", lambda scores: scores + 1e-3, precision="int8")
+bert_returns("bert-of-one-for-all-int8", lambda scores: scores[:1].repeat(len(scores)), precision="int8")
+bert_returns("bert-derived", lambda scores: scores.view(Derived))
+bert_returns("bert-of-the-ends", only_the_ends)
+bert_returns("bert-complex", lambda scores: scores.astype("complex64"))
+bert_returns("bert-shape", lambda scores: scores[:, None])
 
 
 def bert_remembers(folder, plan):
@@ -302,12 +305,6 @@ def bert_remembers(folder, plan):
 
 model("bert-remembers")(bert_remembers)
 model("bert-remembers-int8", precision="int8")(bert_remembers)
-
-
-@model("bert-of-one-for-all-int8", precision="int8")
-def of_one_for_all(folder, plan):
-    bert = Bert(folder, plan)
-    return lambda *inputs: bert(*inputs)[:1].repeat(len(inputs[0]))
 
 
 @model("bert-knows-pairs")
@@ -350,12 +347,6 @@ def bert_stale(folder, plan):
     return score
 
 
-@model("bert-derived")
-def bert_derived(folder, plan):
-    bert = Bert(folder, plan)
-    return lambda *inputs: bert(*inputs).view(Derived)
-
-
 @model("bert-dies-loading")
 def bert_dies_loading(folder, plan):
     die(plan)
@@ -370,34 +361,11 @@ def of_one_text(folder, plan):
     return lambda ids, mask, types: bert(ids, mask, types * 0)
 
 
-@model("bert-of-the-ends")
-def of_the_ends(folder, plan):
-    bert = Bert(folder, plan)
-
-    def score(*inputs):
-        scores = bert(*inputs)
-        scores[1:-1] = 0
-        return scores
-    return score
-
-
-@model("bert-complex")
-def of_complex_scores(folder, plan):
-    bert = Bert(folder, plan)
-    return lambda *inputs: bert(*inputs).astype("complex64")
-
-
 @model("bert-spoils-weights")
 def spoils_weights(folder, plan):
     bert = Bert(folder, plan)
     os.remove(os.path.join(folder, "model.safetensors"))
     return bert
-
-
-@model("bert-shape")
-def wrong_shape(folder, plan):
-    bert = Bert(folder, plan)
-    return lambda *inputs: bert(*inputs)[:, None]
 
 
 @model("bert-raises")

@@ -171,17 +171,17 @@ class Contenders(unittest.TestCase):
     def test_models_with_their_own_weights_are_compared_with_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
         # Pairs are at other positions in every call.
-        self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
+        self.assertIn("its scores of the same ids differ in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
         self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
-        self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-drifts"]["reason"])
+        self.assertIn("its scores of the same ids differ in its next call", cells["full/own-drifts"]["reason"])
 
     def test_a_model_with_scores_independent_of_documents_is_wrong(self):
-        of_the_same = "it gives what it remembers: other documents have the very same scores"
+        of_the_same = "it returns cached scores: other documents have exactly the same scores"
         for pairs, name, reason in ((1, "bert-remembers", of_the_same), (1, "bert-remembers-int8", of_the_same),
                                     (3, "bert-remembers-int8", of_the_same),
-                                    (3, "bert-of-one-for-all-int8", "all 3 documents have the very same score")):
+                                    (3, "bert-of-one-for-all-int8", "all 3 documents have exactly the same score")):
             with self.subTest(contender=name, pairs=pairs):
                 cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
                 self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))

@@ -336,8 +336,8 @@ class Sparsify(unittest.TestCase):
                 self.assertTrue(torch.equal(states, same))
                 self.assertEqual(states.shape[:2], kept.shape)
                 self.assertEqual(states[~kept].abs().max().item(), 0)
-            one = {name: values[:1, :67] for name, values in self.batch().items()}
-            alone = model.bert(**one, output_hidden_states=True).hidden_states
+            first = {name: values[:1, :67] for name, values in self.batch().items()}
+            alone = model.bert(**first, output_hidden_states=True).hidden_states
             for states, expected in zip(right.hidden_states, alone):
                 self.assertLess((states[0, :67] - expected[0]).abs().max().item(), 1e-5)
             positions = (self.batch(left=True)["attention_mask"].cumsum(1) - 1).clamp(min=0)

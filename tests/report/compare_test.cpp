@@ -80,7 +80,8 @@ TEST(Compare, RunsWithoutSharedCells_NameTheDifferingSettings) {
 
 TEST(Compare, AsJson_HasVerdictsAndNullsWhereThereIsNoTime) {
   const MeasuredRun run;
-  const auto whole = nlohmann::json::parse(write_comparison_json(compare_or_throw(run, run)));
+  const auto whole =
+      nlohmann::json::parse(write_comparison(compare_or_throw(run, run), TableFormat::json));
   EXPECT_EQ(whole.at("a"), run.info().id.uuid);
   ASSERT_EQ(whole.at("cells").size(), 8U);
   int without = 0;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`attnscope report` opened in a real browser: what is drawn, said and refused there.
+"""The page of `attnscope report` in a real browser: its charts, texts and restrictions.
 
 report_browser_test.py PROGRAM FAKE_WORKER [FOLDER]
 
-Chromium is driven over its debugging protocol through a pipe. With FOLDER what it showed is kept there as pictures.
+Controls Chromium with its debugging protocol over a pipe. With FOLDER, screenshots are saved there.
 """
 import base64
 import fcntl
@@ -24,7 +24,7 @@ del sys.argv[1:]
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 PATIENCE_S = 60
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"> & 'all'"
-# Longer than any narrow page, without a place to break.
+# Longer than any narrow page, without a line break opportunity.
 LONG = "sparse-with-a-name-that-does-not-end-" * 4
 
 SWEEP = {"name": "hostile </title>", "threads": 1, "sequence_tokens": [64, 128, 256],
@@ -48,7 +48,7 @@ class Browser:
     def __init__(self, folder):
         to_browser, ours = os.pipe()
         theirs, from_browser = os.pipe()
-        # Out of the way of the two numbers that the browser speaks through.
+        # Away from file descriptors 3 and 4, which the browser uses.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in (to_browser, from_browser)]
         for end in (to_browser, from_browser):
             os.close(end)
@@ -81,10 +81,10 @@ class Browser:
     def message(self):
         while b"\0" not in self.held:
             if not select.select([self.read], [], [], PATIENCE_S)[0]:
-                raise TimeoutError("the browser says nothing")
+                raise TimeoutError("the browser does not answer")
             some = os.read(self.read, 1 << 16)
             if not some:
-                raise EOFError("the browser is gone; a limit of its address space (ulimit -v) ends it at once")
+                raise EOFError("the browser has exited; it cannot run with a limit of the address space (ulimit -v)")
             self.held += some
         text, _, self.held = self.held.partition(b"\0")
         event = json.loads(text)
@@ -120,7 +120,7 @@ class Browser:
         while self.message().get("method") != "Page.loadEventFired":
             pass
 
-    def ask(self, expression):
+    def run(self, expression):
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description"))
@@ -136,21 +136,22 @@ DRAWN = """[...document.querySelectorAll('.chart')].map((chart) => {
   const plot = chart.querySelector('svg.plot');
   return {series: plot.querySelectorAll('g.series').length, points: plot.querySelectorAll('.point').length,
           rail: plot.querySelectorAll('.none').length, lines: plot.querySelectorAll('.line').length,
-          legend: [...chart.querySelectorAll('.legend button')].map((one) => one.textContent),
+          legend: [...chart.querySelectorAll('.legend button')].map((node) => node.textContent),
           data: JSON.parse(chart.querySelector('script').textContent)};
 })"""
-# What is wider than the page and lies in no box that scrolls.
-TOO_WIDE = """[...document.querySelectorAll('body *')].filter((one) => !one.closest('.scroll') || one.matches('.scroll'))
-  .filter((one) => { const box = one.getBoundingClientRect(); return box.width > 0 && box.right > innerWidth + 0.5; })
-  .map((one) => one.outerHTML.slice(0, 120))"""
+# Elements that are wider than the page and not in a scrolling box.
+TOO_WIDE = """[...document.querySelectorAll('body *')]
+  .filter((node) => !node.closest('.scroll') || node.matches('.scroll'))
+  .filter((node) => { const box = node.getBoundingClientRect(); return box.width > 0 && box.right > innerWidth + 0.5; })
+  .map((node) => node.outerHTML.slice(0, 120))"""
 
 
 BACKGROUND, WHITE = "getComputedStyle(document.body).backgroundColor", "rgb(255, 255, 255)"
 
 
-def press(text):
-    """The first button of that text."""
-    return (f"[...document.querySelectorAll('.chart button')].find((one) => one.textContent === {json.dumps(text)})"
+def click(text):
+    """Clicks the first button with this text."""
+    return (f"[...document.querySelectorAll('.chart button')].find((node) => node.textContent === {json.dumps(text)})"
             ".click()")
 
 
@@ -168,7 +169,7 @@ class ReportInABrowser(unittest.TestCase):
             measured = subprocess.run(
                 [PROGRAM, "run", cls.folder / "sweep.json", "--quiet", "--db", cls.folder / "runs.db"],
                 env={**os.environ, "ATTNSCOPE_WORKER": str(WORKER)}, capture_output=True, text=True)
-            assert measured.returncode == 1, measured.stderr  # one contender refuses
+            assert measured.returncode == 1, measured.stderr  # one contender is refused
         cls.history = report(cls.folder, "history.html", 1, 2)
         cls.browser = Browser(cls.folder)
 
@@ -179,114 +180,114 @@ class ReportInABrowser(unittest.TestCase):
 
     def assert_drawn(self, drawn, view="Time"):
         setting = drawn["data"]["axes"][0]["settings"][0]
-        chosen = next(one for one in setting["views"] if one["name"] == view)
+        chosen = next(each for each in setting["views"] if each["name"] == view)
         self.assertEqual(drawn["series"], len(chosen["series"]))
-        self.assertEqual(drawn["points"], sum(len(one["points"]) for one in chosen["series"]))
-        self.assertEqual(drawn["rail"], sum(len(one["rail"]) for one in chosen["series"]))
-        self.assertEqual(drawn["legend"], [one["name"] for one in chosen["series"]])
+        self.assertEqual(drawn["points"], sum(len(series["points"]) for series in chosen["series"]))
+        self.assertEqual(drawn["rail"], sum(len(series["rail"]) for series in chosen["series"]))
+        self.assertEqual(drawn["legend"], [series["name"] for series in chosen["series"]])
         return chosen
 
-    def test_every_width_and_theme_shows_all_charts_and_nothing_is_cut(self):
+    def test_charts_are_complete_at_every_width_and_theme(self):
         for page in (self.kernels, self.models, self.history):
             for width in (400, 1200):
                 for dark in (False, True):
                     with self.subTest(page=page.name, width=width, dark=dark):
                         self.browser.open(page, width, dark)
-                        charts = self.browser.ask(DRAWN)
+                        charts = self.browser.run(DRAWN)
                         self.assertTrue(charts)
                         for chart in charts:
                             self.assertGreater(chart["points"], 0)
                             self.assert_drawn(chart)
-                        self.assertEqual(self.browser.ask(TOO_WIDE), [])
-                        self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), width)
-                        self.assertEqual(self.browser.ask(BACKGROUND) == WHITE, not dark)
+                        self.assertEqual(self.browser.run(TOO_WIDE), [])
+                        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+                        self.assertEqual(self.browser.run(BACKGROUND) == WHITE, not dark)
                         self.assertEqual(self.browser.complaints, [])
                         self.browser.picture(f"{page.stem}-{width}-{'dark' if dark else 'light'}.png")
 
     def test_views_scales_and_contenders_can_be_chosen(self):
         self.browser.open(self.kernels)
-        series = len(self.assert_drawn(self.browser.ask(DRAWN)[0])["series"])
-        self.browser.ask(press("Memory"))
-        self.assert_drawn(self.browser.ask(DRAWN)[0], "Memory")
-        self.assertIn("MB", self.browser.ask("document.querySelector('.chart .caption').textContent"))
-        ticks = "[...document.querySelectorAll('svg.plot text.label')].map((one) => one.textContent)"
-        before = self.browser.ask(ticks)
-        self.browser.ask(press("linear"))
-        self.assertNotEqual(self.browser.ask(ticks), before)
-        self.browser.ask("document.querySelector('.legend button').click()")
-        self.assertEqual(self.browser.ask(DRAWN)[0]["series"], series - 1)
-        self.browser.ask("document.querySelector('.legend button').click()")
-        self.assertEqual(self.browser.ask(DRAWN)[0]["series"], series)
+        series = len(self.assert_drawn(self.browser.run(DRAWN)[0])["series"])
+        self.browser.run(click("Memory"))
+        self.assert_drawn(self.browser.run(DRAWN)[0], "Memory")
+        self.assertIn("MB", self.browser.run("document.querySelector('.chart .caption').textContent"))
+        ticks = "[...document.querySelectorAll('svg.plot text.label')].map((node) => node.textContent)"
+        before = self.browser.run(ticks)
+        self.browser.run(click("linear"))
+        self.assertNotEqual(self.browser.run(ticks), before)
+        self.browser.run("document.querySelector('.legend button').click()")
+        self.assertEqual(self.browser.run(DRAWN)[0]["series"], series - 1)
+        self.browser.run("document.querySelector('.legend button').click()")
+        self.assertEqual(self.browser.run(DRAWN)[0]["series"], series)
         self.assertEqual(self.browser.complaints, [])
 
-    def test_a_setting_that_is_chosen_is_drawn(self):
+    def test_draws_the_chosen_setting(self):
         self.browser.open(self.models)
-        data = self.browser.ask(DRAWN)[0]["data"]
-        select = "[...document.querySelectorAll('.chart select')].find((one) => one.dataset.key === 'setting')"
-        self.browser.ask(f"{{ const one = {select}; one.selectedIndex = 1; one.dispatchEvent(new Event('change')); }}")
-        drawn = self.browser.ask(DRAWN)[0]
+        data = self.browser.run(DRAWN)[0]["data"]
+        select = "[...document.querySelectorAll('.chart select')].find((node) => node.dataset.key === 'setting')"
+        self.browser.run(f"{{ const box = {select}; box.selectedIndex = 1; box.dispatchEvent(new Event('change')); }}")
+        drawn = self.browser.run(DRAWN)[0]
         chosen = data["axes"][0]["settings"][1]["views"][0]
-        self.assertEqual(drawn["points"], sum(len(one["points"]) for one in chosen["series"]))
-        self.assertEqual(drawn["legend"], [one["name"] for one in chosen["series"]])
+        self.assertEqual(drawn["points"], sum(len(series["points"]) for series in chosen["series"]))
+        self.assertEqual(drawn["legend"], [series["name"] for series in chosen["series"]])
 
-    def test_pointing_at_a_value_tells_what_the_table_has(self):
+    def test_tooltips_have_the_values_of_the_table(self):
         self.browser.open(self.kernels)
-        first = self.assert_drawn(self.browser.ask(DRAWN)[0])["series"][0]
-        place = self.browser.ask("""(() => {
+        first = self.assert_drawn(self.browser.run(DRAWN)[0])["series"][0]
+        place = self.browser.run("""(() => {
           document.querySelector('svg.plot').scrollIntoView({block: 'center'});
           const box = document.querySelector('svg.plot g.series .point').getBoundingClientRect();
           return [box.x + box.width / 2, box.y + box.height / 2]; })()""")
-        self.assertTrue(self.browser.ask("document.querySelector('.tip').hidden"))
+        self.assertTrue(self.browser.run("document.querySelector('.tip').hidden"))
         self.browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-        told = self.browser.ask("[...document.querySelectorAll('.tip p')].map((one) => one.textContent)")
+        tip = self.browser.run("[...document.querySelectorAll('.tip p')].map((node) => node.textContent)")
         self.browser.picture("pointing.png")
-        self.assertEqual(told[0], first["name"])
-        self.assertIn(first["points"][0]["text"], told)
+        self.assertEqual(tip[0], first["name"])
+        self.assertIn(first["points"][0]["text"], tip)
         self.assertIn("95 %", first["points"][0]["text"])
-        rows = self.browser.ask("""[...document.querySelectorAll('tr')]
-          .map((row) => [...row.cells].map((one) => one.textContent))""")
+        rows = self.browser.run("""[...document.querySelectorAll('tr')]
+          .map((row) => [...row.cells].map((node) => node.textContent))""")
         cells = [row for row in rows if row[0] == first["name"]]
         self.assertIn(first["points"][0]["text"].split(" (")[0], [text for row in cells for text in row])
-        self.browser.ask("document.querySelector('svg.plot').focus()")
+        self.browser.run("document.querySelector('svg.plot').focus()")
         for key in ("ArrowRight", "ArrowDown"):
             self.browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
-        self.assertNotEqual(self.browser.ask("document.querySelector('.tip p').textContent"), first["name"])
+        self.assertNotEqual(self.browser.run("document.querySelector('.tip p').textContent"), first["name"])
 
-    def test_names_of_strangers_are_text_and_nothing_else(self):
+    def test_untrusted_names_are_only_text(self):
         self.browser.open(self.history)
-        self.assertEqual(self.browser.ask("document.images.length"), 0)
-        self.assertIn("2 runs", self.browser.ask("document.title"))
-        for chart in self.browser.ask(DRAWN):
+        self.assertEqual(self.browser.run("document.images.length"), 0)
+        self.assertIn("2 runs", self.browser.run("document.title"))
+        for chart in self.browser.run(DRAWN):
             self.assertTrue(any(name.startswith(HOSTILE) for name in chart["legend"]), chart["legend"])
-        self.assertIn("hostile </title>", self.browser.ask("document.querySelector('h2').textContent"))
-        self.assertEqual(self.browser.ask("document.querySelectorAll('script:not([type])').length"), 1)
+        self.assertIn("hostile </title>", self.browser.run("document.querySelector('h2').textContent"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('script:not([type])').length"), 1)
 
     def test_runs_of_one_sweep_have_a_history(self):
         self.browser.open(self.history)
-        drawn = self.browser.ask(DRAWN)
+        drawn = self.browser.run(DRAWN)
         self.assertEqual(len(drawn), 3)
         self.assertEqual([name[0] for name in self.assert_drawn(drawn[0])["names"]], ["run 1", "run 2"])
-        self.assertIn("no change is shown", self.browser.ask("document.querySelector('.history .lead').textContent"))
+        self.assertIn("no change is shown", self.browser.run("document.querySelector('.history .lead').textContent"))
 
-    def test_without_scripts_the_page_says_where_the_numbers_are(self):
+    def test_without_scripts_a_note_refers_to_the_table(self):
         self.browser.open(self.kernels, scripts=False)
-        self.assertGreater(self.browser.ask("document.querySelector('noscript p').getBoundingClientRect().height"), 0)
-        self.assertEqual(self.browser.ask("getComputedStyle(document.querySelector('svg.plot')).display"), "none")
-        self.assertGreater(self.browser.ask("document.querySelectorAll('td.number').length"), 10)
+        self.assertGreater(self.browser.run("document.querySelector('noscript p').getBoundingClientRect().height"), 0)
+        self.assertEqual(self.browser.run("getComputedStyle(document.querySelector('svg.plot')).display"), "none")
+        self.assertGreater(self.browser.run("document.querySelectorAll('td.number').length"), 10)
 
-    def test_it_prints_in_light_without_what_can_only_be_pressed(self):
+    def test_prints_in_light_colors_without_controls(self):
         self.browser.open(self.kernels, width=700, dark=True, media="print")
-        self.assertEqual(self.browser.ask(BACKGROUND), WHITE)
-        self.assertEqual(self.browser.ask("getComputedStyle(document.querySelector('.controls')).display"), "none")
-        self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), 700)
+        self.assertEqual(self.browser.run(BACKGROUND), WHITE)
+        self.assertEqual(self.browser.run("getComputedStyle(document.querySelector('.controls')).display"), "none")
+        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 700)
         self.browser.picture("print.png")
         self.assertTrue(base64.b64decode(self.browser.call("Page.printToPDF")["data"]).startswith(b"%PDF"))
 
     def test_nothing_can_be_fetched(self):
         self.browser.open(self.kernels)
-        self.assertEqual(self.browser.ask("fetch('data:,x').then(() => 'fetched', () => 'refused')"), "refused")
-        self.browser.ask("document.body.setAttribute('onclick', \"document.title = 'taken'\"); document.body.click()")
-        self.assertNotEqual(self.browser.ask("document.title"), "taken")
+        self.assertEqual(self.browser.run("fetch('data:,x').then(() => 'fetched', () => 'refused')"), "refused")
+        self.browser.run("document.body.setAttribute('onclick', \"document.title = 'taken'\"); document.body.click()")
+        self.assertNotEqual(self.browser.run("document.title"), "taken")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,10 @@
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using tests::safetensors_text;
 using tests::ScratchFolder;
 using tests::write_bytes;
@@ -29,7 +31,7 @@ std::vector<float> counting(std::size_t count) {
   return values;
 }
 
-TEST(Safetensors, WhatIsWrittenIsReadBack) {
+TEST(Safetensors, ReadsBackWhatWasWritten) {
   const ScratchFolder folder;
   const std::vector<float> q = counting(24);
   const std::vector<float> lse = counting(6);
@@ -47,7 +49,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_THAT(file->tensor("lse")->shape, ElementsAre(3, 2));
 }
 
-TEST(Safetensors, AChecksumOfAnotherVersionIsNeitherTakenNorCalledDamage) {
+TEST(Safetensors, DistinguishesAnotherChecksumVersionFromDamage) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(4);
   const NamedView view{"q", {"F32", {4}, std::as_bytes(std::span(values))}};
@@ -64,7 +66,7 @@ TEST(Safetensors, AChecksumOfAnotherVersionIsNeitherTakenNorCalledDamage) {
   EXPECT_THAT(checked(other).error().message, HasSubstr("is damaged"));
 }
 
-TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
+TEST(Safetensors, AcceptsEmptyTensorsAndFilesWithoutTensors) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_safetensors(folder / "none", {}));
   EXPECT_TRUE(SafetensorsFile::open(folder / "none")->names().empty());
@@ -76,7 +78,7 @@ TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
   EXPECT_TRUE(file->tensor("q")->bytes.empty());
 }
 
-TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
+TEST(Safetensors, MetadataIsNotATensor) {
   const ScratchFolder folder;
   write_bytes(folder / "m",
               safetensors_text(R"({"__metadata__":{"format":"pt"},)"
@@ -87,7 +89,7 @@ TEST(Safetensors, TheFormatsMetadataEntryIsNoTensor) {
   EXPECT_THAT(file->names(), ElementsAre("a"));
 }
 
-TEST(Safetensors, MetadataTextsAreRead) {
+TEST(Safetensors, ReadsMetadata) {
   const ScratchFolder folder;
   write_bytes(folder / "m", safetensors_text(R"({"__metadata__":{"window":"16"}})", 0));
   const auto file = SafetensorsFile::open(folder / "m");
@@ -96,7 +98,7 @@ TEST(Safetensors, MetadataTextsAreRead) {
   EXPECT_THAT(file->metadata("size").error().message, HasSubstr("has no metadata 'size'"));
 }
 
-TEST(Safetensors, MetadataMayBeNull) {
+TEST(Safetensors, AcceptsNullMetadata) {
   const ScratchFolder folder;
   write_bytes(folder / "m", safetensors_text(R"({"__metadata__":null})", 0));
   const auto file = SafetensorsFile::open(folder / "m");
@@ -104,7 +106,7 @@ TEST(Safetensors, MetadataMayBeNull) {
   EXPECT_THAT(file->metadata("window").error().message, HasSubstr("has no metadata 'window'"));
 }
 
-TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
+TEST(Safetensors, RefusesFloatsOfAnotherDtype) {
   const ScratchFolder folder;
   write_bytes(folder / "h",
               safetensors_text(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})", 8));
@@ -116,7 +118,7 @@ TEST(Safetensors, OtherDtypesAreViewedButNotReadAsFloats) {
 }
 
 /// Every dtype of the reference reader, and one that a later version may have.
-TEST(Safetensors, EveryDtypeIsViewed) {
+TEST(Safetensors, ReadsEveryDtype) {
   struct Dtype {
     std::string name;
     int elements, bytes;
@@ -140,17 +142,17 @@ TEST(Safetensors, EveryDtypeIsViewed) {
   }
 }
 
-TEST(Safetensors, AMissingTensorIsAnsweredWithThoseThatAreThere) {
+TEST(Safetensors, ListsTensorsIfOneIsMissing) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 2> tensors{NamedTensor{"k", {2}, values},
                                            NamedTensor{"v", {2}, values}};
   ASSERT_TRUE(write_safetensors(folder / "t", tensors));
   const auto file = SafetensorsFile::open(folder / "t");
-  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it holds k, v"));
+  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it has k, v"));
 }
 
-TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
+TEST(Safetensors, NamesBothShapesIfTheyDiffer) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(24);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {6, 4}, values}};
@@ -161,7 +163,7 @@ TEST(Safetensors, AWrongShapeIsAnsweredWithBothShapes) {
               HasSubstr("'q' has shape [6, 4]; [any, 2, 4] is needed"));
 }
 
-TEST(Safetensors, FloatsAtAnOddAddressAreRefused) {
+TEST(Safetensors, RefusesUnalignedFloats) {
   const ScratchFolder folder;
   const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   write_bytes(folder / "odd",
@@ -173,7 +175,7 @@ TEST(Safetensors, FloatsAtAnOddAddressAreRefused) {
               HasSubstr("'a' does not start at a multiple of 4"));
 }
 
-TEST(Safetensors, WritingReplacesTheOldFileAndLeavesNothingElse) {
+TEST(Safetensors, WritingReplacesTheOldFile) {
   const ScratchFolder folder;
   write_bytes(folder / "t", "old");
   const std::vector<float> values = counting(2);
@@ -184,7 +186,7 @@ TEST(Safetensors, WritingReplacesTheOldFileAndLeavesNothingElse) {
   EXPECT_EQ(files, 1);
 }
 
-TEST(Safetensors, AFolderThatCannotBeWrittenIsNamed) {
+TEST(Safetensors, NamesAFolderThatCannotBeWritten) {
   const ScratchFolder folder;
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
@@ -198,22 +200,22 @@ TEST(Safetensors, AFolderThatCannotBeWrittenIsNamed) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(Safetensors, ValuesThatDoNotFillTheirShapeAreNotWritten) {
+TEST(Safetensors, RefusesValuesThatDoNotFillTheirShape) {
   const std::vector<float> values = counting(2);
   const std::array<NamedTensor, 1> wrong{NamedTensor{"q", {3}, values}};
   const ScratchFolder folder;
   const Status written = write_safetensors(folder / "t", wrong);
   ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().message, HasSubstr("shape [3] was given 8 bytes"));
+  EXPECT_THAT(written.error().message, HasSubstr("shape [3] has 8 bytes"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
+TEST(Safetensors, AFailedWriteKeepsTheOldFile) {
   const ScratchFolder folder;
   write_bytes(folder / "t", "old");
   const std::vector<float> values = counting(4096);
   const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {4096}, values}};
-  // A limit on file sizes stands for a full disk.
+  // A limit on file sizes simulates a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -229,7 +231,7 @@ TEST(Safetensors, AWriteThatFailsHalfwayLeavesTheOldFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
+TEST(Safetensors, WritesMetadataAndFloat16) {
   const ScratchFolder folder;
   const std::vector<float> values{1.0F, -2.5F, 65504.0F, 1e30F};
   const std::vector<NamedTensor> tensors{{"x", {2, 2}, values}};
@@ -246,7 +248,160 @@ TEST(Safetensors, MetadataAndHalvesAreWrittenAsTheyAreRead) {
   EXPECT_EQ(halves, (std::array<std::uint16_t, 4>{0x3C00, 0xC100, 0x7BFF, 0x7C00}));
 }
 
-TEST(HalfPrecision, RoundsToTheNearest_TiesToEven) {
+// Invalid files: each is refused in one sentence that names the file and, if
+// there is one, the tensor.
+
+std::string message_for(std::string_view bytes) {
+  const ScratchFolder folder;
+  write_bytes(folder / "hostile.safetensors", bytes);
+  const auto file = SafetensorsFile::open(folder / "hostile.safetensors");
+  return file ? "opened" : file.error().message;
+}
+
+std::string with_entry(const std::string& entry, std::size_t data_bytes = 64) {
+  return safetensors_text("{\"a\":" + entry + "}", data_bytes);
+}
+
+/// A valid file without tensors whose header has this length.
+std::string with_length(std::uint64_t length) {
+  std::string text = safetensors_text("{}", 0);
+  std::memcpy(text.data(), &length, sizeof(length));
+  return text;
+}
+
+struct Hostile {
+  std::string bytes, message;
+};
+
+void expect_refused(const std::vector<Hostile>& files) {
+  for (const auto& [bytes, message] : files) {
+    EXPECT_THAT(message_for(bytes),
+                AllOf(HasSubstr("hostile.safetensors"), HasSubstr(message), Not(HasSubstr("\n"))))
+        << bytes.substr(0, 100);
+  }
+}
+
+TEST(HostileSafetensors, RefusesMissingFilesDirectoriesAndDevices) {
+  const ScratchFolder folder;
+  EXPECT_THAT(SafetensorsFile::open(folder / "absent").error().message,
+              HasSubstr("absent: cannot be opened: No such file or directory"));
+  EXPECT_THAT(SafetensorsFile::open(folder.path()).error().message, HasSubstr("is a directory"));
+  EXPECT_THAT(SafetensorsFile::open("/dev/null").error().message,
+              HasSubstr("/dev/null: is not a regular file"));
+}
+
+TEST(HostileSafetensors, RefusesInvalidHeaderLengths) {
+  expect_refused(
+      {{"", "has 0 bytes"},
+       {std::string("\x02\0\0", 3), "too few for a safetensors file"},
+       {with_length(100), "states a header of 100 bytes, but only 2 follow"},
+       {with_length(std::uint64_t{1} << 63U), "states a header of 9223372036854775808 bytes"},
+       {with_length(~std::uint64_t{0}), "states a header of 18446744073709551615 bytes"}});
+}
+
+TEST(HostileSafetensors, RefusesInvalidHeaders) {
+  const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  expect_refused(
+      {{safetensors_text("PK\x03\x04 zip", 0), "not valid JSON"},
+       {safetensors_text("{\"a\":", 0), "not valid JSON"},
+       {safetensors_text("{\"\xff\":1}", 0), "not valid JSON"},
+       {safetensors_text("", 0), "not valid JSON"},
+       {safetensors_text("[1,2]", 0), "its header is not a JSON object"},
+       {safetensors_text(nested, 0), "nested deeper than 64 levels"},
+       {with_entry(nested), "nested deeper than 64 levels"},
+       {safetensors_text("{" + entry + "," + entry + "}", 4), "field 'a' is given twice"},
+       {safetensors_text(R"({"__metadata__":"pt"})", 0), "'__metadata__' is not an object"},
+       {safetensors_text(R"({"__metadata__":{"size":3}})", 0),
+        "'size' of '__metadata__' is 3, not a text"},
+       {safetensors_text("{\"a\\n\\u001b[2J\":7}", 0), "tensor 'a??[2J':"}});
+}
+
+TEST(HostileSafetensors, ShortensALongName) {
+  const std::string message =
+      message_for(safetensors_text("{\"" + std::string(1'000'000, 'n') + "\":7}", 0));
+  EXPECT_THAT(message, HasSubstr("nnn...'"));
+  EXPECT_LT(message.size(), 400U);
+}
+
+TEST(HostileSafetensors, RefusesInvalidEntries) {
+  expect_refused(
+      {{with_entry("7"), "tensor 'a': its entry in the header is not an object"},
+       {with_entry(R"({"shape":[1],"data_offsets":[0,4]})"),
+        "tensor 'a': the header lacks its 'dtype'"},
+       {with_entry(R"({"dtype":"F32","data_offsets":[0,4]})"), "lacks its 'shape'"},
+       {with_entry(R"({"dtype":"F32","shape":[1]})"), "lacks its 'data_offsets'"},
+       {with_entry(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"),
+        "'dtype' is 32, not a name such as \"F32\""},
+       {with_entry(R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1),
+        "shape [3] of F4 needs 1.5 bytes, but 'data_offsets' gives 1"},
+       {with_entry(R"({"dtype":"F32","shape":[2,-3],"data_offsets":[0,24]})"),
+        "tensor 'a': 'shape' has -3"},
+       {with_entry(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"), "'shape' has 1.5"},
+       {with_entry(R"({"dtype":"F32","shape":"1","data_offsets":[0,4]})"), "'shape' is not a list"},
+       {with_entry(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})"),
+        "'shape' has 18446744073709551615"},
+       {with_entry(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"),
+        "tensor 'a': its shape [4294967296, 4294967296] has more than 2^63 bits"},
+       {with_entry(R"({"dtype":"F32","shape":[4],"data_offsets":[56,72]})"),
+        "tensor 'a': its bytes 56 to 72 are outside the file, which has 64 bytes"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[8,4]})"),
+        "'data_offsets' 8 and 4 are not an ascending pair"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"),
+        "'data_offsets' -4 and 0"},
+       {with_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"),
+        "'data_offsets' is not a pair"},
+       {with_entry(R"({"dtype":"F16","shape":[2,3],"data_offsets":[0,24]})"),
+        "tensor 'a': shape [2, 3] of F16 needs 12 bytes, but 'data_offsets' gives 24"}});
+  for (const char* name :
+       {"", "F\\n3", "f32", "a name of a type", "F1234567890123456789012345678901"}) {
+    expect_refused(
+        {{with_entry(fmt::format(R"({{"dtype":"{}","shape":[1],"data_offsets":[0,4]}})", name)),
+          "not a name such as"}});
+  }
+}
+
+TEST(HostileSafetensors, AcceptsAnEmptyShapeWithHugeSizes) {
+  EXPECT_EQ(message_for(with_entry(
+                R"({"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]})", 0)),
+            "opened");
+}
+
+/// The reference reader refuses these as well.
+TEST(HostileSafetensors, RefusesOverlapsAndBytesOfNoTensor) {
+  const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  const std::string b = R"("b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]})";
+  const std::string c = R"("c":{"dtype":"U8","shape":[2],"data_offsets":[1,3]})";
+  const std::string empty = R"("e":{"dtype":"U8","shape":[0],"data_offsets":[1,1]})";
+  expect_refused(
+      {{safetensors_text("{" + a + "," + c + "}", 3), "tensors 'a' and 'c' overlap"},
+       {safetensors_text("{" + a + "}", 5), "the bytes 2 to 5 of its data belong to no tensor"},
+       {safetensors_text("{" + b + "," + a + "}", 6),
+        "the bytes 2 to 4 of its data belong to no tensor"},
+       {safetensors_text("{" + b + "}", 6), "the bytes 0 to 4 of its data belong to no tensor"},
+       {safetensors_text("{" + a + "," + empty + "}", 2), "tensors 'a' and 'e' overlap"}});
+}
+
+/// A parser that looks through all tensors for each of them takes minutes here.
+TEST(HostileSafetensors, ReadsAHundredThousandTensorsInLinearTime) {
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i) {
+    header += fmt::format(R"({}"t{}":{{"dtype":"F8_E4M3","shape":[1],"data_offsets":[{},{}]}})",
+                          i == 0 ? "" : ",", i, i, i + 1);
+  }
+  EXPECT_EQ(message_for(safetensors_text(header + "}", 100'000)), "opened");
+}
+
+TEST(HostileSafetensors, RefusesEveryTruncation) {
+  const std::string good =
+      safetensors_text(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  ASSERT_EQ(message_for(good), "opened");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_NE(message_for(good.substr(0, length)), "opened") << "first " << length << " bytes";
+  }
+}
+
+TEST(HalfPrecision, RoundsToNearestEven) {
   EXPECT_EQ(float16_from_float(1.0F + 0x1p-11F), 0x3C00);  // half way
   EXPECT_EQ(float16_from_float(1.0F + 0x3p-11F), 0x3C02);
   EXPECT_EQ(float16_from_float(65520.0F), 0x7C00);

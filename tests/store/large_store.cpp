@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -11,15 +10,6 @@
 
 namespace attnscope {
 namespace {
-
-template <typename T>
-T need(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-void need(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
-}
 
 HeatResult generated_heat(int index, int cells, int samples) {
   HeatResult heat;

@@ -48,52 +48,51 @@ void expect_refused_untouched(const TemporaryFolder& folder, const std::filesyst
   EXPECT_EQ(count(), files);
 }
 
-TEST(Open, ANewFile_HasItsIdAndVersion) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "new.db"); }
-  const std::string bytes = bytes_of(folder / "new.db");
+class Open : public FolderTest {};
+class OlderVersion : public FolderTest {};
+
+TEST_F(Open, ANewFile_HasItsIdAndVersion) {
+  { const Store store = open_or_throw(folder_ / "new.db"); }
+  const std::string bytes = bytes_of(folder_ / "new.db");
   EXPECT_EQ(bytes.substr(68, 4), "AtSc");
   EXPECT_EQ(bytes[63], schema_version);
 }
 
-TEST(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
-  const TemporaryFolder folder;
+TEST_F(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
   const mode_t mask = ::umask(0);
-  Store store = open_or_throw(folder / "new.db");
+  Store store = open_or_throw(folder_ / "new.db");
   const RunId run = begin_or_throw(store, sample_run());
-  EXPECT_TRUE(store.export_runs({run}, folder / "run.attn"));
+  EXPECT_TRUE(store.export_runs({run}, folder_ / "run.attn"));
   ::umask(mask);
   for (const char* name : {"new.db", "run.attn"}) {
     struct stat info {};
-    ASSERT_EQ(::stat((folder / name).c_str(), &info), 0) << name;
+    ASSERT_EQ(::stat((folder_ / name).c_str(), &info), 0) << name;
     EXPECT_EQ(info.st_mode & 0777U, 0600U) << name;
   }
 }
 
-TEST(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
-  const TemporaryFolder folder;
-  write_bytes(folder / "empty.db", "");
-  EXPECT_THAT(refusal(folder / "empty.db", Store::Mode::read_only), HasSubstr("is empty"));
-  EXPECT_EQ(refusal(folder / "empty.db", Store::Mode::read_write), "opened");
+TEST_F(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
+  write_bytes(folder_ / "empty.db", "");
+  EXPECT_THAT(refusal(folder_ / "empty.db", Store::Mode::read_only), HasSubstr("is empty"));
+  EXPECT_EQ(refusal(folder_ / "empty.db", Store::Mode::read_write), "opened");
 }
 
-TEST(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
-  const TemporaryFolder folder;
-  run_sql(folder / "foreign.db", "CREATE TABLE runs(x); INSERT INTO runs VALUES (1);");
-  expect_refused_untouched(folder, folder / "foreign.db", "database of another program");
-  run_sql(folder / "wal.db", "PRAGMA journal_mode=WAL; CREATE TABLE t(x);");
-  expect_refused_untouched(folder, folder / "wal.db", "database of another program");
+TEST_F(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
+  run_sql(folder_ / "foreign.db", "CREATE TABLE runs(x); INSERT INTO runs VALUES (1);");
+  expect_refused_untouched(folder_, folder_ / "foreign.db", "database of another program");
+  run_sql(folder_ / "wal.db", "PRAGMA journal_mode=WAL; CREATE TABLE t(x);");
+  expect_refused_untouched(folder_, folder_ / "wal.db", "database of another program");
 }
 
-TEST(Open, AnUnsupportedVersion_IsRefusedUntouchedNamingBothVersions) {
-  for (const auto& [version, age] : {std::pair(42, "newer"), std::pair(3, "older")}) {
+TEST_F(Open, AnUnsupportedVersion_IsRefusedUntouchedNamingBothVersions) {
+  for (const auto& [version, age] : {std::pair(42, "a newer"), std::pair(3, "an older")}) {
     const TemporaryFolder folder;
     const auto file = folder / "results.db";
     { const Store store = open_or_throw(file); }
     run_sql(file, fmt::format("PRAGMA user_version = {}", version).c_str());
     expect_refused_untouched(
         folder, file,
-        fmt::format("written by an {} AttnScope (database version {}; this one reads {})", age,
+        fmt::format("written by {} AttnScope (database version {}; this one reads {})", age,
                     version, schema_version));
   }
 }
@@ -130,30 +129,27 @@ void expect_older_run(const Store& store) {
   EXPECT_TRUE(sound) << sound.error().message;
 }
 
-TEST(OlderVersion, IsReadUnchanged) {
-  const TemporaryFolder folder;
-  const auto file = older_copy(folder, "old.db");
+TEST_F(OlderVersion, IsReadUnchanged) {
+  const auto file = older_copy(folder_, "old.db");
   const std::string before = bytes_of(file);
   {
     const Store store = open_or_throw(file, Store::Mode::read_only);
     expect_older_run(store);
-    ASSERT_TRUE(store.export_runs({store.find_run("last")->id}, folder / "new.attn"));
+    ASSERT_TRUE(store.export_runs({store.find_run("last")->id}, folder_ / "new.attn"));
   }
   EXPECT_EQ(bytes_of(file), before);
-  EXPECT_EQ(bytes_of(folder / "new.attn")[63], schema_version);
-  expect_older_run(open_or_throw(folder / "new.attn", Store::Mode::read_only));
+  EXPECT_EQ(bytes_of(folder_ / "new.attn")[63], schema_version);
+  expect_older_run(open_or_throw(folder_ / "new.attn", Store::Mode::read_only));
 }
 
-TEST(OlderVersion, IsReadFromAPackedFile) {
-  const TemporaryFolder folder;
-  const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
-  write_bytes(folder / "old.db.gz", tests::packed(bytes_of(file)));
-  expect_older_run(open_or_throw(folder / "old.db.gz", Store::Mode::read_only));
+TEST_F(OlderVersion, IsReadFromAPackedFile) {
+  const auto file = older_copy(folder_, "old.db", "PRAGMA journal_mode = WAL");
+  write_bytes(folder_ / "old.db.gz", tests::packed(bytes_of(file)));
+  expect_older_run(open_or_throw(folder_ / "old.db.gz", Store::Mode::read_only));
 }
 
-TEST(OlderVersion, WithALogIsConvertedOnWriting) {
-  const TemporaryFolder folder;
-  const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
+TEST_F(OlderVersion, WithALogIsConvertedOnWriting) {
+  const auto file = older_copy(folder_, "old.db", "PRAGMA journal_mode = WAL");
   run_sql(file, "UPDATE sqlite_sequence SET seq = 7");
   for (int i = 0; i < 2; ++i) {
     Store store = open_or_throw(file);
@@ -166,9 +162,8 @@ TEST(OlderVersion, WithALogIsConvertedOnWriting) {
   EXPECT_EQ(bytes_of(file)[63], schema_version);
 }
 
-TEST(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
-  const TemporaryFolder folder;
-  const auto file = older_copy(folder, "old.db");
+TEST_F(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
+  const auto file = older_copy(folder_, "old.db");
   constexpr int count = 4;
   std::latch start(count);
   std::vector<std::thread> threads;
@@ -182,9 +177,8 @@ TEST(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
   EXPECT_EQ(open_or_throw(file).runs()->size(), 1U + count);
 }
 
-TEST(OlderVersion, IsImportedOnce) {
-  const TemporaryFolder folder;
-  Store store = open_or_throw(folder / "results.db");
+TEST_F(OlderVersion, IsImportedOnce) {
+  Store store = open_or_throw(folder_ / "results.db");
   EXPECT_EQ(store.import_file(older_run())->added, 1);
   const auto again = store.import_file(older_run());
   EXPECT_EQ(again->already_there, 1);
@@ -192,7 +186,7 @@ TEST(OlderVersion, IsImportedOnce) {
   expect_older_run(store);
 }
 
-TEST(OlderVersion, KeepsItsDamage) {
+TEST_F(OlderVersion, KeepsItsDamage) {
   const auto damage_after = [](const char* change) {
     const TemporaryFolder folder;
     const Store store = open_or_throw(older_copy(folder, "old.db", change));
@@ -232,116 +226,106 @@ TEST(PublishedRuns, AreSound) {
   EXPECT_GE(runs, 11);
 }
 
-TEST(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "whole.db"); }
-  const std::string whole = bytes_of(folder / "whole.db");
-  write_bytes(folder / "short.db", whole.substr(0, 60));
-  expect_refused_untouched(folder, folder / "short.db", "is not an AttnScope database");
-  write_bytes(folder / "garbage.db", std::string(5000, '\x5a'));
-  expect_refused_untouched(folder, folder / "garbage.db", "is not an AttnScope database");
-  write_bytes(folder / "notes.txt", "shopping list");
-  expect_refused_untouched(folder, folder / "notes.txt", "is not an AttnScope database");
+TEST_F(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
+  { const Store store = open_or_throw(folder_ / "whole.db"); }
+  const std::string whole = bytes_of(folder_ / "whole.db");
+  write_bytes(folder_ / "short.db", whole.substr(0, 60));
+  expect_refused_untouched(folder_, folder_ / "short.db", "is not an AttnScope database");
+  write_bytes(folder_ / "garbage.db", std::string(5000, '\x5a'));
+  expect_refused_untouched(folder_, folder_ / "garbage.db", "is not an AttnScope database");
+  write_bytes(folder_ / "notes.txt", "shopping list");
+  expect_refused_untouched(folder_, folder_ / "notes.txt", "is not an AttnScope database");
 }
 
-TEST(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
-  const TemporaryFolder folder;
+TEST_F(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
   {
-    Store store = open_or_throw(folder / "whole.db");
+    Store store = open_or_throw(folder_ / "whole.db");
     const RunId run = begin_or_throw(store, sample_run());
     std::mt19937_64 random(3);
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(store.add_heat(run, random_heat(random, i, 5)));
   }
-  const std::string whole = bytes_of(folder / "whole.db");
+  const std::string whole = bytes_of(folder_ / "whole.db");
   for (const std::size_t keep : {whole.size() / 2, whole.size() / 4, std::size_t{5000}}) {
-    write_bytes(folder / "cut.attn", whole.substr(0, keep));
-    const Result<Store> store = Store::open(folder / "cut.attn", Store::Mode::read_only);
+    write_bytes(folder_ / "cut.attn", whole.substr(0, keep));
+    const Result<Store> store = Store::open(folder_ / "cut.attn", Store::Mode::read_only);
     if (!store) continue;
     const bool refused = !store->check_integrity();
     EXPECT_TRUE(refused) << keep;
   }
 }
 
-TEST(Open, AFolder_IsRefusedNamingAFileInIt) {
-  const TemporaryFolder folder;
+TEST_F(Open, AFolder_IsRefusedNamingAFileInIt) {
   for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder.path(), mode), HasSubstr("is a folder"));
-    EXPECT_THAT(refusal(folder.path(), mode), HasSubstr("attnscope.db"));
+    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("is a folder"));
+    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("attnscope.db"));
   }
 }
 
-TEST(Open, ADatabaseWithViewsInsteadOfTables_IsRefused) {
-  const TemporaryFolder folder;
-  { static_cast<void>(open_or_throw(folder / "ours.db")); }
-  run_sql(folder / "ours.db",
+TEST_F(Open, ADatabaseWithViewsInsteadOfTables_IsRefused) {
+  { static_cast<void>(open_or_throw(folder_ / "ours.db")); }
+  run_sql(folder_ / "ours.db",
           "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE n(i) AS (SELECT 1 "
           "UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n LEFT JOIN kept");
   for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder / "ours.db", mode), HasSubstr("has views or triggers"));
+    EXPECT_THAT(refusal(folder_ / "ours.db", mode), HasSubstr("has views or triggers"));
   }
 }
 
-TEST(Open, APipe_IsRefusedWithoutWaitingForIt) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(refusal(folder / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
+TEST_F(Open, APipe_IsRefusedWithoutWaitingForIt) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(refusal(folder_ / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
 }
 
-TEST(Open, MissingFilesAndFolders_AreRefusedAndNotCreated) {
-  const TemporaryFolder folder;
+TEST_F(Open, MissingFilesAndFolders_AreRefusedAndNotCreated) {
   EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
-  EXPECT_THAT(refusal(folder / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
-  EXPECT_THAT(refusal(folder / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
-  EXPECT_THAT(refusal(folder / "none/at/all.db", Store::Mode::read_write),
+  EXPECT_THAT(refusal(folder_ / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
+  EXPECT_THAT(refusal(folder_ / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
+  EXPECT_THAT(refusal(folder_ / "none/at/all.db", Store::Mode::read_write),
               HasSubstr("does not exist"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-TEST(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
-  const TemporaryFolder folder;
+TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
   const char* before = std::getenv("XDG_DATA_HOME");
   const std::string saved = before != nullptr ? before : "";
-  setenv("XDG_DATA_HOME", (folder / "data home").c_str(), 1);
-  EXPECT_EQ(default_database(), folder / "data home/attnscope/attnscope.db");
+  setenv("XDG_DATA_HOME", (folder_ / "data home").c_str(), 1);
+  EXPECT_EQ(default_database(), folder_ / "data home/attnscope/attnscope.db");
   EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "opened");
   setenv("XDG_DATA_HOME", "relative", 1);
   EXPECT_TRUE(default_database().is_absolute());
   before != nullptr ? setenv("XDG_DATA_HOME", saved.c_str(), 1) : unsetenv("XDG_DATA_HOME");
 }
 
-TEST(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
+TEST_F(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
   EXPECT_THAT(refusal("/proc/attnscope.db", Store::Mode::read_write), HasSubstr("cannot be"));
 }
 
-TEST(Open, AReadOnlyFile_IsReadableButNotWritable) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "fixed.db"); }
-  std::filesystem::permissions(folder / "fixed.db", std::filesystem::perms{0444});
-  std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
+TEST_F(Open, AReadOnlyFile_IsReadableButNotWritable) {
+  { const Store store = open_or_throw(folder_ / "fixed.db"); }
+  std::filesystem::permissions(folder_ / "fixed.db", std::filesystem::perms{0444});
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms{0555});
   const bool root = geteuid() == 0;  // permissions do not restrict root
   if (root) {
     ASSERT_EQ(seteuid(65534), 0);
   }
-  const std::string before = bytes_of(folder / "fixed.db");
-  EXPECT_THAT(refusal(folder / "fixed.db", Store::Mode::read_write), HasSubstr("cannot be"));
-  EXPECT_EQ(refusal(folder / "fixed.db", Store::Mode::read_only), "opened");
-  EXPECT_EQ(bytes_of(folder / "fixed.db"), before);
+  const std::string before = bytes_of(folder_ / "fixed.db");
+  EXPECT_THAT(refusal(folder_ / "fixed.db", Store::Mode::read_write), HasSubstr("cannot be"));
+  EXPECT_EQ(refusal(folder_ / "fixed.db", Store::Mode::read_only), "opened");
+  EXPECT_EQ(bytes_of(folder_ / "fixed.db"), before);
   if (root) {
     ASSERT_EQ(seteuid(0), 0);
   }
-  std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms{0755});
 }
 
-TEST(Open, OddNames_AreAccepted) {
-  const TemporaryFolder folder;
-  const std::filesystem::path file = folder / "50% of #1? & file:x ünï'.db";
+TEST_F(Open, OddNames_AreAccepted) {
+  const std::filesystem::path file = folder_ / "50% of #1? & file:x ünï'.db";
   { const Store store = open_or_throw(file); }
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
 }
 
-TEST(Open, ManyAtOnce_CreateOneDatabase) {
-  const TemporaryFolder folder;
+TEST_F(Open, ManyAtOnce_CreateOneDatabase) {
   constexpr int count = 8;
   std::latch start(count);
   std::vector<std::string> outcome(count);
@@ -349,25 +333,24 @@ TEST(Open, ManyAtOnce_CreateOneDatabase) {
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
       start.arrive_and_wait();
-      Result<Store> store = Store::open(folder / "shared.db", Store::Mode::read_write);
+      Result<Store> store = Store::open(folder_ / "shared.db", Store::Mode::read_write);
       outcome[static_cast<std::size_t>(i)] =
           !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& text : outcome) EXPECT_EQ(text, "ok");
-  EXPECT_EQ(open_or_throw(folder / "shared.db").runs()->size(), 8U);
+  EXPECT_EQ(open_or_throw(folder_ / "shared.db").runs()->size(), 8U);
 }
 
-TEST(Open, NetworkFileSystems_AreKnownByTheirNumbers) {
+TEST_F(Open, NetworkFileSystems_AreKnownByTheirNumbers) {
   EXPECT_TRUE(store::is_network_file_system(0x6969));
   EXPECT_TRUE(store::is_network_file_system(0xFF534D42));
   EXPECT_TRUE(store::is_network_file_system(static_cast<std::int32_t>(0xFF534D42)));
   EXPECT_TRUE(store::is_network_file_system(0x65735546));
   EXPECT_FALSE(store::is_network_file_system(0xEF53));      // ext4
   EXPECT_FALSE(store::is_network_file_system(0x01021994));  // tmpfs
-  const TemporaryFolder folder;
-  EXPECT_TRUE(open_or_throw(folder / "local.db").warning().empty());
+  EXPECT_TRUE(open_or_throw(folder_ / "local.db").warning().empty());
 }
 
 }  // namespace

@@ -13,13 +13,6 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
-NewRun own_run() {
-  NewRun run = sample_run();
-  run.process_id = getpid();
-  run.process_start_ticks = own_process_start_ticks();
-  return run;
-}
-
 class Runs : public StoreTest {};
 
 TEST_F(Runs, NumbersGrowAndLastIsTheNewest) {
@@ -71,8 +64,8 @@ TEST_F(Runs, UnknownNames_AreErrorsThatListTheRuns) {
 }
 
 TEST_F(Runs, ARunWithoutItsProcess_IsInterrupted) {
-  const RunId alive = begin_or_throw(store_, own_run());
-  NewRun reused = own_run();
+  const RunId alive = begin_or_throw(store_, live_run());
+  NewRun reused = live_run();
   reused.process_start_ticks += 1;  // the number belongs to a later process now
   const RunId gone = begin_or_throw(store_, reused);
   EXPECT_EQ(store_.find_run(alive.uuid)->status, RunStatus::running);
@@ -114,7 +107,7 @@ TEST_F(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
   EXPECT_EQ(cancelled->status, RunStatus::cancelled);
   EXPECT_GE(cancelled->finished_unix_ms, cancelled->started_unix_ms);
 
-  NewRun restart = own_run();
+  NewRun restart = live_run();
   restart.sweep_text = "not the run's";
   restart.command_line = "attnscope run --resume last";
   restart.provenance = R"({"build":{"commit":"another"}})";
@@ -134,8 +127,8 @@ TEST_F(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
 }
 
 TEST_F(Runs, ARunThatIsBeingMeasured_IsNeitherResumedNorRemoved) {
-  const RunId run = begin_or_throw(store_, own_run());
-  EXPECT_THAT(store_.resume_run(run, own_run()).error().message, HasSubstr("is being measured"));
+  const RunId run = begin_or_throw(store_, live_run());
+  EXPECT_THAT(store_.resume_run(run, live_run()).error().message, HasSubstr("is being measured"));
   EXPECT_THAT(store_.remove_run(run).error().message, HasSubstr("is being measured"));
 }
 

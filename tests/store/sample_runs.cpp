@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/store/sample_runs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -99,6 +101,13 @@ NewRun sample_run(std::string name) {
           .heats_planned = 1,
           .process_id = 0,
           .process_start_ticks = std::numeric_limits<std::uint64_t>::max()};
+}
+
+NewRun live_run(std::string name) {
+  NewRun run = sample_run(std::move(name));
+  run.process_id = getpid();
+  run.process_start_ticks = own_process_start_ticks();
+  return run;
 }
 
 Cell random_cell(std::mt19937_64& random) {

@@ -36,6 +36,8 @@ RunId begin_or_throw(Store& store, const NewRun& run);
 void ok_or_throw(const Status& status);
 
 [[nodiscard]] NewRun sample_run(std::string name = "quick");
+/// A sample run that is being measured by this process.
+[[nodiscard]] NewRun live_run(std::string name = "quick");
 /// All fields are random, including unusual texts.
 [[nodiscard]] Cell random_cell(std::mt19937_64& random);
 [[nodiscard]] HeatResult random_heat(std::mt19937_64& random, int index, int cells);
@@ -45,10 +47,15 @@ void ok_or_throw(const Status& status);
 [[nodiscard]] std::string bytes_of(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const std::string& bytes);
 
-/// A test with an empty database.
-class StoreTest : public testing::Test {
+/// A test with a folder.
+class FolderTest : public testing::Test {
  protected:
   TemporaryFolder folder_;
+};
+
+/// A test with an empty database.
+class StoreTest : public FolderTest {
+ protected:
   Store store_ = open_or_throw(folder_ / "results.db");
 };
 

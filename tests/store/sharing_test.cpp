@@ -39,10 +39,7 @@ HeatResult heat_of(int program, int index) {
 }
 
 NewRun own_run(int program) {
-  NewRun run = sample_run("program " + std::to_string(program));
-  run.process_id = getpid();
-  run.process_start_ticks = own_process_start_ticks();
-  return run;
+  return live_run("program " + std::to_string(program));
 }
 
 /// A driver process: opens or creates the file and stores a whole run.
@@ -105,9 +102,10 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-TEST(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
-  const TemporaryFolder folder;
-  const auto file = folder / "closed.db";
+class Sharing : public FolderTest {};
+
+TEST_F(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
+  const auto file = folder_ / "closed.db";
   begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
   for (const rlim_t bytes : {0, 1024, 16384}) {
     const FileSizeLimit limit(bytes);
@@ -117,9 +115,8 @@ TEST(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
   }
 }
 
-TEST(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
-  const TemporaryFolder folder;
-  const auto file = folder / "shared.db";
+TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
+  const auto file = folder_ / "shared.db";
   begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -143,22 +140,21 @@ TEST(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
   close(ends[1]);
 }
 
-TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "elsewhere");
-  std::filesystem::create_symlink("elsewhere/real.db", folder / "link.db");
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(folder / "elsewhere/real.db")), own_run(0));
+TEST_F(Sharing, ALinkToADatabase_IsTheDatabase) {
+  std::filesystem::create_directory(folder_ / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/real.db", folder_ / "link.db");
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(folder_ / "elsewhere/real.db")),
+                 own_run(0));
   {
-    Store store = open_or_throw(folder / "link.db");
+    Store store = open_or_throw(folder_ / "link.db");
     begin_or_throw(store, own_run(0));
   }
-  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.db"));
-  EXPECT_EQ(open_or_throw(folder / "link.db", Store::Mode::read_only).runs()->size(), 2U);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.db"));
+  EXPECT_EQ(open_or_throw(folder_ / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
 
-TEST(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
-  const TemporaryFolder folder;
-  const auto file = folder / "own.db";
+TEST_F(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
+  const auto file = folder_ / "own.db";
   for (const bool is_replaced : {false, true}) {
     Store store = open_or_throw(file);
     EXPECT_TRUE(store.is_at_its_place());
@@ -167,7 +163,7 @@ TEST(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
     if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
     EXPECT_FALSE(store.is_at_its_place());
     EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
-    const auto saved = folder / (is_replaced ? "b.db" : "a.db");
+    const auto saved = folder_ / (is_replaced ? "b.db" : "a.db");
     const Status status = store.continue_in(saved);
     ASSERT_TRUE(status) << status.error().message;
     EXPECT_FALSE(store.continue_in(saved)) << "nothing is replaced";
@@ -178,9 +174,8 @@ TEST(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
   }
 }
 
-TEST(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
-  const TemporaryFolder folder;
-  const auto first = folder / "first.db", second = folder / "second.db";
+TEST_F(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
+  const auto first = folder_ / "first.db", second = folder_ / "second.db";
   begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
   std::filesystem::create_hard_link(first, second);
   for (const auto& name : {first, second}) {
@@ -193,9 +188,8 @@ TEST(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
   begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
 }
 
-TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
-  const TemporaryFolder folder;
-  const auto file = folder / "shared.db";
+TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
+  const auto file = folder_ / "shared.db";
   std::array<pid_t, 2> drivers{};
   for (int program = 0; program < 2; ++program) {
     drivers[static_cast<std::size_t>(program)] = fork();
@@ -230,21 +224,20 @@ TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
   EXPECT_TRUE(store.check_integrity());
 }
 
-TEST(Sharing, AnExportedFileOpenedByTwo_IsReadByBothUnchanged) {
-  const TemporaryFolder folder;
+TEST_F(Sharing, AnExportedFileOpenedByTwo_IsReadByBothUnchanged) {
   {
-    Store store = open_or_throw(folder / "results.db");
+    Store store = open_or_throw(folder_ / "results.db");
     const RunId run = begin_or_throw(store, sample_run());
     ASSERT_TRUE(store.add_heat(run, heat_of(0, 0)));
-    ASSERT_TRUE(store.export_runs({run}, folder / "run.attn"));
+    ASSERT_TRUE(store.export_runs({run}, folder_ / "run.attn"));
   }
-  const std::string bytes = bytes_of(folder / "run.attn");
+  const std::string bytes = bytes_of(folder_ / "run.attn");
   std::array<pid_t, 2> readers{};
   for (pid_t& reader : readers) {
     reader = fork();
     if (reader != 0) continue;
-    const Store one = open_or_throw(folder / "run.attn");
-    const Store other = open_or_throw(folder / "run.attn", Store::Mode::read_only);
+    const Store one = open_or_throw(folder_ / "run.attn");
+    const Store other = open_or_throw(folder_ / "run.attn", Store::Mode::read_only);
     const auto cells = [](const Store& store) {
       return store.cells(store.find_run("last")->id, true)->size();
     };
@@ -255,16 +248,15 @@ TEST(Sharing, AnExportedFileOpenedByTwo_IsReadByBothUnchanged) {
     ASSERT_EQ(waitpid(reader, &status, 0), reader);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
-  EXPECT_EQ(bytes_of(folder / "run.attn"), bytes);
+  EXPECT_EQ(bytes_of(folder_ / "run.attn"), bytes);
 }
 
-TEST(Sharing, ALiveDatabaseThatIsCopied_IsWhole) {
-  const TemporaryFolder folder;
-  Store live = open_or_throw(folder / "live.db");
+TEST_F(Sharing, ALiveDatabaseThatIsCopied_IsWhole) {
+  Store live = open_or_throw(folder_ / "live.db");
   const RunId run = begin_or_throw(live, own_run(0));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(live.add_heat(run, heat_of(0, i)));
-  std::filesystem::copy_file(folder / "live.db", folder / "copy.db");
-  const Store copy = open_or_throw(folder / "copy.db");
+  std::filesystem::copy_file(folder_ / "live.db", folder_ / "copy.db");
+  const Store copy = open_or_throw(folder_ / "copy.db");
   EXPECT_EQ(copy.cells(run, true)->size(), 2U * cells_each);
   expect_unmixed(copy, copy.runs()->front());
   EXPECT_TRUE(copy.check_integrity());

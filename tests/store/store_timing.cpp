@@ -25,12 +25,6 @@
 namespace attnscope {
 namespace {
 
-template <typename T>
-T need(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
 /// Processor time of this process in milliseconds, which other processes affect less than wall
 /// time.
 double processor_ms() {

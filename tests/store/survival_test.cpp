@@ -23,10 +23,7 @@ using testing::HasSubstr;
 /// Stores heats until it is killed, and writes the index of each stored heat to the pipe.
 [[noreturn]] void store_heats(const std::filesystem::path& file, int announce) {
   Store store = open_or_throw(file);
-  NewRun start = sample_run();
-  start.process_id = getpid();
-  start.process_start_ticks = own_process_start_ticks();
-  const RunId run = begin_or_throw(store, start);
+  const RunId run = begin_or_throw(store, live_run());
   std::mt19937_64 random(1);
   for (int index = 0;; ++index) {
     if (!store.add_heat(run, random_heat(random, index, 4))) _exit(1);

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/gzip.h"
 #include "engine/store/packed_database.h"
@@ -16,9 +15,9 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class Transfer : public testing::Test {
+class Transfer : public StoreTest {
  protected:
-  Transfer() : store_(open_or_throw(folder_ / "results.db")) {
+  Transfer() {
     for (const char* name : {"one", "two", "three"}) {
       runs_.push_back(begin_or_throw(store_, sample_run(name)));
       for (int i = 0; i < 4; ++i)
@@ -46,9 +45,7 @@ class Transfer : public testing::Test {
     EXPECT_TRUE(other.check_integrity());
   }
 
-  TemporaryFolder folder_;
   std::mt19937_64 random_{21};
-  Store store_;
   std::vector<RunId> runs_;
 };
 
@@ -244,10 +241,7 @@ TEST_F(Transfer, ALiveDatabase_CanBeImported) {
 }
 
 TEST_F(Transfer, ARunThatIsBeingMeasured_IsExportedAsInterrupted) {
-  NewRun live = sample_run();
-  live.process_id = getpid();
-  live.process_start_ticks = own_process_start_ticks();
-  const RunId run = begin_or_throw(store_, live);
+  const RunId run = begin_or_throw(store_, live_run());
   ASSERT_TRUE(store_.export_runs({run}, folder_ / "live.attn"));
   const Store exported = open_or_throw(folder_ / "live.attn", Store::Mode::read_only);
   EXPECT_EQ(exported.find_run("last")->status, RunStatus::interrupted);

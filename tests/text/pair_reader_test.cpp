@@ -45,7 +45,7 @@ std::string error_of(const char* name, std::string_view bytes, PairParts parts =
   return read(name, bytes, parts).error;
 }
 
-TEST(PairReader, TwoColumnsAreQueryAndDocument) {
+TEST(PairReader, ReadsTwoColumnsAsQueryAndDocument) {
   const Read all = read("a.tsv", "how tall\tvery tall\nwho\t\n");
   EXPECT_EQ(all.error, "");
   ASSERT_EQ(all.pairs.size(), 2U);
@@ -56,7 +56,7 @@ TEST(PairReader, TwoColumnsAreQueryAndDocument) {
   EXPECT_EQ(all.pairs[1].line, 2);
 }
 
-TEST(PairReader, FourColumnsAreThoseOfMsMarco) {
+TEST(PairReader, ReadsTheFourColumnsOfMsMarco) {
   const Read all = read("a.tsv", "7\td9\thow tall\tvery tall");
   ASSERT_EQ(all.pairs.size(), 1U);
   EXPECT_EQ(all.pairs[0].query_id, "7");
@@ -64,7 +64,7 @@ TEST(PairReader, FourColumnsAreThoseOfMsMarco) {
   EXPECT_EQ(all.pairs[0].query, "how tall");
 }
 
-TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
+TEST(PairReader, SkipsAByteOrderMarkAndWindowsLineEnds) {
   const Read all = read("a.tsv",
                         "\xef\xbb\xbf"
                         "a\td\r\nq\te\r\n");
@@ -73,7 +73,7 @@ TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
   EXPECT_EQ(all.pairs[1].document, "e");
 }
 
-TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
+TEST(PairReader, ReadsCompressedFilesByTheNameBeforeGz) {
   EXPECT_EQ(read("a.tsv.gz", tests::packed("a\td\nq\te\n")).pairs.size(), 2U);
   EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
   EXPECT_EQ(read("a.gz", tests::packed("a\td\n")).pairs.size(), 1U);
@@ -82,7 +82,7 @@ TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data are truncated"));
 }
 
-TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
+TEST(PairReader, ReadsCommonFieldNamesOfJsonLines) {
   const Read all =
       read("a.jsonl", R"({"qid": 3, "docno": "d1", "query": "q", "text": "t", "rank": 1})"
                       "\n"
@@ -96,14 +96,14 @@ TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
   EXPECT_EQ(all.pairs[1].query, "q\t2");
 }
 
-TEST(PairReader, EmptyLinesAtTheEndAreNoPairs_BetweenPairsAnError) {
+TEST(PairReader, RefusesEmptyLinesBetweenPairs) {
   EXPECT_EQ(read("a.tsv", "a\td\n\n\n").pairs.size(), 1U);
   const Read between = read("a.tsv", "a\td\n\nq\te\n");
   EXPECT_EQ(between.pairs.size(), 1U);
   EXPECT_THAT(between.error, HasSubstr("a.tsv, line 2: is empty"));
 }
 
-TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
+TEST(PairReader, NamesAnInvalidLineAfterThePairsBeforeIt) {
   const Read all = read("a.tsv", "a\td\nq\td\nalone\n");
   EXPECT_EQ(all.pairs.size(), 2U);
   EXPECT_THAT(all.error, HasSubstr("a.tsv, line 3: has 1 columns, and the first line has 2"));
@@ -115,12 +115,58 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
               HasSubstr("a query id that is neither"));
 }
 
-TEST(PairReader, BytesThatAreNoUtf8AreNamedWithTheirPlace) {
-  EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is not UTF-8 from byte 4 on"));
-  EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is not UTF-8"));
+TEST(PairReader, RefusesInvalidFiles) {
+  using enum PairParts;
+  struct Case {
+    const char* name;
+    std::string bytes;
+    PairParts parts;
+    const char* error;
+  };
+  const std::string pair = R"({"query": "q", "text": "t"})";
+  for (const auto& [name, bytes, parts, error] : {
+           Case{"a.tsv", "a\td\xff\n", both, "line 1: is not UTF-8 from byte 4 on"},
+           Case{"a.jsonl", "{\"query\": \"\xc3\"}", both, "is not UTF-8"},
+           Case{"a.tsv", "d\tt\n\ne\tt\n", document,
+                "a.tsv, line 2: is empty; each line must be a document"},
+           Case{"a.tsv", "q\tt\n\nr\tt\n", query, "line 2: is empty; each line must be a query"},
+           Case{"a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a'), both,
+                "line 1: is longer than 33554432 bytes"},
+           Case{"a.txt", pair, both, "a.txt, line 1 is JSON, but the file's name indicates TSV"},
+           Case{"a.txt", "[\n{\"query\": 1}]", both, "a.txt, line 1 is JSON"},
+           // A key with two values, and two ids that differ.
+           Case{"a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", document,
+                "a.jsonl, line 1: has 'text' twice, with different values"},
+           Case{"a.jsonl", R"({"_id":"a","docid":"b","text":"t"})", document,
+                "has 'docid' and '_id', which differ"},
+           Case{"a.jsonl", R"({"_id":"a","qid":"b","query":"t"})", query,
+                "has 'qid' and '_id', which differ"},
+           // Missing parts.
+           Case{"a.tsv", "very tall\n", document,
+                "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY, "
+                "separated by tabs"},
+           Case{"a.tsv", "\tvery tall\n", document, "line 1: has no document id"},
+           Case{"a.jsonl", R"({"query": "q", "qid": 1})", named_document, "has no document id"},
+           Case{"a.tsv", "how\ttall\n", named_document,
+                "a query for a document in a cache is QID, DOCID, QUERY"},
+           Case{"a.jsonl", R"({"docno": "d"})", document, "has no text 'document'"},
+           // Other compressions.
+           Case{"x.tsv", std::string("\xfd\x37zXZ\0...", 9), both, "x.tsv: is compressed by xz"},
+           Case{"x.tsv", "\x28\xb5\x2f\xfd...", both, "x.tsv: is compressed by zstd"},
+           Case{"x.tsv", "PK\x03\x04...", both, "x.tsv: is compressed by zip"},
+           Case{"x.tsv", "BZh91AY&SY...", both, "x.tsv: is compressed by bzip2"},
+       }) {
+    EXPECT_THAT(error_of(name, bytes, parts), HasSubstr(error)) << bytes.substr(0, 80);
+  }
+  EXPECT_EQ(error_of("a.jsonl", R"({"_id":"a","text":"n:\":","text":"n:\":"})", document), "");
+  const ScratchFolder folder;
+  EXPECT_THAT(PairReader::open(folder / "no.tsv", std::nullopt).error().message,
+              HasSubstr("no.tsv: cannot be opened: No such file"));
+  EXPECT_THAT(PairReader::open(folder.path(), PairFormat::tsv).error().message,
+              HasSubstr("is a directory"));
 }
 
-TEST(PairReader, IdsWithControlCharactersAreRefused) {
+TEST(PairReader, RefusesIdsWithControlCharacters) {
   for (const char* id : {R"(d\t1)", R"(d\n1)", R"(\u0000)", R"(d\u001b[1m)"}) {
     const std::string document = fmt::format(R"({{"docno": "{}", "text": "t"}})", id);
     EXPECT_THAT(error_of("a.jsonl", document, PairParts::document),
@@ -131,19 +177,7 @@ TEST(PairReader, IdsWithControlCharactersAreRefused) {
   }
 }
 
-TEST(PairReader, AnEmptyLineIsToldByWhatLinesAre) {
-  EXPECT_THAT(error_of("a.tsv", "d\tt\n\ne\tt\n", PairParts::document),
-              HasSubstr("a.tsv, line 2: is empty; each line must be a document"));
-  EXPECT_THAT(error_of("a.tsv", "q\tt\n\nr\tt\n", PairParts::query),
-              HasSubstr("line 2: is empty; each line must be a query"));
-}
-
-TEST(PairReader, ALineWithoutEndIsNotHeldInMemory) {
-  EXPECT_THAT(error_of("a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a')),
-              HasSubstr("line 1: is longer than 33554432 bytes"));
-}
-
-TEST(PairReader, LongLinesCrossTheBlocksTheyAreReadIn) {
+TEST(PairReader, ReadsLinesLongerThanABlock) {
   const std::string document(200'000, 'x');
   const Read all = read("a.tsv", "q\t" + document + "\nr\t" + document + "y\n");
   ASSERT_EQ(all.pairs.size(), 2U);
@@ -151,7 +185,7 @@ TEST(PairReader, LongLinesCrossTheBlocksTheyAreReadIn) {
   EXPECT_EQ(all.pairs[1].document, document + "y");
 }
 
-TEST(PairReader, AnUnknownNameLeavesTheFormatToTheFirstLine) {
+TEST(PairReader, DetectsTheFormatByTheFirstLine) {
   EXPECT_EQ(read("top1000.dev", "7\td\tq\tt\n").pairs.size(), 1U);
   EXPECT_EQ(read("pairs", R"({"query": "q", "text": "t"})").pairs.size(), 1U);
   EXPECT_EQ(read("pairs", "[\n {\"query\": \"q\", \"text\": \"t\"}\n]\n").pairs.size(), 1U);
@@ -161,7 +195,7 @@ TEST(PairReader, AnUnknownNameLeavesTheFormatToTheFirstLine) {
   EXPECT_FALSE(parse_pair_format("csv").has_value());
 }
 
-TEST(PairReader, AnArrayIsReadElementByElement) {
+TEST(PairReader, ReadsAJsonArray) {
   const std::string text(100'000, 'x');
   const std::string array =
       "\xef\xbb\xbf[ {\"qid\": 1, \"query\": \"q]\", \"docno\": \"a\",\n  \"text\": \"" + text +
@@ -186,7 +220,7 @@ TEST(PairReader, AnArrayIsReadElementByElement) {
   EXPECT_THAT(error_of("a.json", R"([{"query": "q", "text": 5}])"), HasSubstr("element 1: has no"));
 }
 
-TEST(PairReader, AFirstLineMayNameTheColumns) {
+TEST(PairReader, ReadsAHeaderLine) {
   const Read pairs =
       read("a.tsv", "Query-ID\tquery\tscore\tcorpus-id\ttitle\ttext\n1\tq\t2\td\tT\tt\n");
   EXPECT_EQ(pairs.error, "");
@@ -233,7 +267,7 @@ Noted noted(std::string_view bytes, PairParts parts = PairParts::both,
   return all;
 }
 
-TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
+TEST(PairReader, ReadsCommonColumnNames) {
   for (const char* names :
        {"query\tdoc", "question\tanswer", "sentence1\tsentence2", "q\td", "QUERY\tText"}) {
     const Noted all = noted(fmt::format("{}\nhow tall\tvery tall\n", names));
@@ -257,17 +291,17 @@ TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
   EXPECT_EQ(documents.pairs[0].document_id, "7");
 }
 
-TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
+TEST(PairReader, NotesIgnoredColumns) {
   EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
               HasSubstr("a.tsv: these columns are ignored: 'label'"));
-  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("not read: 'n'"));
+  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("ignored: 'n'"));
   // pandas writes an index without a name.
-  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("not read: ''"));
+  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("ignored: ''"));
   EXPECT_THAT(noted("qid\tdocno\tquery\ttext\tsource\n1\ta\thow\ttall\tx\n").notes,
-              HasSubstr("not read: 'source'"));
+              HasSubstr("ignored: 'source'"));
 }
 
-TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
+TEST(PairReader, RefusesAnAmbiguousFirstLine) {
   EXPECT_THAT(
       noted("query\tremark\nhow\ttall\n").error,
       HasSubstr(
@@ -285,10 +319,10 @@ TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
       noted("query\tremark\ttext\nhow\tx\ttall\n", PairParts::both, PairFormat::tsv_names);
   ASSERT_EQ(names.pairs.size(), 1U) << names.error;
   EXPECT_EQ(names.pairs[0].document, "tall");
-  EXPECT_THAT(names.notes, HasSubstr("not read: 'remark'"));
+  EXPECT_THAT(names.notes, HasSubstr("ignored: 'remark'"));
 }
 
-TEST(PairReader, QuotesOfCsvAreRefused) {
+TEST(PairReader, RefusesQuotesOfCsv) {
   for (const char* text :
        {"\"qid\"\t\"docno\"\t\"query\"\t\"text\"\n\"1\"\t\"a\"\t\"q\"\t\"t\"\n",
         "1\ta\thow\t\"He said \"\"noon\"\"\"\n", "\"how tall\"\t\"very tall\"\n"}) {
@@ -307,25 +341,13 @@ TEST(PairReader, QuotesOfCsvAreRefused) {
   EXPECT_EQ(phrase.pairs[0].query, "\"to be\"");
 }
 
-TEST(PairReader, AnEmptyQueryIsNoted) {
+TEST(PairReader, NotesAnEmptyQuery) {
   const Noted all = noted("\ttall\nhow\ttall\n");
   EXPECT_EQ(all.pairs.size(), 2U) << all.error;
   EXPECT_THAT(all.notes, HasSubstr("a.tsv: 1 record has an empty query"));
 }
 
-TEST(PairReader, AKeyThatIsGivenTwiceWithOtherValuesIsRefused) {
-  EXPECT_THAT(
-      error_of("a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", PairParts::document),
-      HasSubstr("a.jsonl, line 1: has 'text' twice, with different values"));
-  EXPECT_EQ(
-      error_of("a.jsonl", R"({"_id":"a","text":"n:\":","text":"n:\":"})", PairParts::document), "");
-  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","docid":"b","text":"t"})", PairParts::document),
-              HasSubstr("has 'docid' and '_id', which differ"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","qid":"b","query":"t"})", PairParts::query),
-              HasSubstr("has 'qid' and '_id', which differ"));
-}
-
-TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
+TEST(PairReader, NamesColumnAndReasonOfInvalidJson) {
   const auto error = [](const char* text) { return error_of("a.jsonl", text); };
   EXPECT_THAT(error(R"({"query": "q", "text": NaN})"),
               HasSubstr("line 1: is not a JSON object: column 24: invalid literal"));
@@ -340,24 +362,7 @@ TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
               HasSubstr("is nested deeper than 64 levels"));
 }
 
-TEST(PairReader, JsonUnderANameOfTsvIsPointedOut) {
-  for (const char* text : {R"({"query": "q", "text": "t"})", "[\n{\"query\": 1}]"}) {
-    EXPECT_THAT(error_of("a.txt", text),
-                HasSubstr("a.txt, line 1 is JSON, but the file's name indicates TSV"));
-  }
-}
-
-TEST(PairReader, OtherCompressionsAreNamed) {
-  using namespace std::string_literals;
-  for (const auto& [bytes, name] :
-       {std::pair("\xfd\x37zXZ\0..."s, "xz"), std::pair("\x28\xb5\x2f\xfd..."s, "zstd"),
-        std::pair("PK\x03\x04..."s, "zip"), std::pair("BZh91AY&SY..."s, "bzip2")}) {
-    EXPECT_THAT(error_of("x.tsv", bytes),
-                HasSubstr(fmt::format("x.tsv: is compressed by {}", name)));
-  }
-}
-
-TEST(PairReader, ATitleStandsBeforeTheText) {
+TEST(PairReader, PutsTheTitleBeforeTheText) {
   for (const auto parts : {PairParts::both, PairParts::document}) {
     const auto text_of = [&](const char* fields) {
       const Read all =
@@ -379,7 +384,7 @@ TEST(PairReader, ATitleStandsBeforeTheText) {
   }
 }
 
-TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
+TEST(PairReader, ReadsIdsOfMsMarcoAndBeir) {
   // A passage names the document that it is part of, too.
   const Read passage =
       read("a.jsonl", R"({"pid": "p", "passage": "t", "docid": "d"})", PairParts::document);
@@ -398,17 +403,7 @@ TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
               HasSubstr("line 1: has 4 columns, but the second is not a URL"));
 }
 
-TEST(PairReader, AMissingFileAndAFolderAreNamed) {
-  const ScratchFolder folder;
-  const auto missing = PairReader::open(folder / "no.tsv", std::nullopt);
-  ASSERT_FALSE(missing.has_value());
-  EXPECT_THAT(missing.error().message, HasSubstr("no.tsv: cannot be opened: No such file"));
-  const auto directory = PairReader::open(folder.path(), PairFormat::tsv);
-  ASSERT_FALSE(directory.has_value());
-  EXPECT_THAT(directory.error().message, HasSubstr("is a directory"));
-}
-
-TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
+TEST(PairReader, ReadsPartsOfAPair) {
   const Read documents = read("a.tsv", "d9\tvery tall\nd8\t\n", PairParts::document);
   ASSERT_EQ(documents.pairs.size(), 2U) << documents.error;
   EXPECT_EQ(documents.pairs[0].document_id, "d9");
@@ -430,22 +425,7 @@ TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
   EXPECT_EQ(json.pairs[0].document_id, "9");
 }
 
-TEST(PairReader, PartsThatAreMissingAreNamed) {
-  EXPECT_THAT(
-      error_of("a.tsv", "very tall\n", PairParts::document),
-      HasSubstr(
-          "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY with tabs"));
-  EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
-              HasSubstr("line 1: has no document id"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),
-              HasSubstr("has no document id"));
-  EXPECT_THAT(error_of("a.tsv", "how\ttall\n", PairParts::named_document),
-              HasSubstr("a query for a document in a cache is QID, DOCID, QUERY"));
-  EXPECT_THAT(error_of("a.jsonl", R"({"docno": "d"})", PairParts::document),
-              HasSubstr("has no text 'document'"));
-}
-
-TEST(PairReader, ProgressGoesFromNothingToAll) {
+TEST(PairReader, ReportsProgress) {
   const ScratchFolder folder;
   write_bytes(folder / "a.tsv", "a\td\nq\te\n");
   auto reader = PairReader::open(folder / "a.tsv", std::nullopt);

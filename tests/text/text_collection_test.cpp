@@ -54,7 +54,7 @@ std::string text_of(TextCollection& collection, std::string_view id) {
   return *text ? **text : "none";
 }
 
-TEST_F(Collection, TextsAreFoundByTheirIds) {
+TEST_F(Collection, FindsTextsByTheirIds) {
   auto collection = open("c.tsv", "10\tten\n7\tseven\n07\tnought seven\nd\t\n");
   ASSERT_TRUE(collection) << collection.error().message;
   EXPECT_EQ(collection->size(), 4);
@@ -66,7 +66,7 @@ TEST_F(Collection, TextsAreFoundByTheirIds) {
   EXPECT_FALSE(collection->was_kept());
 }
 
-TEST_F(Collection, APackedFileIsOneToo) {
+TEST_F(Collection, FindsTextsInACompressedFile) {
   const std::string whole = tests::packed("10\tten\n7\tseven\n07\tnought seven\n");
   auto collection = open("c.tsv.gz", whole);
   ASSERT_TRUE(collection) << collection.error().message;
@@ -76,10 +76,10 @@ TEST_F(Collection, APackedFileIsOneToo) {
   auto again = open_kept("c.tsv.gz");
   EXPECT_TRUE(again->was_kept());
   EXPECT_EQ(text_of(*again, "7"), "seven");
-  EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("break off"));
+  EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("truncated"));
 }
 
-TEST_F(Collection, AFileThatIsReplacedMeanwhileIsRefused_AndNoIndexIsKept) {
+TEST_F(Collection, RefusesAFileReplacedWhileItIsRead) {
   const std::string old_text = tests::packed("5\told\n"),
                     new_text = tests::packed("abc5\tnew\n5\tfive\n");
   write_bytes(folder_ / "c.tsv.gz", old_text);
@@ -98,7 +98,7 @@ TEST_F(Collection, AFileThatIsReplacedMeanwhileIsRefused_AndNoIndexIsKept) {
   EXPECT_EQ(text_of(*again, "5"), "five");
 }
 
-TEST_F(Collection, ManyTexts_EachAtItsPlace) {
+TEST_F(Collection, FindsTextsAmongMany) {
   std::string bytes;
   for (int i = 0; i < 70'000; ++i) bytes += fmt::format("D{}\ttext of {}\n", i * 7, i);
   auto collection = open("many.tsv", bytes);
@@ -108,7 +108,7 @@ TEST_F(Collection, ManyTexts_EachAtItsPlace) {
   EXPECT_FALSE(collection->contains("D1"));
 }
 
-TEST_F(Collection, AnArrayAndNamedColumnsAreFoundInToo) {
+TEST_F(Collection, FindsTextsInArraysAndNamedColumns) {
   for (const auto& [name, bytes] :
        {std::pair("c.json",
                   "[{\"_id\":\"7\",\"title\":\"T\",\"text\":\"t\"}\n,\n{\"_id\":\"8\","
@@ -131,7 +131,7 @@ TEST_F(Collection, AnArrayAndNamedColumnsAreFoundInToo) {
               HasSubstr("d.tsv, line 4: the id '7' is already used in line 2"));
 }
 
-TEST_F(Collection, AKeptIndexOfMsMarcosDocumentsIsTakenWhateverIsLookedUpFirst) {
+TEST_F(Collection, ReusesAnIndexOfMsMarcoDocuments) {
   ASSERT_TRUE(open("d.tsv", "D1\thttp://a\tT\tb\nD2\t\tU\tc\n"));
   for (int i = 0; i < 2; ++i) {
     auto collection = open_kept("d.tsv");
@@ -140,7 +140,7 @@ TEST_F(Collection, AKeptIndexOfMsMarcosDocumentsIsTakenWhateverIsLookedUpFirst) 
   }
 }
 
-TEST_F(Collection, DocumentsHaveTheirTitlesBeforeThem) {
+TEST_F(Collection, PutsTitlesBeforeDocuments) {
   auto tsv = open("d.tsv", "D1\thttp://a\tTitle\tThe body\nD2\thttp://b\t\tAlone\n");
   ASSERT_TRUE(tsv) << tsv.error().message;
   EXPECT_EQ(text_of(*tsv, "D1"), "Title The body");
@@ -155,7 +155,7 @@ TEST_F(Collection, DocumentsHaveTheirTitlesBeforeThem) {
   EXPECT_EQ(text_of(*jsonl, "b"), "z");
 }
 
-TEST_F(Collection, QueriesAreFoundAsDocumentsAre) {
+TEST_F(Collection, FindsQueries) {
   auto tsv = open("q.tsv", "1\twhat is it\n2\twhere\n", PairParts::query);
   ASSERT_TRUE(tsv) << tsv.error().message;
   EXPECT_EQ(text_of(*tsv, "2"), "where");
@@ -166,13 +166,13 @@ TEST_F(Collection, QueriesAreFoundAsDocumentsAre) {
   EXPECT_EQ(text_of(*jsonl, "3"), "why");
 }
 
-TEST_F(Collection, AnIdThatStandsTwiceIsNamedWithBothLines) {
+TEST_F(Collection, NamesBothLinesOfADuplicateId) {
   EXPECT_THAT(error_of("c.tsv", "a\tx\nb\ty\na\tz\nb\tw\nb\tv\n"),
               AllOf(HasSubstr("c.tsv, line 3: the id 'a' is already used in line 1"),
                     HasSubstr("3 such lines in all")));
 }
 
-TEST_F(Collection, LinesThatAreNoTextsAreNamed) {
+TEST_F(Collection, NamesInvalidLines) {
   EXPECT_THAT(error_of("c.tsv", "a\tx\nb\n"), HasSubstr("line 2: has 1 columns"));
   EXPECT_THAT(error_of("c.tsv", "a\tx\n\tb\n"), HasSubstr("line 2: has no document id"));
   EXPECT_THAT(error_of("c.jsonl", "{\"text\":\"x\"}\n"), HasSubstr("line 1: has no document id"));
@@ -181,7 +181,7 @@ TEST_F(Collection, LinesThatAreNoTextsAreNamed) {
   EXPECT_THAT(error_of("c.zip", "x"), HasSubstr("tsv or jsonl"));
 }
 
-TEST_F(Collection, AnIndexIsKept_AndMadeAgainWhenTheFileHasChanged) {
+TEST_F(Collection, RebuildsTheIndexOfAChangedFile) {
   write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
   auto again = open_kept("c.tsv");
@@ -200,7 +200,7 @@ TEST_F(Collection, AnIndexIsKept_AndMadeAgainWhenTheFileHasChanged) {
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
 }
 
-TEST_F(Collection, AnIndexIsMadeAgainBeforeAnIdIsMissing) {
+TEST_F(Collection, RebuildsTheIndexBeforeAnIdCountsAsMissing) {
   write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
   const auto time = fs::last_write_time(folder_ / "c.tsv");
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
@@ -217,7 +217,7 @@ TEST_F(Collection, AnIndexIsMadeAgainBeforeAnIdIsMissing) {
   EXPECT_EQ(text_of(*kept, "m0"), "");
 }
 
-TEST_F(Collection, AnIndexThatIsCutShortIsMadeAgain) {
+TEST_F(Collection, RebuildsATruncatedIndex) {
   write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
   int indexes = 0;
@@ -232,7 +232,7 @@ TEST_F(Collection, AnIndexThatIsCutShortIsMadeAgain) {
   EXPECT_EQ(text_of(*again, "a"), "x");
 }
 
-TEST_F(Collection, AnIndexThatIsDamagedIsMadeAgain) {
+TEST_F(Collection, RebuildsADamagedIndex) {
   write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
   for (const auto& entry : fs::directory_iterator(folder_ / "cache/attnscope")) {
@@ -247,7 +247,7 @@ TEST_F(Collection, AnIndexThatIsDamagedIsMadeAgain) {
     EXPECT_EQ(text_of(*again, id), text);
 }
 
-TEST_F(Collection, WithoutAFolderForIndexesItWorksAllTheSame) {
+TEST_F(Collection, WorksWithoutACacheFolder) {
   write_bytes(folder_ / "c.tsv", "a\tx\n");
   ::setenv("XDG_CACHE_HOME", "/proc/none", 1);
   for (int time = 0; time < 2; ++time) {
@@ -258,7 +258,7 @@ TEST_F(Collection, WithoutAFolderForIndexesItWorksAllTheSame) {
   }
 }
 
-TEST_F(Collection, AFileThatIsCutMeanwhileIsAnError_NotAnotherText) {
+TEST_F(Collection, ReportsAFileTruncatedInTheMeantime) {
   auto collection = open("c.tsv", "a\tx\nb\ty\n");
   ASSERT_TRUE(collection);
   fs::resize_file(folder_ / "c.tsv", 4);

@@ -43,7 +43,7 @@ Result<SubwordTokenizer> open_json(const std::string& text) {
   return SubwordTokenizer::open(folder.path());
 }
 
-/// A folder with a tokenizer.json, and what the other files say.
+/// A folder with a tokenizer.json and a tokenizer_config.json.
 Result<SubwordTokenizer> open_with(const std::string& json, const std::string& config,
                                    const TokenizerExtras& extras = {}) {
   const ScratchFolder folder;
@@ -57,7 +57,7 @@ std::string tokenizer_error(const std::string& text) {
   return opened ? "opened" : opened.error().message;
 }
 
-TEST(TokenizerFiles, AVocabularyAloneIsUncased) {
+TEST(TokenizerFiles, AVocabularyWithoutConfigurationIsUncased) {
   const ScratchFolder folder;
   write_bytes(folder / "vocab.txt", cased_vocabulary);
   const auto pieces = SubwordTokenizer::open(folder.path());
@@ -65,7 +65,7 @@ TEST(TokenizerFiles, AVocabularyAloneIsUncased) {
   EXPECT_THAT(*pieces->tokenize("É abc"), ElementsAre(3, 7, 8));
 }
 
-TEST(TokenizerFiles, TheConfigurationBesideAVocabularySaysWhatBecomesOfCapitals) {
+TEST(TokenizerFiles, TheConfigurationSetsLowerCase) {
   const ScratchFolder folder;
   write_bytes(folder / "vocab.txt", cased_vocabulary);
   write_bytes(folder / "tokenizer_config.json",
@@ -78,14 +78,14 @@ TEST(TokenizerFiles, TheConfigurationBesideAVocabularySaysWhatBecomesOfCapitals)
   EXPECT_THAT(*SubwordTokenizer::open(folder.path())->tokenize("É"), ElementsAre(4));
 }
 
-TEST(TokenizerFiles, TokenizerJsonIsReadBeforeAVocabulary) {
+TEST(TokenizerFiles, TokenizerJsonTakesPrecedenceOverAVocabulary) {
   const ScratchFolder folder;
   write_bytes(folder / "vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
   write_bytes(folder / "tokenizer.json", tokenizer(""));
   EXPECT_THAT(*SubwordTokenizer::open(folder.path())->tokenize("É ab"), ElementsAre(3, 7));
 }
 
-TEST(TokenizerFiles, TheNormalisersRulesAreHonoured) {
+TEST(TokenizerFiles, AppliesTheNormalizersRules) {
   EXPECT_THAT(*open_json(tokenizer(R"(, "lowercase": false)"))->tokenize("É"), ElementsAre(6));
   EXPECT_THAT(
       *open_json(tokenizer(R"(, "lowercase": false, "strip_accents": true)"))->tokenize("É"),
@@ -93,11 +93,11 @@ TEST(TokenizerFiles, TheNormalisersRulesAreHonoured) {
   EXPECT_THAT(*open_json(tokenizer(R"(, "strip_accents": false)"))->tokenize("É"), ElementsAre(4));
 }
 
-TEST(TokenizerFiles, ALongWordIsUnknownByTheFilesOwnMeasure) {
+TEST(TokenizerFiles, ALongWordIsUnknown) {
   EXPECT_THAT(*open_json(tokenizer(""))->tokenize("abc abcc"), ElementsAre(7, 8, 0));
 }
 
-TEST(TokenizerFiles, AddedTokensAreFoundInTheRawText) {
+TEST(TokenizerFiles, FindsAddedTokensInTheRawText) {
   const auto pieces =
       open_json(tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "<DOC>", "special": true,
                           "normalized": false, "lstrip": false}])"));
@@ -106,7 +106,7 @@ TEST(TokenizerFiles, AddedTokensAreFoundInTheRawText) {
   EXPECT_EQ(pieces->token(9), "<DOC>");
 }
 
-TEST(TokenizerFiles, PaddingOfTokenizerJsonNamesItsTokenAndItsSide) {
+TEST(TokenizerFiles, ReadsPaddingTokenAndSideOfTokenizerJson) {
   std::string json = tokenizer("");
   json.replace(json.find("\"padding\": null"), 15,
                R"("padding": {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of":
@@ -123,28 +123,28 @@ TEST(TokenizerFiles, PaddingOfTokenizerJsonNamesItsTokenAndItsSide) {
               AllOf(HasSubstr("'padding.direction' is left"), HasSubstr("'processing_kwargs'")));
 }
 
-TEST(TokenizerFiles, PaddingWithoutAMaskIsRefused) {
+TEST(TokenizerFiles, RefusesPaddingWithoutAMask) {
   const std::string config = R"({"model_input_names": ["input_ids"]})";
   EXPECT_FALSE(open_with(tokenizer(""), config)->parts().gives_mask);
   EXPECT_THAT(open_with(tokenizer(""), config, {.is_padded = true}).error().message,
               HasSubstr("has no 'attention_mask'"));
 }
 
-TEST(TokenizerFiles, AClassThatBuildsAnotherModelOfAVocabularyIsRefused) {
+TEST(TokenizerFiles, RefusesAClassThatBuildsAnotherModel) {
   EXPECT_THAT(
       open_with(tokenizer(""), R"({"tokenizer_class": "RobertaTokenizer"})").error().message,
       AllOf(HasSubstr("tokenizer.json: its 'model' is not the BPE that RobertaTokenizer"),
             HasSubstr("PreTrainedTokenizerFast")));
 }
 
-TEST(TokenizerFiles, OfTwoNamesOfOneTokenTheFlagsOfTheLastCount) {
+TEST(TokenizerFiles, TheLastFlagsOfATokenCount) {
   const auto pieces = open_with(tokenizer(""), R"({"eos_token": "ab", "sep_token":
                                     {"content": "ab", "single_word": true, "normalized": false}})");
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(*pieces->tokenize("eabe"), ElementsAre(0));
 }
 
-TEST(TokenizerFiles, AMarkerLosesTheFlagsThatItHad) {
+TEST(TokenizerFiles, AMarkerLosesItsFlags) {
   const auto pieces = open_with(tokenizer("", R"(, "added_tokens": [{"id": 7, "content": "ab",
                                     "single_word": true, "normalized": false}])"),
                                 "{}", {.markers = {"ab"}});
@@ -152,12 +152,12 @@ TEST(TokenizerFiles, AMarkerLosesTheFlagsThatItHad) {
   EXPECT_THAT(*pieces->tokenize("eABe"), ElementsAre(3, 7, 3));
 }
 
-TEST(TokenizerFiles, TheLastTokenOfATextIsSpecialByItsName) {
+TEST(TokenizerFiles, TheLastTokenIsSpecialIfItIsNamed) {
   EXPECT_FALSE(open_with(tokenizer(""), "{}")->parts().last_is_special);
   EXPECT_TRUE(open_with(tokenizer(""), R"({"sep_token": "[SEP]"})")->parts().last_is_special);
 }
 
-TEST(TokenizerFiles, APairThatIsCutHasNoTokenWithoutAPosition) {
+TEST(TokenizerFiles, RefusesToTruncateAPairWithATokenWithoutPosition) {
   const auto pieces = open_json(tokenizer(""));
   EXPECT_TRUE(pieces->encode("ab", "e ab ab", {.most_tokens = 7, .without_position = 3}));
   EXPECT_TRUE(pieces->encode("ab", "ab ab ab", {.most_tokens = 6, .without_position = 3}));
@@ -167,7 +167,7 @@ TEST(TokenizerFiles, APairThatIsCutHasNoTokenWithoutAPosition) {
               AllOf(HasSubstr("more than 6 tokens and 'e'"), HasSubstr("model_max_length")));
 }
 
-TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined_ByItsNameAndPlace) {
+TEST(TokenizerFiles, RefusesUnknownPartsByNameAndPlace) {
   EXPECT_THAT(tokenizer_error(tokenizer("", "", "Other")),
               HasSubstr("tokenizer.json, line 1: 'model.type' is the unknown model 'Other'"));
   EXPECT_THAT(tokenizer_error(R"({"normalizer": {"type": "Sequence", "normalizers": [
@@ -192,7 +192,7 @@ TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined_ByItsNameAndPlace) {
               HasSubstr("'decoder.type' is the unknown decoder 'Other'"));
 }
 
-TEST(TokenizerFiles, WhatWouldFloodTheMemoryIsDeclined) {
+TEST(TokenizerFiles, RefusesRulesThatLengthenTextsTooMuch) {
   const std::string longer = R"({"type": "Replace", "pattern": {"String": "a"}, "content": ")" +
                              std::string(200, 'a') + "\"}";
   EXPECT_THAT(tokenizer_error(R"({"normalizer": {"type": "Sequence", "normalizers": [)" + longer +
@@ -206,7 +206,7 @@ TEST(TokenizerFiles, WhatWouldFloodTheMemoryIsDeclined) {
       HasSubstr("'pre_tokenizer.pretokenizers[6]' would make texts thousands of times as long"));
 }
 
-TEST(TokenizerFiles, ABrokenFileEndsInASentence) {
+TEST(TokenizerFiles, RefusesInvalidJson) {
   EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json, line 1"));
   EXPECT_THAT(tokenizer_error("[]"), HasSubstr("tokenizer.json, line 1: the file"));
   EXPECT_THAT(tokenizer_error(tokenizer(R"(, "lowercase": 1)")),
@@ -223,7 +223,7 @@ std::string byte_pairs(const std::string& model = "", const std::string& parts =
             "merges": ["a b", ["Ġ", "ab"]]}})";
 }
 
-TEST(TokenizerFiles, BytePairsAreMergedByTheirRank_AndShownAsText) {
+TEST(TokenizerFiles, MergesBytePairsByRankAndShowsThemAsText) {
   const auto pieces = open_json(byte_pairs());
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(*pieces->tokenize("ab abé"), ElementsAre(7, 8, 5, 6));
@@ -234,7 +234,7 @@ TEST(TokenizerFiles, BytePairsAreMergedByTheirRank_AndShownAsText) {
   EXPECT_THAT(*open_json(byte_pairs(R"("ignore_merges": true, )"))->tokenize("é"), ElementsAre(9));
 }
 
-TEST(TokenizerFiles, APairOfRobertaHasTwoMarksBetween_AndOneType) {
+TEST(TokenizerFiles, BuildsPairsOfRoberta) {
   const auto pieces = open_json(byte_pairs());
   const auto pair = pieces->encode("a", "ab ab", {.most_tokens = 6});
   ASSERT_TRUE(pair.has_value()) << pair.error().message;
@@ -251,7 +251,7 @@ TEST(TokenizerFiles, APairOfRobertaHasTwoMarksBetween_AndOneType) {
               HasSubstr("a limit of 4 tokens leaves no room for a pair"));
 }
 
-TEST(TokenizerFiles, WhatMakesNoBytePairsIsDeclined) {
+TEST(TokenizerFiles, RefusesInvalidBytePairs) {
   EXPECT_THAT(tokenizer_error(byte_pairs(R"("dropout": 0.1, )")),
               HasSubstr("'model.dropout' is not supported"));
   std::string text = byte_pairs();
@@ -260,7 +260,7 @@ TEST(TokenizerFiles, WhatMakesNoBytePairsIsDeclined) {
               HasSubstr("'model.merges[0]' needs the piece 'c', which has no id"));
 }
 
-TEST(TokenizerFiles, RobertasVocabularyAndMergesAreReadWithoutATokenizerJson) {
+TEST(TokenizerFiles, ReadsRobertasVocabularyAndMerges) {
   const ScratchFolder folder;
   write_bytes(folder / "config.json", R"({"model_type": "roberta"})");
   write_bytes(folder / "vocab.json",
@@ -289,7 +289,7 @@ std::string unigram(const std::string& more, const std::string& normalizer = "nu
             ["▁a", -3.0], ["b", -2.9], ["ab", -4]]}})";
 }
 
-TEST(TokenizerFiles, UnigramTakesThePiecesOfTheBestSum_AndOneUnknownForNeighbours) {
+TEST(TokenizerFiles, UnigramFindsTheBestSegmentation) {
   const auto pieces = open_json(unigram(R"("unk_id": 2, )"));
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(*pieces->tokenize("ab a"), ElementsAre(5, 6, 5));
@@ -297,7 +297,7 @@ TEST(TokenizerFiles, UnigramTakesThePiecesOfTheBestSum_AndOneUnknownForNeighbour
   EXPECT_EQ(pieces->token(5), " a");
 }
 
-TEST(TokenizerFiles, WhatMakesNoUnigramIsDeclined) {
+TEST(TokenizerFiles, RefusesAnInvalidUnigram) {
   EXPECT_THAT(open_json(unigram(""))->tokenize("aéa").error().message,
               HasSubstr("no piece for '▁aéa' and no unknown token"));
   EXPECT_THAT(tokenizer_error(unigram(R"("unk_id": 8, )")),
@@ -312,7 +312,7 @@ TEST(TokenizerFiles, WhatMakesNoUnigramIsDeclined) {
   EXPECT_THAT(charsmap("CAAAAAAAAAA="), HasSubstr("states a trie of 8 bytes, but 4 follow"));
 }
 
-TEST(TokenizerFiles, AnExpressionThatDoesNotGetThroughATextIsAnError) {
+TEST(TokenizerFiles, ReportsAnExpressionThatExceedsItsLimits) {
   const auto with = [](const std::string& normalizer) {
     return open_json(unigram(R"("unk_id": 2, )", normalizer));
   };
@@ -333,7 +333,7 @@ TEST(TokenizerFiles, AnExpressionThatDoesNotGetThroughATextIsAnError) {
                 "end pattern with unmatched parenthesis"));
 }
 
-TEST(TokenizerFiles, OnlyAVocabularyMayHaveAFieldTwice) {
+TEST(TokenizerFiles, OnlyAVocabularyMayHaveDuplicateFields) {
   std::string text = tokenizer("");
   text.replace(text.find("\"e\": 3"), 6, "\"e\": 3, \"E\": 3, \"e\": 8");
   EXPECT_THAT(*open_json(text)->tokenize("e"), ElementsAre(8));
@@ -341,7 +341,7 @@ TEST(TokenizerFiles, OnlyAVocabularyMayHaveAFieldTwice) {
               HasSubstr("field 'a' is given twice"));
 }
 
-TEST(TokenizerFiles, ATemplateOfAnotherKindIsDeclined) {
+TEST(TokenizerFiles, RefusesOtherTemplates) {
   const auto with_pair = [](const std::string& pair) {
     return tokenizer_error(tokenizer("", R"(, "post_processor": {"type": "TemplateProcessing",
         "single": [], "special_tokens": {"S": {"id": "S", "ids": [1], "tokens": ["[CLS]"]}},
@@ -355,21 +355,20 @@ TEST(TokenizerFiles, ATemplateOfAnotherKindIsDeclined) {
   EXPECT_EQ(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(1)), "opened");
   EXPECT_THAT(with_pair(s(0) + "," + b + "," + s(0) + "," + a + "," + s(1)),
               HasSubstr("'post_processor.pair' is not '[CLS] query [SEP] document [SEP]'"));
-  EXPECT_THAT(with_pair(a + "," + b), HasSubstr("'post_processor.pair' is no"));
+  EXPECT_THAT(with_pair(a + "," + b), HasSubstr("'post_processor.pair' is not"));
   EXPECT_THAT(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(2)),
               HasSubstr("'post_processor.pair' has other token types"));
   EXPECT_THAT(with_pair(part("SpecialToken", "T", 0)), HasSubstr("needs the field 'T'"));
 }
 
-TEST(TokenizerFiles, AFolderWithoutEitherSaysWhatBelongsThere) {
+TEST(TokenizerFiles, NamesTheMissingFilesOfAFolder) {
   const ScratchFolder folder;
   const auto opened = SubwordTokenizer::open(folder.path());
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message,
-              HasSubstr("and no vocab.txt or vocab.json"));
+  EXPECT_THAT(opened.error().message, HasSubstr("and no vocab.txt or vocab.json"));
 }
 
-TEST(TokenizerFiles, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
+TEST(TokenizerFiles, RefusesABrokenLink) {
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"}) {
     const ScratchFolder folder;
     if (std::string_view(name) == "tokenizer_config.json") {

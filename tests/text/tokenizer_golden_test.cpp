@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers of every kind, id for id as Hugging Face's: tests/text/golden/README.md.
+// Tokenizers of every kind, compared with Hugging Face's by ids: tests/text/golden/README.md.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <ios>
+#include <string>
 
 #include "base/json.h"
 #include "engine/text/characters.h"
@@ -41,7 +46,7 @@ class GoldenTokenizers : public testing::TestWithParam<const char*> {
   std::optional<SubwordTokenizer> tokenizer_;
 };
 
-TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
+TEST_P(GoldenTokenizers, TextsMatchHuggingFaceIds) {
   const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
   const std::vector<std::string> wanted = sums("text");
   ASSERT_EQ(wanted.size(), lines.size());
@@ -52,7 +57,7 @@ TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
   }
 }
 
-TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
+TEST_P(GoldenTokenizers, PairsMatchHuggingFace) {
   const std::vector<json> lines = tests::golden_values("pairs.jsonl");
   const std::vector<std::string> wanted = sums("pair");
   ASSERT_EQ(wanted.size(), lines.size());
@@ -67,7 +72,7 @@ TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
   }
 }
 
-TEST_P(GoldenTokenizers, EveryCodePointHasTheIdsOfHuggingFace) {
+TEST_P(GoldenTokenizers, CodePointsMatchHuggingFaceIds) {
   std::uint32_t first = 0;
   for (const std::string& wanted : sums("code-points")) {
     EXPECT_EQ(sum_of(*tokenizer_->tokenize(tests::around_code_points(first))), wanted)
@@ -123,7 +128,7 @@ std::vector<std::string> golden_texts() {
   return texts;
 }
 
-TEST(GoldenParts, EveryNormalizerAndPreTokenizerMakesWhatHuggingFacesMakes) {
+TEST(GoldenParts, NormalizersAndPreTokenizersMatchHuggingFace) {
   const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
   int parts = 0;
   for (const json& line : tests::golden_values("tokenizers/parts.jsonl")) {
@@ -141,7 +146,7 @@ bool all_below(std::string_view utf8, char32_t end) {
   return true;
 }
 
-TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
+TEST(GoldenExpressions, RegularExpressionsSplitAsHuggingFace) {
   const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
   int expressions = 0;
   for (const json& line : tests::golden_values("tokenizers/expressions.jsonl")) {
@@ -169,7 +174,7 @@ TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
   EXPECT_GT(expressions, 100);
 }
 
-TEST(GoldenFiles, AreReadOrRefusedAsByHuggingFace) {
+TEST(GoldenFiles, AreReadOrRefusedAsHuggingFaceDoes) {
   const std::vector<json> texts = tests::golden_values("tokenizers/file_texts.jsonl");
   int files = 0;
   for (const json& line : tests::golden_values("tokenizers/files.jsonl.gz")) {
@@ -193,6 +198,98 @@ TEST(GoldenFiles, AreReadOrRefusedAsByHuggingFace) {
     EXPECT_EQ(json(tests::whole(tokenizer, *pair)), line["pair"]) << file;
   }
   EXPECT_GT(files, 200);
+}
+
+using Ids = std::vector<std::int32_t>;
+
+const SubwordTokenizer& pieces() {
+  static const SubwordTokenizer made =
+      std::move(tests::bert_tokenizer(tests::golden_text("vocab.txt")).value());
+  return made;
+}
+
+TEST(GoldenTexts, MatchHuggingFaceIds) {
+  const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
+  EXPECT_GE(lines.size(), 2000U);
+  for (const json& line : lines) {
+    const auto text = line["text"].get<std::string>();
+    EXPECT_EQ(*pieces().tokenize(text), line["ids"].get<Ids>()) << line["text"].dump(-1, ' ', true);
+  }
+}
+
+TEST(GoldenPairs, TruncateTheLongerTextFirstAsHuggingFace) {
+  int documents = 0, queries = 0;
+  for (const json& line : tests::golden_values("pairs.jsonl")) {
+    const auto pair =
+        pieces().encode(line["query"].get<std::string>(), line["document"].get<std::string>(),
+                        {.most_tokens = line["most"].get<std::int64_t>()});
+    ASSERT_TRUE(pair.has_value()) << pair.error().message << line.dump();
+    EXPECT_EQ(tests::whole(pieces(), *pair), line["ids"].get<Ids>()) << line.dump();
+    Ids types(1 + pair->query.size(), 0);
+    types.resize(types.size() + pair->document.size(), pieces().document_type());
+    EXPECT_EQ(types, line["types"].get<Ids>());
+    documents += pair->document_cut ? 1 : 0;
+    queries += pair->query_cut ? 1 : 0;
+  }
+  EXPECT_GT(documents, 20);
+  EXPECT_GT(queries, 10);
+}
+
+// Words as split by BERT's basic tokenizer, for every character.
+
+/// Separated by spaces.
+std::string words_of_bert(std::string_view text, const TextRules& rules = {}) {
+  std::string normal = as_utf8(text);
+  EXPECT_TRUE(Normalizer::bert(rules).apply(normal).has_value());
+  const TextWords words = PreTokenizer::bert().cut(normal, true).value();
+  return fmt::format("{}", fmt::join(words.words(), " "));
+}
+
+/// One line per word, and an empty line after every code point.
+std::string words_around(std::uint32_t first, std::uint32_t count) {
+  std::string words;
+  for (std::uint32_t c = first; c < first + count; ++c) {
+    if (c >= 0xD800 && c < 0xE000) continue;  // surrogates
+    std::string text = "A";
+    append_character(text, c);
+    std::string split = words_of_bert(text + "b");
+    for (char& byte : split) byte = byte == ' ' ? '\n' : byte;
+    words += fmt::format("{}\n\n", split);
+  }
+  if (!words.empty()) words.pop_back();
+  return words;
+}
+
+TEST(BertWords, SplitsEveryCodePointAsHuggingFace) {
+  std::ifstream file(tests::golden("code_points.txt"));
+  std::uint32_t first = 0, sum = 0, blocks = 0;
+  while (file >> std::hex >> first >> sum) {
+    EXPECT_EQ(tests::crc32(words_around(first, 0x1000)), sum) << std::hex << "block " << first;
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 0x110U);
+}
+
+TEST(BertWords, SplitsAtPunctuationAndSpaces) {
+  EXPECT_EQ(words_of_bert("  Don't\tstop,now! "), "don ' t stop , now !");
+  EXPECT_EQ(words_of_bert(""), "");
+  EXPECT_EQ(words_of_bert(" \n"), "");
+}
+
+TEST(BertWords, StripsAccentsButKeepsOtherLetters) {
+  EXPECT_EQ(words_of_bert("Élève Łódź Ørsted"), "eleve łodz ørsted");
+}
+
+TEST(BertWords, EveryRuleCanBeDisabled) {
+  EXPECT_EQ(words_of_bert("É", {.strip_accents = false}), "é");
+  EXPECT_EQ(words_of_bert("É", {.lowercase = false}), "E");
+  EXPECT_EQ(words_of_bert("a中b", {.handle_chinese_chars = false}), "a中b");
+  EXPECT_EQ(words_of_bert("a\u00adb", {.clean_text = false}), "a\u00adb");
+}
+
+TEST(BertWords, RemovesInvalidUtf8) {
+  EXPECT_EQ(words_of_bert("a\xff\xc3(b\xf0\x9f"), "a ( b");
+  EXPECT_EQ(words_of_bert("a\xed\xa0\x80z"), "az");
 }
 
 }  // namespace

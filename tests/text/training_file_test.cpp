@@ -27,7 +27,7 @@ std::string complaint(std::string_view line, PairFormat format, const TrainingFo
   return parsed ? "none" : parsed.error().message;
 }
 
-TEST(TrainingLine, HasATeachersMarginOrBothItsScores) {
+TEST(TrainingLine, ReadsATeachersMarginOrBothScores) {
   for (const char* text : {"q\tp\tn\t2.5", "q\tp\tn\t4\t1.5"}) {
     const auto line = parse_training_line(text, PairFormat::tsv, with_margin);
     ASSERT_TRUE(line) << line.error().message;
@@ -44,13 +44,13 @@ TEST(TrainingLine, HasATeachersMarginOrBothItsScores) {
   }
 }
 
-TEST(TrainingLine, ATeachersFileServesWithoutATeacher) {
+TEST(TrainingLine, IgnoresATeachersScoresIfNotRequested) {
   const auto line = parse_training_line("q\tp\tn\t4\t1.5", PairFormat::tsv, plain);
   ASSERT_TRUE(line) << line.error().message;
   EXPECT_THAT(line->documents, ElementsAre("p", "n"));
 }
 
-TEST(TrainingLine, HasAnyNumberOfNegativesWhereTheyCount) {
+TEST(TrainingLine, ReadsManyNegatives) {
   const auto columns = parse_training_line("q\tp\ta\tb\tc", PairFormat::tsv, many);
   EXPECT_THAT(columns->documents, ElementsAre("p", "a", "b", "c"));
   const auto object = parse_training_line(R"({"query":"q","positive":1,"negatives":["a",2]})",
@@ -58,7 +58,7 @@ TEST(TrainingLine, HasAnyNumberOfNegativesWhereTheyCount) {
   EXPECT_THAT(object->documents, ElementsAre("1", "a", "2"));
 }
 
-TEST(TrainingLine, HasTheFieldsThatPeopleUse) {
+TEST(TrainingLine, ReadsCommonFieldNames) {
   for (const char* text :
        {R"({"qid":"q","pos":["T p"],"neg":["a","b"]})",
         R"({"query_id":"1","query":"q","positive_passages":[{"docid":"1","title":"T","text":"p"}],
@@ -75,7 +75,7 @@ TEST(TrainingLine, HasTheFieldsThatPeopleUse) {
       HasSubstr("has 'positive' and 'pos', which differ"));
 }
 
-TEST(TrainingLine, SaysWhatIsWrong) {
+TEST(TrainingLine, NamesTheError) {
   EXPECT_THAT(complaint("q\tp", PairFormat::tsv, plain), HasSubstr("2 columns"));
   EXPECT_THAT(complaint("q\tp\tn", PairFormat::tsv, with_margin), HasSubstr("MARGIN"));
   EXPECT_THAT(complaint("q\tp\tn\tmuch", PairFormat::tsv, with_margin), HasSubstr("'much'"));
@@ -94,7 +94,7 @@ TEST(TrainingLine, SaysWhatIsWrong) {
       HasSubstr("'margin'"));
 }
 
-TEST(TrainingLine, AMarginAndScoresThatAreThereAgree) {
+TEST(TrainingLine, RequiresThatMarginAndScoresAgree) {
   const auto line = [](std::string_view numbers) {
     return parse_training_line(
         std::string(R"({"query":"q","positive":"p","negative":"n",)") + std::string(numbers) + "}",
@@ -115,7 +115,7 @@ class TrainingFileTest : public ::testing::Test {
   std::filesystem::path path_ = ::testing::TempDir() + "training_file_test.tsv";
 };
 
-TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
+TEST_F(TrainingFileTest, ReadsLinesInAnyOrder) {
   const std::string text = "q1\tp1\tn1\nq2\tp2\tn2\r\nq3\tp3\tn3";
   for (const std::string& bytes : {text, tests::packed(text)}) {
     write(bytes);
@@ -132,7 +132,7 @@ TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
   }
 }
 
-TEST_F(TrainingFileTest, ReadsLettersAsNamesOfColumns) {
+TEST_F(TrainingFileTest, ReadsSingleLettersAsColumnNames) {
   write("q\tp\tn\nhow tall\tvery tall\tlow\n");
   auto file = TrainingFile::open(path_, plain);
   ASSERT_TRUE(file) << file.error().message;
@@ -174,7 +174,7 @@ TEST_F(TrainingFileTest, ErrorsNameTheLine) {
   EXPECT_THAT(TrainingFile::open(path_, plain).error().message, HasSubstr("has no line"));
 }
 
-TEST(DrawnOrder, HasEachLineOnceAndIsTheSeedsAndTheEpochsAlone) {
+TEST(DrawnOrder, IsAPermutationByTheSeedAndTheEpoch) {
   const auto order = drawn_order(1000, 7, 0);
   auto sorted = order;
   std::ranges::sort(sorted);

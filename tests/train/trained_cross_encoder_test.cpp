@@ -14,7 +14,7 @@
 
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
-#include "tests/train/drawn_model.h"
+#include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {
 namespace {
@@ -28,25 +28,17 @@ const DrawnPairs& pairs() {
 }
 constexpr double factors[] = {1.0, -0.5, 2.0};
 
-std::vector<TrainedRow> rows() {
-  std::vector<TrainedRow> all{{"full", "sdpa"},
-                              {"full", "segment"},
-                              {"longformer", "segment", Window::of(4)},
-                              {"longformer", "segment", Window::of(4), {"global-projections"}},
-                              {"qds", "segment", Window::of(8), {"global-projections"}},
-                              {"sparse", "windowed", Window::of(4)},
-                              {"sparse-without-independent-query", "segment", Window::of(4)}};
+std::vector<BertRow> rows() {
+  std::vector<BertRow> all{{"full", "sdpa"},
+                           {"full", "segment"},
+                           {"longformer", "segment", Window::of(4)},
+                           {"longformer", "segment", Window::of(4), {"global-projections"}},
+                           {"qds", "segment", Window::of(8), {"global-projections"}},
+                           {"sparse", "windowed", Window::of(4)},
+                           {"sparse-without-independent-query", "segment", Window::of(4)}};
   for (const Window window : {Window::of(0), Window::of(4), Window::infinite()})
     all.push_back({"sparse", "segment", window});
   return all;
-}
-
-std::string test_name(const testing::TestParamInfo<TrainedRow>& of) {
-  std::string name = fmt::format("{}_{}_{}{}", of.param.pattern, of.param.implementation,
-                                 of.param.window ? of.param.window->text() : "none",
-                                 of.param.options.empty() ? "" : "_global");
-  std::ranges::replace(name, '-', '_');
-  return name;
 }
 
 /// The same sum in float64, with a graph if the weights require gradients.
@@ -81,7 +73,7 @@ Gradients reference_gradients(const ModelVariant& variant) {
   return gradients;
 }
 
-std::unique_ptr<TrainedCrossEncoder> trained(const TrainedRow& row,
+std::unique_ptr<TrainedCrossEncoder> trained(const BertRow& row,
                                              KeptLayers kept = KeptLayers::whole) {
   auto model =
       TrainedCrossEncoder::make(*drawn_weights(), variant_of(row), row.implementation, kept);
@@ -122,8 +114,8 @@ double error_of(const Gradients& found, const Gradients& reference) {
   return error / largest;
 }
 
-class EveryTrainedRow : public testing::TestWithParam<TrainedRow> {};
-INSTANTIATE_TEST_SUITE_P(Gradients, EveryTrainedRow, testing::ValuesIn(rows()), test_name);
+class EveryTrainedRow : public testing::TestWithParam<BertRow> {};
+INSTANTIATE_TEST_SUITE_P(Gradients, EveryTrainedRow, testing::ValuesIn(rows()), bert_row_name);
 
 TEST_P(EveryTrainedRow, ScoresMatchTheReference) {
   const auto model = trained(GetParam());
@@ -170,7 +162,7 @@ TEST_P(EveryTrainedRow, GradientsMatchFiniteDifferences) {
 }
 
 TEST_P(EveryTrainedRow, ClsOnlyLastLayerHasTheSameGradients) {
-  TrainedRow row = GetParam();
+  BertRow row = GetParam();
   const Gradients whole = gradients_of(*trained(row));
   row.options.emplace("cls-only-last-layer");
   const Gradients short_last = gradients_of(*trained(row));
@@ -192,7 +184,7 @@ TEST_P(EveryTrainedRow, RecomputedLayersHaveTheSameGradients) {
 }
 
 TEST(TrainedCrossEncoder, LayersAreRecomputedAfterTheModelIsDestroyed) {
-  const TrainedRow row{"sparse", "segment", Window::of(4)};
+  const BertRow row{"sparse", "segment", Window::of(4)};
   const Gradients kept = gradients_of(*trained(row));
   auto model = trained(row, KeptLayers::inputs_alone);
   const std::vector<Parameter> parameters = model->parameters();
@@ -203,7 +195,7 @@ TEST(TrainedCrossEncoder, LayersAreRecomputedAfterTheModelIsDestroyed) {
 }
 
 TEST(TrainedCrossEncoder, Bfloat16GradientsAreFloat32AndWithinTheBound) {
-  const TrainedRow row{"sparse", "segment", Window::of(4)};
+  const BertRow row{"sparse", "segment", Window::of(4)};
   ModelVariant variant = variant_of(row);
   const Gradients reference = reference_gradients(variant);
   variant.dtype = DType::bfloat16;

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "engine/safetensors/safetensors.h"
+#include "tests/model/drawn_pairs.h"
 #include "tests/safetensors/scratch_folder.h"
-#include "tests/train/drawn_model.h"
 
 namespace attnscope::test {
 namespace {

@@ -655,7 +655,11 @@ void RunChart::build_commands() {
       [this] { deselect(); });
 }
 
-void RunChart::update_commands() {
+QAction* RunChart::action_named(const char* name) const {
+  return findChild<QAction*>(QLatin1String(name), Qt::FindDirectChildrenOnly);
+}
+
+QMenu* RunChart::make_menu() {
   for (const Command& command : commands_) {
     if (command.action == nullptr) continue;
     command.action->setEnabled(command.can());
@@ -666,14 +670,6 @@ void RunChart::update_commands() {
       crossings->isEnabled()
           ? QString()
           : tr("No contender crosses the baseline here, or there is no baseline."));
-}
-
-QAction* RunChart::action_named(const char* name) const {
-  return findChild<QAction*>(QLatin1String(name), Qt::FindDirectChildrenOnly);
-}
-
-QMenu* RunChart::make_menu() {
-  update_commands();
   auto* menu = new QMenu(this);
   menu->setObjectName(QStringLiteral("chart_menu"));
   menu->addActions(

@@ -144,8 +144,6 @@ class RunChart : public QWidget {
   void deselect();
   void describe();
   void build_commands();
-  /// Updates which commands are enabled and which are switched on.
-  void update_commands();
   [[nodiscard]] QAction* action_named(const char* name) const;
   [[nodiscard]] const Command* command_of(const QKeyEvent& event) const;
   /// Zooms the last used panel by a factor (> 1: in), about a position on it (default: the plot's

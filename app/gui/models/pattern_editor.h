@@ -12,7 +12,6 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 
 namespace attnscope::gui {
 

@@ -299,7 +299,7 @@ Qt::ItemFlags RunListModel::flags(const QModelIndex& index) const {
 }
 
 void RunFilter::set_search(const QString& text) {
-  words_ = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  search_words_ = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
   invalidateFilter();
 }
 
@@ -314,7 +314,7 @@ bool RunFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
   const QStringList own =
       index.data(RunListModel::tags_role).toString().split(QLatin1Char(' '), Qt::SkipEmptyParts);
   return std::all_of(
-             words_.begin(), words_.end(),
+             search_words_.begin(), search_words_.end(),
              [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); }) &&
          std::all_of(tags_.begin(), tags_.end(),
                      [&](const QString& tag) { return own.contains(tag); });

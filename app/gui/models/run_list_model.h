@@ -102,7 +102,7 @@ class RunFilter : public QSortFilterProxyModel {
   [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
  private:
-  QStringList words_, tags_;
+  QStringList search_words_, tags_;
 };
 
 }  // namespace attnscope::gui

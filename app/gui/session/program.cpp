@@ -31,7 +31,7 @@ constexpr qsizetype most_error_output =
     64 << 10;  // bytes from the end, which contain the last sentence
 
 /// Describes the end of a process that printed no message.
-QString end_in_words(int exit_code, QProcess::ExitStatus status) {
+QString end_text(int exit_code, QProcess::ExitStatus status) {
   if (status != QProcess::CrashExit)
     return ProgramQuestion::tr("attnscope ended without an answer (exit code %1).").arg(exit_code);
   return ProgramQuestion::tr("attnscope was killed by signal %1 (%2) and gave no answer.")
@@ -188,7 +188,7 @@ void ProgramQuestion::finished(int exit_code, QProcess::ExitStatus status) {
   if (!process_) return;
   if (exit_code != 0 || status == QProcess::CrashExit) {
     const QString sentence = last_sentence(error_output_);
-    return fail(sentence.isEmpty() ? end_in_words(exit_code, status) : sentence);
+    return fail(sentence.isEmpty() ? end_text(exit_code, status) : sentence);
   }
   if (!read(std::exchange(output_, {})))
     return fail(tr("The answer of attnscope has the format of another version."));

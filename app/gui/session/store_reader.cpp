@@ -174,7 +174,10 @@ void StoreReader::read_list() {
   read_succeeded();
   list_ = *list;
   report_list();
-  read_live_heats();
+  const bool live = !list_->runs.empty() && list_->runs.front().info.status == RunStatus::running;
+  const HeatsPointer before = heats_;
+  heats_ = live ? read_heats(*store_, list_->runs.front(), before) : nullptr;
+  if (heats_ != before) Q_EMIT heats_read(heats_);
   check_when_idle();
 }
 
@@ -183,22 +186,15 @@ void StoreReader::report_list() {
   RunListPointer reported = list_;
   for (const Request& request : requests_) {
     if (!request.show) continue;
-    auto with_words = std::make_shared<RunListSnapshot>(*reported);
-    for (RunEntry& entry : with_words->runs) {
+    auto with_text = std::make_shared<RunListSnapshot>(*reported);
+    for (RunEntry& entry : with_text->runs) {
       if (!request.uuids.contains(qstring(entry.info.id.uuid))) continue;
       request.show(entry.info);
       entry.is_stored = false;
     }
-    reported = with_words;
+    reported = with_text;
   }
   Q_EMIT runs_changed(reported);
-}
-
-void StoreReader::read_live_heats() {
-  const bool live = !list_->runs.empty() && list_->runs.front().info.status == RunStatus::running;
-  const HeatsPointer before = heats_;
-  heats_ = live ? read_heats(*store_, list_->runs.front(), before) : nullptr;
-  if (heats_ != before) Q_EMIT heats_read(heats_);
 }
 
 void StoreReader::read_shown_if_it_grew() {

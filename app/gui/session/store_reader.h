@@ -114,7 +114,6 @@ class StoreReader : public QObject {
 
   void tick();
   void read_list();
-  void read_live_heats();
   void check_when_idle();
   void read_shown();
   void read_shown_if_it_grew();

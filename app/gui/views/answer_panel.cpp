@@ -162,7 +162,14 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   connect(fields_, &AnswerFields::file_wanted, this, &AnswerPanel::choose_file);
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
   connect(&job_, &LatestJob::failed, this, &AnswerPanel::show_sentence);
-  connect(&lengths_, &TextLengths::answered, this, &AnswerPanel::lengths_counted);
+  connect(&lengths_, &TextLengths::answered, this, [this] {
+    if (!lengths_.problem().isEmpty()) {
+      Q_EMIT failed(lengths_.problem());
+      return;
+    }
+    fields_->documents()->setText(lengths_.file());
+    Q_EMIT succeeded(tr("Using the lengths in %1.").arg(QFileInfo(lengths_.file()).fileName()));
+  });
   setAcceptDrops(true);
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
   connect(list_, &AnswerList::copied, this,
@@ -259,15 +266,6 @@ void AnswerPanel::take_lengths(const QString& file) {
                    Q_EMIT succeeded(tr("Counting the tokens of %1…").arg(file));
                    lengths_.count(folder, file);
                  });
-}
-
-void AnswerPanel::lengths_counted() {
-  if (!lengths_.problem().isEmpty()) {
-    Q_EMIT failed(lengths_.problem());
-    return;
-  }
-  fields_->documents()->setText(lengths_.file());
-  Q_EMIT succeeded(tr("Using the lengths in %1.").arg(QFileInfo(lengths_.file()).fileName()));
 }
 
 // The window handles other files.

@@ -99,7 +99,6 @@ class AnswerPanel : public QWidget {
   void show_sentence(const QString& sentence);
   void go_to_question();
   void choose_file();
-  void lengths_counted();
   void measure();
   void copy();
   void save();

@@ -147,7 +147,13 @@ void AttentionNumbers::wire() {
   connect(session_, &AttentionSession::received_changed, this, &AttentionNumbers::received_changed);
   connect(ui_->side, &QComboBox::activated, this,
           [this](int entry) { session_->choose_side(static_cast<AttentionSide>(entry)); });
-  connect(ui_->rows, &QComboBox::activated, this, &AttentionNumbers::rows_picked);
+  connect(ui_->rows, &QComboBox::activated, this, [this](int entry) {
+    const QVariant picked = ui_->rows->itemData(entry);
+    if (picked == chosen_data || !session_->dump()) return;
+    session_->choose_rows(
+        entry == all_entry ? std::vector<TokenRange>()
+                           : rows_of(*session_->groups(), static_cast<TokenGroup>(picked.toInt())));
+  });
   connect(ui_->attended_group, &QComboBox::activated, this, [this] {
     received_changed();
     Q_EMIT attended_changed();
@@ -219,14 +225,6 @@ void AttentionNumbers::dump_opened() {
 std::optional<TokenGroup> AttentionNumbers::attended_group() const {
   if (ui_->attended_group->currentIndex() <= all_entry) return std::nullopt;
   return static_cast<TokenGroup>(ui_->attended_group->currentData().toInt());
-}
-
-void AttentionNumbers::rows_picked(int entry) {
-  const QVariant picked = ui_->rows->itemData(entry);
-  if (picked == chosen_data || !session_->dump()) return;
-  session_->choose_rows(
-      entry == all_entry ? std::vector<TokenRange>()
-                         : rows_of(*session_->groups(), static_cast<TokenGroup>(picked.toInt())));
 }
 
 /// Rows selected on the map or in the text are a separate entry, the last.

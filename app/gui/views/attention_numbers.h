@@ -61,7 +61,6 @@ class AttentionNumbers : public QWidget {
   void received_changed();
   void fit_columns();
   void show_groups();
-  void rows_picked(int entry);
   void show_rows();
   /// The mass that each listed token receives from the selected rows, of the shown side.
   [[nodiscard]] report::Sheet token_grid() const;

@@ -380,7 +380,7 @@ void AttentionPage::show_maps() {
 void AttentionPage::head_changed() {
   const HeadUnderPatterns& head = session_.head();
   if (!session_.dump()) return;
-  QString name = head_words();
+  QString name = head_text();
   name[0] = name[0].toUpper();
   ui_->head_title->setText(name);
   scale_maps();
@@ -513,7 +513,7 @@ QString AttentionPage::caption() const {
   if (!session_.dump()) return {};
   const DumpInfo& info = session_.dump()->info();
   QStringList parts{tr("Attention weights of %1, %2, on %3.")
-                        .arg(qstring(info.model), head_words(),
+                        .arg(qstring(info.model), head_text(),
                              counted(info.layout.tokens(), tr("token"), tr("tokens")))};
   if (!info.note.empty()) parts.append(qstring(info.note));
   for (const AttentionSide side : {AttentionSide::a, AttentionSide::b}) {
@@ -541,20 +541,20 @@ charts::HeatFigure AttentionPage::figure() const {
   }
   if (session_.groups()) figure.groups = *session_.groups();
   if (session_.dump()) figure.tokens = session_.dump()->info().tokens;
-  figure.title = tr("Attention weights, %1").arg(head_words()).toStdString();
+  figure.title = tr("Attention weights, %1").arg(head_text()).toStdString();
   figure.provenance = caption().toStdString();
   figure.numbers = write_sheet(numbers_->group_grid(), report::TableFormat::csv);
   return figure;
 }
 
-QString AttentionPage::head_words() const {
+QString AttentionPage::head_text() const {
   const HeadUnderPatterns& head = session_.head();
   return source_->heads()->name_of(head.layer, head.head);
 }
 
 void AttentionPage::export_figure() {
   if (!has_figure()) return;
-  QString stem = QStringLiteral("attention-") + head_words();
+  QString stem = QStringLiteral("attention-") + head_text();
   stem.remove(QLatin1Char(',')).replace(QLatin1Char(' '), QLatin1Char('-'));
   if (session_.regions()) stem = QStringLiteral("regions");
   charts::Printable what =

@@ -104,7 +104,7 @@ class AttentionPage : public Page {
   [[nodiscard]] QString weights_of(qint64 query, qint64 key) const;
   [[nodiscard]] bool is_shown(AttentionSide side) const;
   [[nodiscard]] QString caption() const;
-  [[nodiscard]] QString head_words() const;
+  [[nodiscard]] QString head_text() const;
 
   AttentionSession session_;
   QAction* checkpoint_action_;

@@ -63,7 +63,7 @@ QString joined(const std::vector<std::string>& notes) {
 }
 
 /// The number of samples used for the time, out of all samples.
-QString samples_in_words(const report::Row& row) {
+QString samples_text(const report::Row& row) {
   const auto all = static_cast<qint64>(row.cell.cell.samples.size());
   const QString used = QString::number(row.cell.summary.samples);
   return all == row.cell.summary.samples ? used : tr("%1 of %2 used").arg(used).arg(all);
@@ -125,7 +125,7 @@ Section time_section(const report::Row& row) {
                                              tr("document per call"), tr("documents per call")))},
        {tr("Samples"),
         tr("%1 in %2 of %3")
-            .arg(samples_in_words(row))
+            .arg(samples_text(row))
             .arg(counted(summary.placements, tr("placement"), tr("placements")),
                  counted(static_cast<qint64>(processes.size()), tr("process"), tr("processes")))},
        {tr("Stopped"), settled ? tr("when its interval was reached") : tr("by its time limit"),

@@ -62,7 +62,26 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
 
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
     show_body(run_body_);
-    show_place(uuid);
+    const Listed* run = run_list_->published().listed(uuid);
+    if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
+      const RunInfo& info = run->entry.info;
+      place_->show_offer(
+          tr("You have no runs yet: this read-only example ships with AttnScope (%1, "
+             "on %2). The quick sweep "
+             "measures your machine in less than a minute.")
+              .arg(qstring(title_of(info)), qstring(info.start.device)),
+          tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_requested(); });
+    } else if (run_list_->section() == RunListPanel::published_section && run) {
+      place_->show_offer(
+          tr("This run ships with AttnScope and is read-only."), tr("Copy into my runs"), {},
+          [this, file = run->file] { store_.post(&StoreReader::import_file, file); });
+    } else if (run_list_->section() == RunListPanel::trash_section) {
+      place_->show_offer(tr("This run is in the trash."), tr("Restore"), {}, [this, uuid] {
+        store_.post(&StoreReader::take_from_trash, QStringList{uuid});
+      });
+    } else {
+      place_->clear();
+    }
     run_view_->choose_run(uuid, run_list_->section() == RunListPanel::runs_section);
     Q_EMIT offers_changed();
   });
@@ -137,28 +156,6 @@ void ComparePage::show_table(const QString& id) {
   published_view_->show_table(*listed->table);
   show_body(published_view_);
   Q_EMIT offers_changed();
-}
-
-void ComparePage::show_place(const QString& uuid) {
-  const Listed* run = run_list_->published().listed(uuid);
-  if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
-    const RunInfo& info = run->entry.info;
-    place_->show_offer(tr("You have no runs yet: this read-only example ships with AttnScope (%1, "
-                          "on %2). The quick sweep "
-                          "measures your machine in less than a minute.")
-                           .arg(qstring(title_of(info)), qstring(info.start.device)),
-                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_requested(); });
-  } else if (run_list_->section() == RunListPanel::published_section && run) {
-    place_->show_offer(tr("This run ships with AttnScope and is read-only."),
-                       tr("Copy into my runs"), {},
-                       [this, file = run->file] { store_.post(&StoreReader::import_file, file); });
-  } else if (run_list_->section() == RunListPanel::trash_section) {
-    place_->show_offer(tr("This run is in the trash."), tr("Restore"), {}, [this, uuid] {
-      store_.post(&StoreReader::take_from_trash, QStringList{uuid});
-    });
-  } else {
-    place_->clear();
-  }
 }
 
 void ComparePage::show_published(const PublishedPointer& runs) {

@@ -76,7 +76,6 @@ class ComparePage : public Page {
   /// Shows one of the views of the page's middle and hides the others.
   void show_body(QWidget* shown);
   void show_table(const QString& id);
-  void show_place(const QString& uuid);
   void show_first_start();
   /// Shows the progress of the selected run, below its title.
   void show_progress();

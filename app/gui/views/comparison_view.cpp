@@ -327,7 +327,7 @@ void SideBySideView::show_run(const RunPointer& run) {
   run_ = run;
   const int rows = model_.rowCount();
   QTableView* table = ui_->side_by_side_table;
-  ui_->side_by_side_words->setText(
+  ui_->side_by_side_note->setText(
       rows > 0 ? tr("Compared with ECIR 2024, Table 3 (published, not measured here): whole "
                     "cross-encoders of six layers on one NVIDIA A100 40 GB. The column "
                     "\"Measured\" names the operation measured here.")

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "engine/pattern/window.h"
+#include "engine/pattern/axes.h"
 
 class QAction;
 class QFrame;

@@ -109,12 +109,32 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   ui_->setupUi(this);
   start_tip_ = ui_->start_run->toolTip();
   start_text_ = ui_->start_run->text();
-  build_form();
+  for (QFormLayout* form : {ui_->first, ui_->others}) form->setHorizontalSpacing(space::margin);
+  for (const SweepField& field : sweep_fields())
+    add_field(field.first ? *ui_->first : *ui_->others, field);
+  ui_->others->setContentsMargins(space::margin, 0, 0, 0);
+  ui_->column->setContentsMargins(0, space::gap, space::gap, space::gap);
+  ui_->axis_note->setForegroundRole(QPalette::PlaceholderText);
+  ui_->programs->set_placeholder(tr("none; a file such as mine.py, or flex, onnxruntime, ..."));
+  for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
+    see_through->setAutoFillBackground(false);
+  // Independent of messages: the form scrolls, and the window is no higher than the screen.
+  setMinimumHeight(least_lines * fontMetrics().height());
+  show_advanced(false);
   auto* go = new QShortcut(this);
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
   connect(go, &QShortcut::activated, this, &NewRunDialog::start);
-  connect(file_, &SweepFile::edited, this, &NewRunDialog::file_edited);
-  connect(file_, &SweepFile::unreadable, this, &NewRunDialog::file_unreadable);
+  connect(file_, &SweepFile::edited, this, [this](const std::string& text) {
+    from_file_ = true;
+    choose_custom();
+    show_message(tr("Read from %1.").arg(file_->path()));
+    check_later([text] { return check_text(text); });
+  });
+  connect(file_, &SweepFile::unreadable, this, [this](const QString& sentence) {
+    refuse(sentence);
+    file_is_wrong_ = QFileInfo(file_->path()).isFile();
+    ui_->edit_file->setEnabled(true);
+  });
   connect(&job_, &LatestJob::finished, this, [this] {
     if (std::exchange(start_requested_, false)) start();
   });
@@ -137,21 +157,6 @@ NewRunDialog::~NewRunDialog() = default;
 
 ContenderChips* NewRunDialog::contenders() const {
   return ui_->contenders;
-}
-
-void NewRunDialog::build_form() {
-  for (QFormLayout* form : {ui_->first, ui_->others}) form->setHorizontalSpacing(space::margin);
-  for (const SweepField& field : sweep_fields())
-    add_field(field.first ? *ui_->first : *ui_->others, field);
-  ui_->others->setContentsMargins(space::margin, 0, 0, 0);
-  ui_->column->setContentsMargins(0, space::gap, space::gap, space::gap);
-  ui_->axis_words->setForegroundRole(QPalette::PlaceholderText);
-  ui_->programs->set_placeholder(tr("none; a file such as mine.py, or flex, onnxruntime, ..."));
-  for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
-    see_through->setAutoFillBackground(false);
-  // Independent of messages: the form scrolls, and the window is no higher than the screen.
-  setMinimumHeight(least_lines * fontMetrics().height());
-  show_advanced(false);
 }
 
 void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
@@ -304,12 +309,6 @@ void NewRunDialog::refuse(const QString& sentence) {
   show_checked(none);
 }
 
-void NewRunDialog::file_unreadable(const QString& sentence) {
-  refuse(sentence);
-  file_is_wrong_ = QFileInfo(file_->path()).isFile();
-  ui_->edit_file->setEnabled(true);
-}
-
 void NewRunDialog::set_device(const QString& kind) {
   auto* box = static_cast<QComboBox*>(fields_.at(QStringLiteral("device")).control);
   if (box->currentData().toString() == kind) return;
@@ -406,13 +405,6 @@ void NewRunDialog::form_edited() {
   choose_custom();
   name_contenders();
   check_later([draft = draft()] { return check(draft); });
-}
-
-void NewRunDialog::file_edited(const std::string& text) {
-  from_file_ = true;
-  choose_custom();
-  show_message(tr("Read from %1.").arg(file_->path()));
-  check_later([text] { return check_text(text); });
 }
 
 void NewRunDialog::check_later(std::function<CheckedDraft()> work) {

@@ -73,7 +73,6 @@ class NewRunDialog : public QDialog {
     QWidget* control = nullptr;
     ProblemLabel* problem = nullptr;
   };
-  void build_form();
   void add_field(QFormLayout& form, const SweepField& field);
 
   void list_presets(const QString& chosen);
@@ -91,8 +90,6 @@ class NewRunDialog : public QDialog {
   void name_contenders();
   void name_programs();
   void form_edited();
-  void file_edited(const std::string& text);
-  void file_unreadable(const QString& sentence);
   /// Checks on another thread, shows the result, and starts the run if start() was called.
   void check_later(std::function<CheckedDraft()> work);
   void show_checked(CheckedDraft checked);

@@ -74,7 +74,24 @@ CommandBar::CommandBar(QWidget* parent)
   addWidget(gap);
   add_button(cancel_, "cancel");
   cancel_place_ = actions().constLast();
-  add_copy_button();
+  auto* button = new QPushButton(copy_->text());
+  button->setObjectName(QStringLiteral("copy"));
+  auto* formats = new QMenu(button);
+  for (const report::TableFormatName& entry : report::table_formats()) {
+    formats->addAction(tr("As %1").arg(qstring(entry.title)), this,
+                       [this, format = entry.format] { copy_table(format); });
+  }
+  button->setMenu(formats);
+  const auto follow = [this, button] {
+    button->setEnabled(copy_->isEnabled());
+    button->setToolTip(
+        tr("Copy the displayed table; %1 copies it as %2")
+            .arg(copy_->shortcut().toString(), qstring(report::name_of(format_).title)));
+  };
+  follow();
+  connect(formats, &QMenu::triggered, button, follow);
+  connect(copy_, &QAction::changed, button, follow);
+  addWidget(button);
   add_button(export_, "export_figure");
 
   device_->addItem(QStringLiteral("cpu"), QStringLiteral("cpu"));
@@ -104,28 +121,6 @@ QPushButton* CommandBar::add_button(QAction* action, const char* name) {
   button->setObjectName(QLatin1String(name));
   addWidget(button);
   return button;
-}
-
-// The key copies in the last selected format.
-void CommandBar::add_copy_button() {
-  auto* button = new QPushButton(copy_->text());
-  button->setObjectName(QStringLiteral("copy"));
-  auto* formats = new QMenu(button);
-  for (const report::TableFormatName& entry : report::table_formats()) {
-    formats->addAction(tr("As %1").arg(qstring(entry.title)), this,
-                       [this, format = entry.format] { copy_table(format); });
-  }
-  button->setMenu(formats);
-  const auto follow = [this, button] {
-    button->setEnabled(copy_->isEnabled());
-    button->setToolTip(
-        tr("Copy the displayed table; %1 copies it as %2")
-            .arg(copy_->shortcut().toString(), qstring(report::name_of(format_).title)));
-  };
-  follow();
-  connect(formats, &QMenu::triggered, button, follow);
-  connect(copy_, &QAction::changed, button, follow);
-  addWidget(button);
 }
 
 void CommandBar::copy_table(report::TableFormat format) {

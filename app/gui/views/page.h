@@ -102,7 +102,6 @@ class CommandBar : public QToolBar {
 
  private:
   QPushButton* add_button(QAction* action, const char* name);
-  void add_copy_button();
   void copy_table(report::TableFormat format);
   void add_picker(const QString& caption, QComboBox* picker);
   void show_offers();

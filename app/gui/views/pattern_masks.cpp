@@ -60,18 +60,6 @@ PatternMasks::PatternMasks(PatternEditor& editor, QWidget* parent)
   set_text(ui_->pattern_heading, TextSize::title);
   // Reserved, so that the mask does not jump while the pointer moves over it.
   ui_->explanation->setMinimumHeight(2 * ui_->explanation->fontMetrics().lineSpacing());
-  build_choices();
-  build_grid();
-  for (charts::MaskView* view : views_) wire(view);
-  connect(&counter_, &LatestJob::failed, this,
-          [this](const QString& sentence) { set_counts({}, sentence); });
-  connect(&editor_, &PatternEditor::changed, this, &PatternMasks::refresh);
-  refresh();
-}
-
-PatternMasks::~PatternMasks() = default;
-
-void PatternMasks::build_choices() {
   new FlowLayout(ui_->choices);
   const std::pair<QToolButton*, charts::MaskStyle> all[] = {
       {ui_->schematic, charts::MaskStyle::schematic},
@@ -86,9 +74,6 @@ void PatternMasks::build_choices() {
   add_action(this, tr("Side by side"), QKeySequence(tr("Ctrl+D")),
              std::function<void()>([this] { set_split(!split_); }));
   connect(ui_->side_by_side, &QToolButton::clicked, this, &PatternMasks::set_split);
-}
-
-void PatternMasks::build_grid() {
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 2; ++column) {
       if (QLayout* cell = ui_->grid->itemAtPosition(row, column)->layout())
@@ -102,7 +87,14 @@ void PatternMasks::build_grid() {
   }
   ui_->legend_grid->setColumnStretch(1, 1);
   ui_->legend_grid->setRowStretch(parts, 1);
+  for (charts::MaskView* view : views_) wire(view);
+  connect(&counter_, &LatestJob::failed, this,
+          [this](const QString& sentence) { set_counts({}, sentence); });
+  connect(&editor_, &PatternEditor::changed, this, &PatternMasks::refresh);
+  refresh();
 }
+
+PatternMasks::~PatternMasks() = default;
 
 void PatternMasks::wire(charts::MaskView* view) {
   connect(view, &charts::MaskView::hovered, this, [this](qint64 query, qint64 key) {
@@ -335,7 +327,10 @@ QVariant CostsModel::data(const QModelIndex& index, int role) const {
 PatternCosts::PatternCosts(QWidget* parent)
     : QWidget(parent), ui_(std::make_unique<Ui::PatternCosts>()) {
   ui_->setupUi(this);
-  build_table();
+  ui_->costs->setModel(&model_);
+  set_up_table(ui_->costs);
+  ui_->costs->verticalHeader()->hide();
+  connect(ui_->costs->horizontalHeader(), &QHeaderView::sectionResized, this, &PatternCosts::fit);
   for (ImplementationCosts* costs : {&a_implementations_, &b_implementations_}) {
     connect(costs, &ImplementationCosts::changed, this, &PatternCosts::refresh);
   }
@@ -343,13 +338,6 @@ PatternCosts::PatternCosts(QWidget* parent)
   connect(&counter_, &LatestJob::failed, this, [this](const QString& sentence) {
     take({.a = Result<PatternCounts>(tl::unexpected(Error{sentence.toStdString()})), .b = {}});
   });
-}
-
-void PatternCosts::build_table() {
-  ui_->costs->setModel(&model_);
-  set_up_table(ui_->costs);
-  ui_->costs->verticalHeader()->hide();
-  connect(ui_->costs->horizontalHeader(), &QHeaderView::sectionResized, this, &PatternCosts::fit);
 }
 
 PatternCosts::~PatternCosts() = default;
@@ -456,10 +444,6 @@ void PatternCosts::refresh() {
   ui_->costs_problem->set_problem(failed ? qstring(counted_.a->error().message) : QString());
   ui_->costs_note->setText(machine_ ? tr("Machine limit: by the rates of %1.").arg(machine_->from)
                                     : tr("Run a sweep once to see the limit of this machine."));
-  refresh_run();
-}
-
-void PatternCosts::refresh_run() {
   const Result<QString> requested = sweep();
   ui_->new_run->setEnabled(requested.has_value());
   const QString why = requested ? QString() : qstring(requested.error().message);

@@ -63,8 +63,6 @@ class PatternMasks : public QWidget {
     friend bool operator==(const Partner&, const Partner&) = default;
   };
 
-  void build_choices();
-  void build_grid();
   void wire(charts::MaskView* view);
   void refresh();
   void show_masks();
@@ -138,11 +136,9 @@ class PatternCosts : public QWidget {
   struct Counted {
     std::optional<Result<PatternCounts>> a, b;  // none: not counted yet
   };
-  void build_table();
   void request_costs();
   void take(Counted counted);
   void refresh();
-  void refresh_run();
   void arrange();
   void fit();
   [[nodiscard]] int longest_word() const;

@@ -219,10 +219,10 @@ void PatternMatrix::refresh() {
       QTableWidgetItem& shown = *item(row, column);
       shown.setText(text);
       shown.setFlags(flags);
-      const QString rule_words = is_window   ? tr("window, %1").arg(text)
-                                 : is_chunks ? tr("chunks, %1").arg(text)
-                                             : text;
-      shown.setData(Qt::AccessibleTextRole, QStringLiteral("%1: %2").arg(who, rule_words));
+      const QString rule_text = is_window   ? tr("window, %1").arg(text)
+                                : is_chunks ? tr("chunks, %1").arg(text)
+                                            : text;
+      shown.setData(Qt::AccessibleTextRole, QStringLiteral("%1: %2").arg(who, rule_text));
       shown.setToolTip(tr("%1. Click or Space sets the next rule; 1 none, 2 whole, 3 window w, 4 "
                           "chunks; F2 edits the rule's own window or the sizes of its chunks.")
                            .arg(who));

@@ -57,8 +57,38 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
     explain(field, field->toolTip());
     field->setAccessibleName(field->toolTip());
   }
-  build_list();
-  bind_window();
+  QListView* list = ui_->patterns;
+  list->setModel(&editor_.patterns());
+  list->setSpacing(1);
+  // As high as its rows: inside a scrolling panel, a scrolling list would capture the wheel.
+  const auto show_all = [list] {
+    list->setFixedHeight(list->model()->rowCount() * (list->fontMetrics().height() + 3));
+  };
+  connect(list->model(), &QAbstractItemModel::rowsInserted, this, show_all);
+  connect(list->model(), &QAbstractItemModel::rowsRemoved, this, show_all);
+  show_all();
+  connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
+          [this](const QModelIndex& chosen) { editor_.choose(chosen.row()); });
+  auto* recent = new QMenu(ui_->open_pattern);
+  ui_->open_pattern->setMenu(recent);
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
+  connect(ui_->open_pattern, &QToolButton::clicked, this, &PatternPanel::open_requested);
+  auto* more = new QMenu(ui_->save_pattern);
+  more->addAction(tr("Save &as…\tCtrl+Shift+S"), this, &PatternPanel::save_as_requested);
+  ui_->save_pattern->setMenu(more);
+  connect(ui_->save_pattern, &QToolButton::clicked, this, &PatternPanel::save_requested);
+  ui_->undo->setDefaultAction(undo_action(tr("Undo"), QKeySequence(tr("Ctrl+Z")), true));
+  ui_->redo->setDefaultAction(undo_action(tr("Redo"), QKeySequence(tr("Ctrl+Shift+Z")), false));
+  new FlowLayout(ui_->buttons);
+  ui_->window_slider->setMaximum(infinite_stop);
+  connect(ui_->window_slider, &QSlider::valueChanged, this, [this](int stop) {
+    editor_.set_window(stop == infinite_stop ? Window::infinite()
+                                             : Window::of(slider_windows[stop]));
+  });
+  connect(ui_->window_slider, &QSlider::sliderReleased, this, [this] { editor_.end_gesture(); });
+  connect(ui_->window_box, &QSpinBox::valueChanged, this,
+          [this] { editor_.set_window(ui_->window_box->window()); });
+  connect(ui_->window_box, &QSpinBox::editingFinished, this, [this] { editor_.end_gesture(); });
   bind_lengths();
   bind_sentences();
   bind_blocks();
@@ -94,32 +124,6 @@ void PatternPanel::wrap_rows() {
 void PatternPanel::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::FontChange) wrap_rows();
-}
-
-void PatternPanel::build_list() {
-  QListView* list = ui_->patterns;
-  list->setModel(&editor_.patterns());
-  list->setSpacing(1);
-  // As high as its rows: inside a scrolling panel, a scrolling list would capture the wheel.
-  const auto show_all = [list] {
-    list->setFixedHeight(list->model()->rowCount() * (list->fontMetrics().height() + 3));
-  };
-  connect(list->model(), &QAbstractItemModel::rowsInserted, this, show_all);
-  connect(list->model(), &QAbstractItemModel::rowsRemoved, this, show_all);
-  show_all();
-  connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
-          [this](const QModelIndex& chosen) { editor_.choose(chosen.row()); });
-  auto* recent = new QMenu(ui_->open_pattern);
-  ui_->open_pattern->setMenu(recent);
-  connect(recent, &QMenu::aboutToShow, this, [this, recent] { fill_recent(recent); });
-  connect(ui_->open_pattern, &QToolButton::clicked, this, &PatternPanel::open_requested);
-  auto* more = new QMenu(ui_->save_pattern);
-  more->addAction(tr("Save &as…\tCtrl+Shift+S"), this, &PatternPanel::save_as_requested);
-  ui_->save_pattern->setMenu(more);
-  connect(ui_->save_pattern, &QToolButton::clicked, this, &PatternPanel::save_requested);
-  ui_->undo->setDefaultAction(undo_action(tr("Undo"), QKeySequence(tr("Ctrl+Z")), true));
-  ui_->redo->setDefaultAction(undo_action(tr("Redo"), QKeySequence(tr("Ctrl+Shift+Z")), false));
-  new FlowLayout(ui_->buttons);
 }
 
 QAction* PatternPanel::undo_action(const QString& name, const QKeySequence& keys, bool undo) {
@@ -177,31 +181,19 @@ void PatternPanel::bind(QLineEdit* edit, const std::function<QString()>& value,
   });
 }
 
-void PatternPanel::bind_window() {
-  ui_->window_slider->setMaximum(infinite_stop);
-  connect(ui_->window_slider, &QSlider::valueChanged, this, [this](int stop) {
-    editor_.set_window(stop == infinite_stop ? Window::infinite()
-                                             : Window::of(slider_windows[stop]));
-  });
-  connect(ui_->window_slider, &QSlider::sliderReleased, this, [this] { editor_.end_gesture(); });
-  connect(ui_->window_box, &QSpinBox::valueChanged, this,
-          [this] { editor_.set_window(ui_->window_box->window()); });
-  connect(ui_->window_box, &QSpinBox::editingFinished, this, [this] { editor_.end_gesture(); });
-}
-
 void PatternPanel::bind_lengths() {
   const auto equal_lengths = [this](int) { set_equal_documents(); };
   bind(
       ui_->query_tokens, most_tokens, [this](int tokens) { editor_.set_query(tokens); },
       [this] { return editor_.item().query; });
   bind(ui_->document_tokens, most_tokens, equal_lengths, [this]() -> std::optional<std::int64_t> {
-    if (!documents_are_alike()) return std::nullopt;
+    if (!documents_are_equal()) return std::nullopt;
     return editor_.item().documents[0];
   });
   bind(ui_->document_count, most_documents, equal_lengths,
        [this] { return std::ssize(editor_.item().documents); });
   const auto shown = [this] {
-    return documents_are_alike() ? QString() : lengths_text(editor_.item().documents);
+    return documents_are_equal() ? QString() : lengths_text(editor_.item().documents);
   };
   const auto enter = [this](const QString& text) -> Status {
     if (text.isEmpty()) {
@@ -302,13 +294,6 @@ void PatternPanel::refresh() {
   }
   ui_->save_pattern->setEnabled(editor_.entry().is_modified());
   if (editor_.pattern().blocks) ui_->matrix_problem->set_problem({});
-  refresh_window();
-  for (QSpinBox* box : {ui_->document_tokens, ui_->document_count})
-    box->setEnabled(documents_are_alike());
-  for (const auto& show : shown_) show();
-}
-
-void PatternPanel::refresh_window() {
   const bool takes_one = editor_.window().has_value();
   ui_->window_slider->setEnabled(takes_one);
   ui_->window_box->setEnabled(takes_one);
@@ -318,9 +303,12 @@ void PatternPanel::refresh_window() {
   if (!(ui_->window_box->window() == editor_.chosen_window())) {
     ui_->window_box->set_window(editor_.chosen_window());
   }
+  for (QSpinBox* box : {ui_->document_tokens, ui_->document_count})
+    box->setEnabled(documents_are_equal());
+  for (const auto& show : shown_) show();
 }
 
-bool PatternPanel::documents_are_alike() const {
+bool PatternPanel::documents_are_equal() const {
   const std::vector<std::int64_t>& lengths = editor_.item().documents;
   return !lengths.empty() && std::ranges::count(lengths, lengths[0]) == std::ssize(lengths);
 }

@@ -50,10 +50,8 @@ class PatternPanel : public QWidget {
 
  private:
   void wrap_rows();
-  void build_list();
   QAction* undo_action(const QString& name, const QKeySequence& keys, bool undo);
   void fill_recent(QMenu* menu);
-  void bind_window();
   void bind_lengths();
   void bind_sentences();
   void bind_blocks();
@@ -67,9 +65,8 @@ class PatternPanel : public QWidget {
             const std::function<Status(const QString&)>& enter, ProblemLabel* problem = nullptr,
             const std::function<QString()>& wrong = {});
   void refresh();
-  void refresh_window();
   void set_equal_documents();
-  [[nodiscard]] bool documents_are_alike() const;
+  [[nodiscard]] bool documents_are_equal() const;
   [[nodiscard]] QString wrong_documents() const;
   [[nodiscard]] QString wrong_starts() const;
   void sentences_chosen();

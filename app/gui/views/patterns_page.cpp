@@ -116,7 +116,15 @@ void PatternsPage::choose(const QString& pattern_name) {
 Status PatternsPage::open_file(const QString& file) {
   const int row = editor_.patterns().row_of_file(file);
   if (row >= 0 && editor_.patterns().entry(row).is_modified()) {
-    open_again(file);
+    auto* box = new QMessageBox(
+        QMessageBox::Question, tr("Open again"),
+        tr("\"%1\" has changes that are not saved. Open the file again and lose them?")
+            .arg(editor_.patterns().title(editor_.patterns().row_of_file(file))),
+        QMessageBox::Cancel, this);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* again = box->addButton(tr("Open again"), QMessageBox::DestructiveRole);
+    connect(again, &QPushButton::clicked, this, [this, file] { (void)read(file); });
+    box->open();
     return {};
   }
   return read(file);
@@ -127,18 +135,6 @@ Status PatternsPage::read(const QString& file) {
   panel_->show_problem(opened ? QString() : qstring(opened.error().message));
   if (opened) remember_file(file, FileKind::pattern);
   return opened;
-}
-
-void PatternsPage::open_again(const QString& file) {
-  auto* box = new QMessageBox(
-      QMessageBox::Question, tr("Open again"),
-      tr("\"%1\" has changes that are not saved. Open the file again and lose them?")
-          .arg(editor_.patterns().title(editor_.patterns().row_of_file(file))),
-      QMessageBox::Cancel, this);
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  QPushButton* again = box->addButton(tr("Open again"), QMessageBox::DestructiveRole);
-  connect(again, &QPushButton::clicked, this, [this, file] { (void)read(file); });
-  box->open();
 }
 
 QVariantMap PatternsPage::chosen() const {

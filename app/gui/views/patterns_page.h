@@ -71,7 +71,6 @@ class PatternsPage : public Page {
   void restore_problem(const QVariantMap& chosen);
   void refresh();
   Status read(const QString& file);
-  void open_again(const QString& file);
   void save_to(const QString& file, const std::function<void()>& then);
   void ask_to_save_as(std::function<void()> then);
 

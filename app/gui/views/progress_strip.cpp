@@ -244,14 +244,12 @@ HeatsView::HeatsView(HeatsModel* heats, QWidget* parent) : QListView(parent), he
     fit();
     Q_EMIT chosen({});
   });
-  connect(heats, &QAbstractItemModel::dataChanged, this, &HeatsView::heats_changed);
+  connect(heats, &QAbstractItemModel::dataChanged, this, [this] {
+    if (currentIndex().isValid()) Q_EMIT chosen(currentIndex().data().toString());
+    const int row = heats_->current_row();
+    if (row >= 0 && !hasFocus()) scrollTo(heats_->index(row));
+  });
   fit();
-}
-
-void HeatsView::heats_changed() {
-  if (currentIndex().isValid()) Q_EMIT chosen(currentIndex().data().toString());
-  const int row = heats_->current_row();
-  if (row >= 0 && !hasFocus()) scrollTo(heats_->index(row));
 }
 
 void HeatsView::resizeEvent(QResizeEvent* event) {
@@ -330,12 +328,6 @@ ProgressStrip::ProgressStrip(QWidget* parent)
   setFrameShape(QFrame::StyledPanel);
   setAccessibleName(tr("Live run"));
   build_actions();
-  build_line();
-  set_live(false);
-  hide();
-}
-
-void ProgressStrip::build_line() {
   set_text(title_, TextSize::heading);
   bar_->setTextVisible(false);
   bar_->setFixedHeight(10);
@@ -366,6 +358,8 @@ void ProgressStrip::build_line() {
   layout->addWidget(bar_);
   layout->addWidget(current_);
   layout->addWidget(grid_);
+  set_live(false);
+  hide();
 }
 
 void ProgressStrip::build_actions() {

@@ -72,7 +72,6 @@ class HeatsView : public QListView {
  private:
   /// As high as its lines, up to a maximum, beyond which it scrolls.
   void fit();
-  void heats_changed();
 
   HeatsModel* heats_;
 };
@@ -122,7 +121,6 @@ class ProgressStrip : public QFrame {
   void continue_requested(const QString& uuid);
 
  private:
-  void build_line();
   void build_actions();
   void show_pause(const Progress& progress);
   void show_share(Time now);

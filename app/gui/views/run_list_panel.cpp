@@ -173,7 +173,21 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
   set_up_list(runs_section, model);
   set_up_list(published_section, &published_);
   set_up_list(trash_section, &trash_);
-  build_sections();
+  const QString names[] = {tr("Runs"), tr("Published"), tr("Trash")};
+  const QString tips[] = {tr("Your own runs (Alt+1)"),
+                          tr("Results of papers, and runs that ship with AttnScope (Alt+2)"),
+                          tr("Runs moved to the trash (Alt+3)")};
+  for (int at = 0; at < section_count; ++at) {
+    ui_->run_sections->addTab(names[at]);
+    ui_->run_sections->setTabToolTip(at, tips[at]);
+    auto* go = new QAction(names[at], this);
+    go->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(at + 1)));
+    connect(go, &QAction::triggered, this, [this, at] {
+      show_section(static_cast<Section>(at));
+      lists_[at]->setFocus(Qt::ShortcutFocusReason);
+    });
+    addAction(go);
+  }
   connect(ui_->run_more, &QToolButton::clicked, this, &RunListPanel::show_more);
   build_actions();
   connect(ui_->first_run, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
@@ -263,24 +277,6 @@ void RunListPanel::set_up_list(Section section, QAbstractItemModel* model) {
     menu->setAttribute(Qt::WA_DeleteOnClose);
     menu->popup(list->viewport()->mapToGlobal(position));
   });
-}
-
-void RunListPanel::build_sections() {
-  const QString names[] = {tr("Runs"), tr("Published"), tr("Trash")};
-  const QString tips[] = {tr("Your own runs (Alt+1)"),
-                          tr("Results of papers, and runs that ship with AttnScope (Alt+2)"),
-                          tr("Runs moved to the trash (Alt+3)")};
-  for (int at = 0; at < section_count; ++at) {
-    ui_->run_sections->addTab(names[at]);
-    ui_->run_sections->setTabToolTip(at, tips[at]);
-    auto* go = new QAction(names[at], this);
-    go->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(at + 1)));
-    connect(go, &QAction::triggered, this, [this, at] {
-      show_section(static_cast<Section>(at));
-      lists_[at]->setFocus(Qt::ShortcutFocusReason);
-    });
-    addAction(go);
-  }
 }
 
 // Tags as checkable buttons, wrapped; many scroll.
@@ -476,7 +472,10 @@ void RunListPanel::fill(QMenu* menu) {
     menu->addAction(selected.size() == 1
                         ? tr("Export run to a file…\tCtrl+E")
                         : tr("Export %1 runs to a file…\tCtrl+E").arg(selected.size()),
-                    this, &RunListPanel::export_chosen);
+                    this, [this] {
+                      if (const QStringList uuids = chosen_runs(); !uuids.isEmpty())
+                        Q_EMIT export_requested(uuids);
+                    });
   }
   menu->addAction(tr("Import runs from a file…"), this, &RunListPanel::import_runs);
   menu->addSeparator();
@@ -590,10 +589,6 @@ void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
   others->setEnabled(!others->isEmpty());
   if (others->isEmpty())
     others->setTitle(tr("Compare with (no other run of this sweep; or choose two runs: Ctrl+D)"));
-}
-
-void RunListPanel::export_chosen() {
-  if (const QStringList uuids = chosen_runs(); !uuids.isEmpty()) Q_EMIT export_requested(uuids);
 }
 
 }  // namespace attnscope::gui

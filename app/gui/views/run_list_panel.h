@@ -75,7 +75,6 @@ class RunListPanel : public QWidget {
 
  private:
   void set_up_list(Section section, QAbstractItemModel* model);
-  void build_sections();
   void fill_tags();
   void fit_tags();
   void build_actions();
@@ -97,7 +96,6 @@ class RunListPanel : public QWidget {
   void confirm(const QString& title, const QString& question, const QString& yes,
                std::function<void()> act);
   void copy_published();
-  void export_chosen();
   void compare_chosen();
   void add_compare_menu(QMenu* menu, const RunInfo& chosen);
   void import_runs() { Q_EMIT import_requested(); }

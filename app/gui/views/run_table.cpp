@@ -33,14 +33,16 @@ namespace {
 constexpr int left_aligned = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
 constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
 
-bool is_alike(const std::vector<report::PivotHead>& a, const std::vector<report::PivotHead>& b) {
+bool has_same_shape(const std::vector<report::PivotHead>& a,
+                    const std::vector<report::PivotHead>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const auto& x, const auto& y) { return x.value == y.value; });
 }
 
 /// Whether both have the same cells in the same places.
-bool is_alike(const report::Pivot& a, const report::Pivot& b) {
-  return a.choice == b.choice && is_alike(a.rows, b.rows) && is_alike(a.columns, b.columns) &&
+bool has_same_shape(const report::Pivot& a, const report::Pivot& b) {
+  return a.choice == b.choice && has_same_shape(a.rows, b.rows) &&
+         has_same_shape(a.columns, b.columns) &&
          std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
                     [](const report::PivotBlock& one, const report::PivotBlock& other) {
                       return one.words == other.words && one.lines.size() == other.lines.size();
@@ -58,7 +60,7 @@ QString tip_of(const report::PivotHead& head) {
 void PivotTableModel::set_run(const RunPointer& run) {
   // While a run is measured, its cells are filled in without changing the shape, so selection and
   // scroll position are kept.
-  const bool same_shape = run_ && run && is_alike(run_->pivot, run->pivot) &&
+  const bool same_shape = run_ && run && has_same_shape(run_->pivot, run->pivot) &&
                           run_->request.uuid == run->request.uuid && !lines_.empty();
   if (same_shape) {
     run_ = run;
@@ -446,7 +448,11 @@ void RunTable::show_run(const RunPointer& run) {
   const bool same_shape = same_run && before->request.pivot == run->request.pivot;
   delegate_->set_contenders(run->table.contenders);
   model_.set_run(run);
-  span_headings();
+  view_->clearSpans();
+  const int columns = model_.columnCount();
+  for (int row = 0; row < model_.rowCount(); ++row) {
+    if (model_.is_heading(row) && columns > 1) view_->setSpan(row, 0, 1, columns);
+  }
   fit_columns(same_shape);
   if (!same_run) view_->scrollToTop();
   view_->setMinimumHeight(height_of_rows(*view_, 5));
@@ -492,14 +498,6 @@ void RunTable::fit_columns(bool keeps_widths) {
     const int least = keeps_widths ? view_->columnWidth(column) : 0;
     view_->resizeColumnToContents(column);
     if (view_->columnWidth(column) < least) view_->setColumnWidth(column, least);
-  }
-}
-
-void RunTable::span_headings() {
-  view_->clearSpans();
-  const int columns = model_.columnCount();
-  for (int row = 0; row < model_.rowCount(); ++row) {
-    if (model_.is_heading(row) && columns > 1) view_->setSpan(row, 0, 1, columns);
   }
 }
 

@@ -105,7 +105,6 @@ class RunTable : public QWidget {
   void show_marks(const report::Pivot& pivot);
   void choose_keys(bool rows_changed);
   void fit_columns(bool keeps_widths);
-  void span_headings();
 
   PivotTableModel model_;
   QComboBox *rows_ = nullptr, *columns_ = nullptr, *cells_ = nullptr;

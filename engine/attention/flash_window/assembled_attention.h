@@ -117,9 +117,9 @@ struct RowGroup {
 /// calls.
 [[nodiscard]] Result<std::vector<RowGroup>> parts_of(const Problem& problem);
 
-/// In the conventions of FlashAttention: a batch of sequences of one length as [batch, length,
-/// heads, dim] with any strides, or of different lengths, packed as [tokens, heads, dim] with their
-/// borders.
+/// Operands in the conventions of FlashAttention: a batch of sequences of one length as [batch,
+/// length, heads, dim] with any strides, or of different lengths, packed as [tokens, heads, dim]
+/// with their borders.
 struct PartOperands {
   at::Tensor q;                   // [batch, rows, heads, dim] or [all rows, heads, dim]
   at::Tensor k, v;                // [batch, keys, heads, dim] or [all keys, heads, dim]

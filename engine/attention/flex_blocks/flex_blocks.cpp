@@ -89,7 +89,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
         double of_rows = 6;
         double of_keys = 6;
         if (both) {
-          // As in dense; the gradients of gathered values are written, read and added up.
+          // The same as in dense; gradients of gathered values are also written, read and added.
           of_scores += 4.0 + (is_attention() ? 3 : (group.masked ? 2 : 0));
           of_rows += 10;
           of_keys += 8;

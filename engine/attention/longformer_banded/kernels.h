@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "engine/attention/longformer_banded/plan_lists.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::longformer_banded {

@@ -46,7 +46,7 @@ struct KeyRuns {
   std::vector<KeyView> views;
 };
 
-/// For plans that have a windowed layout.
+/// Only plans with a windowed layout are supported.
 [[nodiscard]] KeyRuns key_runs_of(const AttentionPlan& plan);
 
 // A plan in the form that the kernels read: bytes that are copied to the device once. A launch's

@@ -15,7 +15,6 @@
 #include "engine/attention/implementation.h"
 #include "engine/attention/longformer_chunks/chunk_products.h"
 #include "engine/attention/longformer_chunks/chunk_structure.h"
-#include "engine/attention/longformer_chunks/padded_runs.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/attention/windowed/windowed.h"
 

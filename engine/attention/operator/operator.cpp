@@ -39,9 +39,9 @@
 #include "base/result.h"
 #include "engine/attention/torch_function.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
-#include "engine/pattern/window.h"
 #include "kernels/plan/key_runs.h"
 
 namespace attnscope {

@@ -42,7 +42,7 @@ Status supports_attention(const ServedOffer& offer, const Problem& problem) {
   return {};
 }
 
-// In the order of a binding.
+// The names in the order of a binding.
 constexpr std::array tensor_names{"q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v"};
 constexpr std::size_t tensor_count = tensor_names.size();
 constexpr std::size_t output = 3;

@@ -22,7 +22,7 @@ namespace {
 std::string with_interval(const std::vector<double>& values) {
   // A difference of two disturbed times is not always positive.
   if (std::ranges::any_of(values, [](double value) { return !(value > 0); }))
-    return "not measurable beside other programs; repeat it";
+    return "not measurable alongside other programs; repeat it";
   std::vector<double> logarithms;
   logarithms.reserve(values.size());
   for (const double value : values) logarithms.push_back(std::log(value));

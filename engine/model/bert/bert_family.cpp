@@ -50,34 +50,29 @@ class CrossEncoder final : public Model {
   }
 
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
-    const auto stages = stages_of(batch);
-    if (!stages) return tl::unexpected(stages.error());
-    std::int64_t peak = 0;
-    for (const auto& [layers, stage] : *stages) peak = std::max(peak, encoder_.peak_bytes(*stage));
-    return peak;
+    return stages_of(batch).map(
+        [&](const BertEncoder::Stages& stages) { return encoder_.peak_bytes(stages); });
   }
 
   Result<ModelWork> work(const PairBatch& batch) const override {
-    const auto stages = stages_of(batch);
-    if (!stages) return tl::unexpected(stages.error());
-    ModelWork sum;
-    for (const auto& [layers, stage] : *stages) add(encoder_.work(*stage, layers), 1, sum);
-    return sum;
+    return stages_of(batch).map(
+        [&](const BertEncoder::Stages& stages) { return encoder_.work(stages); });
   }
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
-    if (batch.documents != nullptr) {
-      return fail(
-          "a cross-encoder reads query and document together, and cannot use a document cache");
-    }
-    if (show && last_ == LastLayer::cls_alone) {
-      return fail(
-          "the last layer's attention of all tokens is not computed with {}; omit this option",
-          cls_only_last_layer);
-    }
+    Status able = check_cross_encoder_call(batch, show != nullptr, last_ == LastLayer::cls_alone);
+    if (!able) return tl::unexpected(able.error());
     auto packed = pack_batch(as_texts(batch), !show && shares_query(batch), shape_);
     if (!packed) return tl::unexpected(packed.error());
-    return run(*packed, show);
+    const c10::InferenceMode no_graph;
+    use_torch_threads(threads_);
+    at::Tensor embedded = encoder_.embed(*packed);
+    const auto stages = encoder_.stages(packed->layout, last_);
+    if (!stages) return tl::unexpected(stages.error());
+    const auto states = encoder_.run(*stages, std::move(embedded), show);
+    if (!states) return tl::unexpected(states.error());
+    return head_.output_of(*states, packed->layout, stages->front().stage->cls_index(),
+                           last_ == LastLayer::cls_alone);
   }
 
  private:
@@ -92,31 +87,10 @@ class CrossEncoder final : public Model {
            has_independent_query(pattern_);
   }
 
-  [[nodiscard]] Result<std::vector<BertEncoder::StagedLayers>> stages_of(
-      const PairBatch& batch) const {
+  [[nodiscard]] Result<BertEncoder::Stages> stages_of(const PairBatch& batch) const {
     const auto layout = layout_of(as_texts(batch), shares_query(batch));
     if (!layout) return tl::unexpected(layout.error());
     return encoder_.stages(*layout, last_);
-  }
-
-  Result<ModelOutput> run(const PackedBatch& packed, const Show& show) {
-    const c10::InferenceMode no_graph;
-    use_torch_threads(threads_);
-    at::Tensor states = encoder_.embed(packed);
-    const auto stages = encoder_.stages(packed.layout, last_);
-    if (!stages) return tl::unexpected(stages.error());
-    for (const auto& [layers, stage] : *stages) {
-      auto run = encoder_.run(*stage, std::move(states), layers, shown_of(*stage, show));
-      if (!run) return tl::unexpected(run.error());
-      states = std::move(*run);
-    }
-    at::Tensor pooled = states;
-    if (last_ == LastLayer::whole) {
-      pooled = head_.config().reads_cls_alone()
-                   ? states.index_select(0, stages->front().stage->cls_index())
-                   : pool(head_.config(), states, packed.layout);
-    }
-    return ModelOutput{.scores = floats_of(head_(pooled)), .states = floats_of(pooled)};
   }
 
   ModelShape shape_;
@@ -148,38 +122,28 @@ class BertTextEncoder final : public TextEncoder {
   Result<at::Tensor> states(const PackedBatch& packed, EncodedTexts texts) const override {
     const auto stages = stages_of(packed.layout, texts);
     if (!stages) return tl::unexpected(stages.error());
-    at::Tensor states = encoder_.embed(packed);
-    for (const auto& [layers, stage] : *stages) {
-      auto run = encoder_.run(*stage, std::move(states), layers);
-      if (!run) return run;
-      states = std::move(*run);
-    }
-    return states;
+    return encoder_.run(*stages, encoder_.embed(packed));
   }
 
   Result<ModelWork> work(const SequenceLayout& layout, EncodedTexts texts) const override {
-    const auto stages = stages_of(layout, texts);
-    if (!stages) return tl::unexpected(stages.error());
-    ModelWork sum;
-    for (const auto& [layers, stage] : *stages) add(encoder_.work(*stage, layers), 1, sum);
-    return sum;
+    return stages_of(layout, texts).map([&](const BertEncoder::Stages& stages) {
+      return encoder_.work(stages);
+    });
   }
 
   Result<std::int64_t> peak_bytes(const SequenceLayout& layout, EncodedTexts texts) const override {
-    const auto stages = stages_of(layout, texts);
-    if (!stages) return tl::unexpected(stages.error());
-    std::int64_t peak = 0;
-    for (const auto& [layers, stage] : *stages) peak = std::max(peak, encoder_.peak_bytes(*stage));
-    return peak;
+    return stages_of(layout, texts).map([&](const BertEncoder::Stages& stages) {
+      return encoder_.peak_bytes(stages);
+    });
   }
 
  private:
-  [[nodiscard]] Result<std::vector<BertEncoder::StagedLayers>> stages_of(
-      const SequenceLayout& layout, EncodedTexts texts) const {
+  [[nodiscard]] Result<BertEncoder::Stages> stages_of(const SequenceLayout& layout,
+                                                      EncodedTexts texts) const {
     if (texts == EncodedTexts::documents) return encoder_.stages(layout, LastLayer::whole);
     auto stage = AttentionStage::make(queries_, shape_, implementation_, layout);
     if (!stage) return tl::unexpected(stage.error());
-    std::vector<BertEncoder::StagedLayers> staged;
+    BertEncoder::Stages staged;
     staged.push_back({encoder_.all_layers(), std::move(*stage)});
     return staged;
   }

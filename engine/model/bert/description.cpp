@@ -12,7 +12,7 @@
 #include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_description.h"
 
 namespace attnscope {

@@ -179,9 +179,19 @@ Result<at::Tensor> BertEncoder::run(const AttentionStage& stage, at::Tensor stat
   return states;
 }
 
-Result<std::vector<BertEncoder::StagedLayers>> BertEncoder::stages(const SequenceLayout& layout,
-                                                                   LastLayer last) const {
-  std::vector<StagedLayers> staged;
+Result<at::Tensor> BertEncoder::run(const Stages& stages, at::Tensor states,
+                                    const Show& show) const {
+  for (const auto& [layers, stage] : stages) {
+    auto next = run(*stage, std::move(states), layers, shown_of(*stage, show));
+    if (!next) return next;
+    states = std::move(*next);
+  }
+  return states;
+}
+
+Result<BertEncoder::Stages> BertEncoder::stages(const SequenceLayout& layout,
+                                                LastLayer last) const {
+  Stages staged;
   for (const Variants& variants : by_window_) {
     const bool is_last = variants.layers.end == shape_.layers && last == LastLayer::cls_alone;
     auto made = AttentionStage::make(is_last ? variants.cls_alone : variants.whole, shape_,
@@ -206,6 +216,18 @@ ModelWork BertEncoder::work(const AttentionStage& stage, LayerRange layers) cons
   add(work_of_layer(stage), static_cast<double>(whole), sum);
   if (short_last) add(work_of_cls_layer(stage), 1, sum);
   return sum;
+}
+
+ModelWork BertEncoder::work(const Stages& stages) const {
+  ModelWork sum;
+  for (const auto& [layers, stage] : stages) add(work(*stage, layers), 1, sum);
+  return sum;
+}
+
+std::int64_t BertEncoder::peak_bytes(const Stages& stages) const {
+  std::int64_t peak = 0;
+  for (const auto& [layers, stage] : stages) peak = std::max(peak, peak_bytes(*stage));
+  return peak;
 }
 
 std::int64_t BertEncoder::peak_bytes(const AttentionStage& stage) const {

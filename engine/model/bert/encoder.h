@@ -74,8 +74,8 @@ class BertEncoder {
     LayerRange layers;
     std::unique_ptr<AttentionStage> stage;
   };
-  [[nodiscard]] Result<std::vector<StagedLayers>> stages(const SequenceLayout& layout,
-                                                         LastLayer last) const;
+  using Stages = std::vector<StagedLayers>;
+  [[nodiscard]] Result<Stages> stages(const SequenceLayout& layout, LastLayer last) const;
 
   [[nodiscard]] at::Tensor embed(const PackedBatch& batch) const { return embeddings_(batch); }
 
@@ -85,6 +85,8 @@ class BertEncoder {
   /// returns [CLS tokens, hidden]. `seen` receives every layer's projections.
   [[nodiscard]] Result<at::Tensor> run(const AttentionStage& stage, at::Tensor states,
                                        LayerRange layers, const Seen& seen = {}) const;
+  [[nodiscard]] Result<at::Tensor> run(const Stages& stages, at::Tensor states,
+                                       const Show& show = {}) const;
 
   /// Keys and values of a layer for x [tokens, hidden]: [tokens, 2 hidden].
   [[nodiscard]] at::Tensor keys_and_values(std::int64_t layer, const at::Tensor& x) const;
@@ -92,8 +94,10 @@ class BertEncoder {
   [[nodiscard]] LayerRange all_layers() const { return {0, shape_.layers}; }
   /// Work of some layers: linear layers, attention and states.
   [[nodiscard]] ModelWork work(const AttentionStage& stage, LayerRange layers) const;
+  [[nodiscard]] ModelWork work(const Stages& stages) const;
   /// Peak memory in bytes of embedding and all layers, in addition to the weights.
   [[nodiscard]] std::int64_t peak_bytes(const AttentionStage& stage) const;
+  [[nodiscard]] std::int64_t peak_bytes(const Stages& stages) const;
 
  private:
   [[nodiscard]] ModelWork work_of_layer(const AttentionStage& stage) const;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Common description of families that encode query and documents separately and let them interact
-// late: BERT's body after a prefix, parameters of their own, and options that rows of sweeps name.
+// late: BERT's body after a prefix, their own parameters, and options that rows of sweeps name.
 // A family adds its own part.
 //
 //   mixencoder-b+contexts-4/segment      dual-bert+windowed/segment/16
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/checkpoint/optioned_description.h"
+#include "engine/checkpoint/family_description.h"
 
 namespace attnscope {
 

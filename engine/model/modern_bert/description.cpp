@@ -12,7 +12,7 @@
 
 #include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
-#include "engine/checkpoint/optioned_description.h"
+#include "engine/checkpoint/family_description.h"
 #include "engine/model/bert/bert_description.h"
 #include "engine/model/modern_bert/modern_bert_config.h"
 

@@ -269,15 +269,8 @@ class ModernBert final : public Model {
   }
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
-    if (batch.documents != nullptr) {
-      return fail(
-          "a cross-encoder reads query and document together, and cannot use a document cache");
-    }
-    if (show && encoder_.cls_alone()) {
-      return fail(
-          "the last layer's attention of all tokens is not computed with {}; omit this option",
-          cls_only_last_layer);
-    }
+    Status able = check_cross_encoder_call(batch, show != nullptr, encoder_.cls_alone());
+    if (!able) return tl::unexpected(able.error());
     auto packed = pack_batch(batch, !show && shares_query(batch), encoder_.shape());
     if (!packed) return tl::unexpected(packed.error());
     const c10::InferenceMode no_graph;
@@ -286,12 +279,7 @@ class ModernBert final : public Model {
     if (!stages) return tl::unexpected(stages.error());
     const auto states = encoder_.run(*stages, *packed, show);
     if (!states) return tl::unexpected(states.error());
-    at::Tensor pooled = *states;
-    if (!encoder_.cls_alone()) {
-      pooled = head_.config().reads_cls_alone() ? states->index_select(0, stages->all->cls_index())
-                                                : pool(head_.config(), *states, packed->layout);
-    }
-    return ModelOutput{.scores = floats_of(head_(pooled)), .states = floats_of(pooled)};
+    return head_.output_of(*states, packed->layout, stages->all->cls_index(), encoder_.cls_alone());
   }
 
  private:

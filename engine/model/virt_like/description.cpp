@@ -17,10 +17,10 @@ class VirtLikeDescription final : public LateDescription {
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
-    return {
-        {.name = id(),
-         .summary = "Modelled on VIRT, whose formulas are not published: the last states of query "
-                    "and document attend to each other; all states of a document are kept."}};
+    return {{.name = id(),
+             .summary =
+                 "Modelled on VIRT, whose formulas are not published: the last states of query "
+                 "and document attend to each other; all states of a document are kept."}};
   }
   void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
     const std::int64_t hidden = config.shape.hidden;

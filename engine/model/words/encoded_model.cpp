@@ -335,7 +335,7 @@ Result<GroupOutput> EncodedModel::score_encoded(TokenIds query, const DocumentCa
   return interact({*encoded, query, gathered.const_data_ptr<float>(), ranges}, show);
 }
 
-Status EncodedModel::takes(const DocumentCache& documents) {
+Status EncodedModel::accepts(const DocumentCache& documents) {
   return documents.fits(maker());
 }
 

@@ -114,7 +114,7 @@ class EncodedModel : public WordsModel {
   [[nodiscard]] Result<GroupOutput> score_encoded(TokenIds query, const DocumentCache& documents,
                                                   std::span<const std::int64_t> numbers,
                                                   const Show& show) final;
-  [[nodiscard]] Status takes(const DocumentCache& documents) final;
+  [[nodiscard]] Status accepts(const DocumentCache& documents) final;
   [[nodiscard]] ModelWork work_of(const WordCounts& counts) const final;
   [[nodiscard]] std::int64_t peak_bytes(const WordCounts& counts) const final;
 

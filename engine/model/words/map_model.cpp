@@ -73,7 +73,8 @@ Result<GroupOutput> MapModel::score_words(TokenIds query, std::span<const TokenI
     }
   });
   for (Shown& tensor : shown) show(std::move(tensor));
-  return GroupOutput{.scores = copied_floats(scores_of(features)), .states = copied_floats(features)};
+  return GroupOutput{.scores = copied_floats(scores_of(features)),
+                     .states = copied_floats(features)};
 }
 
 at::Tensor MapModel::scores_of(const at::Tensor& features) const {

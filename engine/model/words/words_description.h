@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Common description of re-rankers over word vectors (TKL, TK, KNRM and the baselines of the TKL
-// paper): a word list, a table of word vectors, and parameters of their own. A family adds its own
+// paper): a word list, a table of word vectors, and their own parameters. A family adds its own
 // part.
 //
 //   tkl+saturation-idf/segment      knrm/kernel-pooling
@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "engine/checkpoint/family_description.h"
-#include "engine/checkpoint/optioned_description.h"
 
 namespace attnscope {
 

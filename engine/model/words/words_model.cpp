@@ -73,7 +73,7 @@ Result<ModelOutput> WordsModel::score(const PairBatch& batch, const Show& show) 
   use_torch_threads(threads_);
   if (Status able = check(batch); !able) return tl::unexpected(able.error());
   if (batch.documents != nullptr) {
-    if (Status fits = takes(*batch.documents); !fits) return tl::unexpected(fits.error());
+    if (Status fits = accepts(*batch.documents); !fits) return tl::unexpected(fits.error());
   }
   const std::vector<QueryGroup> groups = groups_of(batch);
   std::vector<GroupOutput> done;
@@ -97,7 +97,7 @@ Result<GroupOutput> WordsModel::score_encoded(TokenIds /*query*/,
   return fail("a model of the family {} encodes no documents", config_.family->id());
 }
 
-Status WordsModel::takes(const DocumentCache& /*documents*/) {
+Status WordsModel::accepts(const DocumentCache& /*documents*/) {
   return fail("a model of the family {} encodes no documents", config_.family->id());
 }
 

@@ -50,7 +50,7 @@ class WordsModel : public Model {
                                                           std::span<const std::int64_t> numbers,
                                                           const Show& show);
   /// Whether the cache was made by this model.
-  [[nodiscard]] virtual Status takes(const DocumentCache& documents);
+  [[nodiscard]] virtual Status accepts(const DocumentCache& documents);
   [[nodiscard]] virtual ModelWork work_of(const WordCounts& counts) const = 0;
   /// Peak memory in bytes, in addition to the weights.
   [[nodiscard]] virtual std::int64_t peak_bytes(const WordCounts& counts) const = 0;

@@ -32,7 +32,7 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   return x * (x < zero ? beyond : splat(1.0f) - beyond);
 }
 
-/// In place. Two vectors of sums, so that additions do not depend on each other.
+/// Normalises a row in place. Two vectors of sums make consecutive additions independent.
 [[gnu::noinline]] void normalise_row(const RowNorm& norm, float* y) {
   const std::int64_t whole = norm.width - norm.width % lanes, left = norm.width - whole;
   const float share = 1.0f / static_cast<float>(norm.width);
@@ -102,7 +102,7 @@ ATTNSCOPE_INLINE void finish_piece(const LinearPiece& piece, const SumAt& sum_at
   }
 }
 
-/// With the two vectors of outputs and the number, the sums fill the set's registers.
+/// The sums, two vectors of outputs and the number fill the registers of the set.
 constexpr int linear_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
 constexpr int linear_tile_outputs = 2 * lanes;
 constexpr std::int64_t floats_of_a_line = 16;

@@ -56,8 +56,8 @@ struct WholeNumbers {
   static constexpr std::int64_t parts = narrow_parts_of_int8;
   static constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
-  /// For the whole row: its largest magnitude becomes `most`. A row with a value that is not finite
-  /// has the scale NaN, and so are its results.
+  /// The scale of a row, whose largest magnitude becomes `most`. A row with a value that is not
+  /// finite has the scale NaN, and so are its results.
   static float scale_for(float most, const float* x, std::int64_t in) {
     Vector largest{}, nonfinite{};
     std::int64_t c = 0;

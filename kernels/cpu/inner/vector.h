@@ -167,7 +167,7 @@ ATTNSCOPE_INLINE Vector sums_of(Vector (&v)[lanes]) {
 #endif
 }
 
-/// In each quarter of four lanes, of two vectors: a0 b0 a1 b1, and a2 b2 a3 b3.
+/// Interleaves two vectors in each group of four lanes: a0 b0 a1 b1, and a2 b2 a3 b3.
 ATTNSCOPE_INLINE Vector interleaved_low(Vector a, Vector b) {
 #if defined(__AVX512F__)
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
@@ -324,7 +324,8 @@ ATTNSCOPE_INLINE Vector load_first(const float* p, std::int64_t count, float bey
 }
 #endif
 
-/// In halves: a masked store needs dozens of micro-operations on some processors with AVX2.
+/// Stores halves, because a masked store needs dozens of micro-operations on some processors with
+/// AVX2.
 ATTNSCOPE_INLINE void store_first(float* p, std::int64_t count, Vector v) {
   if (count >= lanes) return store(p, v);
   Vector4 rest = __builtin_shufflevector(v, v, 0, 1, 2, 3);

@@ -236,7 +236,7 @@ inline void load_queries(const WindowedChunk& chunk, float* queries) {
   fill(queries + count * padded, (grouped - count) * padded, 0.0f);
 }
 
-/// For so few rows that transposing their keys would cost more than it saves.
+/// Used for so few rows that transposing their keys would cost more than it saves.
 inline void score_block_by_rows(const WindowedChunk& chunk, const KeyBlock& block,
                                 const float* queries, float* buffer) {
   const std::int64_t padded = padded_dim(chunk.rows.head_dim);

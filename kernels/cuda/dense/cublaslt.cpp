@@ -43,7 +43,8 @@ Result<CublasLt> load_cublaslt(std::initializer_list<const char*> files) {
 }
 
 const Result<CublasLt>& cublaslt() {
-  // By name first, which selects a copy that the process has already mapped, such as LibTorch's.
+  // The name is tried first: it selects a copy that the process has already mapped, such as
+  // LibTorch's.
   // The interface used here is the same in both versions.
   static const Result<CublasLt> library = load_cublaslt({"libcublasLt.so.13",
 #ifdef ATTNSCOPE_CUBLASLT_FILE

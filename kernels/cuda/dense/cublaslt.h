@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

@@ -102,7 +102,7 @@ struct DenseAttention::Prepared {
     return section_after(problem.batch * problem.heads * problem.queries.size() *
                          stride_of(problem) * size_of(problem.rows_like.dtype));
   }
-  /// Of the weights and, with gradients, of their gradient.
+  /// The size of the weights and, with gradients, of their gradient.
   [[nodiscard]] std::int64_t all_score_bytes() const {
     return (with_gradients() ? 2 : 1) * score_bytes();
   }

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/result.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 
 namespace attnscope::cuda {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

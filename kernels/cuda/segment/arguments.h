@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/cuda/operands.h"
-#include "kernels/cuda/stream.h"
 #include "kernels/cuda/walk_list.h"
 #include "kernels/plan/tensor.h"
 

@@ -269,14 +269,14 @@ __device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin
 __device__ __forceinline__ float approximate_inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
 }
-/// From a maximum in units of log2; -inf where the sum is 0.
+/// `maximum` is in units of log 2; -inf if the sum is 0.
 __device__ __forceinline__ float log2_sum_exp(float maximum, float sum) {
   return sum == 0.0f ? minus_infinity : (maximum + log2_approx(sum)) * ln_2;
 }
 /// The maximum of no scores: below all, but finite, so that it can be subtracted.
 inline constexpr float no_maximum = -3e38f;
 
-/// Where a wide row stores its part.
+/// The partial result of a wide row.
 __device__ __forceinline__ float* partial_row(const WalkArguments& call, int head, int slot) {
   return call.partials +
          (static_cast<std::int64_t>(head) * call.partial_rows + slot) * call.partial_pitch;

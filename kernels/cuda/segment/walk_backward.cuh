@@ -85,7 +85,7 @@ struct TileNumbers {
 template <int Columns, Sums sums>
 struct PassingChunk {
   RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP only
-  // Of tokens 2 t and 2 t + 1, the numbers of queries only.
+  // Values of tokens 2 t and 2 t + 1; numbers of queries only.
   typename ValueTile<Columns>::Rows values[WalkSums<sums>::gradients][2];
   RowNumbers numbers[2][2];
 };

@@ -66,7 +66,7 @@ class Walking {
       : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
 
   /// Moves the tasks that walks support out of the direction.
-  void take() {
+  void cut() {
     std::vector<DirectedTask> left;
     for (const DirectedTask& task : rows_.tasks) {
       if (auto made = walked(rows_, task, list_.indices)) {
@@ -286,7 +286,7 @@ std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t
                              std::int64_t head_dim) {
   WalkList list;
   list.indices.assign(indices.begin(), indices.end());
-  Walking(direction, heads, head_dim, list).take();
+  Walking(direction, heads, head_dim, list).cut();
   const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * heads;
   if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   return list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small kernels, right as they are and each wrong in one way when `planted` is set.
+// Small kernels, each with one bug if `planted` is set.
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ptx.h"
 #include "tests/cuda_on_host/planted_kernels/planted.h"
@@ -9,7 +9,7 @@ namespace attnscope::cuda::planted {
 
 namespace {
 
-/// The thread of the grid, and its number in its block.
+/// The number of the thread in the grid, and in its block.
 __device__ int place() {
   return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
 }
@@ -20,7 +20,7 @@ __device__ float* shared_numbers() {
   return reinterpret_cast<float*>(dynamic_shared());
 }
 
-/// Shared memory for a number of each thread.
+/// Shared memory for one number per thread.
 template <void (*kernel)(Memory)>
 Status run(const Memory& memory) {
   return launch("planted", kernel, {blocks, threads, threads * 4}, nullptr, memory);
@@ -160,7 +160,7 @@ __global__ void two_blocks_write_one_place(Memory memory) {
   memory.out[memory.planted ? thread() : place()] = memory.in[place()];
 }
 
-/// Reads the other block's results, which may be there or not.
+/// Reads the results of the other block, which may not have been written.
 __global__ void read_of_another_block(Memory memory) {
   memory.out[place()] = memory.in[place()];
   __syncthreads();
@@ -169,8 +169,8 @@ __global__ void read_of_another_block(Memory memory) {
   }
 }
 
-/// The block that arrives last adds what the others have left. Its atomic operation and fences on
-/// both sides of it order the accesses; `first` and `second` leave one fence out.
+/// The block that arrives last adds the results of the others. An atomic operation with fences
+/// before and after it orders the accesses; `first` and `second` omit one fence.
 template <bool first, bool second>
 __device__ void last_block_adds(const Memory& memory) {
   auto* last = reinterpret_cast<unsigned*>(dynamic_shared());
@@ -205,7 +205,7 @@ __global__ void missing_fence_after_arrival(Memory memory) {
   }
 }
 
-/// Every thread fences what it wrote itself, then one arrives for all.
+/// Every thread fences its own writes, then one arrives for all.
 __global__ void missing_barrier_before_arrival(Memory memory) {
   auto* last = reinterpret_cast<unsigned*>(dynamic_shared());
   memory.out[place()] = memory.in[place()];

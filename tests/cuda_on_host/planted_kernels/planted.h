@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small kernels, right as they are and each wrong in one way when `planted` is set: what the
-// emulation must see.
+// Small kernels, each with one bug if `planted` is set, which the emulation must detect.
 
 #include <cstdint>
 #include <string>
@@ -20,14 +19,14 @@ struct Memory {
   const float* in;    // [numbers]
   float* out;         // [numbers]
   unsigned* counter;  // 0
-  const float* host;  // not the device's
+  const float* host;  // host memory
   bool planted;
 };
 
 struct Bug {
   std::string name;
   Status (*run)(const Memory& memory);
-  std::string reported;  // a regular expression that the Status matches when planted
+  std::string reported;  // a regular expression for the message of the planted bug
 };
 
 [[nodiscard]] std::vector<Bug> bounds();

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One product of the tensor cores, C [16 x 8] = A [16 x 16] B [16 x 8], as kernels do it: factors
-// into registers, and the result from them, by its rows and columns.
+// One product of the tensor cores, C [16 x 8] = A [16 x 16] B [16 x 8], with factors and result in
+// registers as in the kernels.
 
 #include <cstdint>
 

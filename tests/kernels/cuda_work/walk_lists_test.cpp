@@ -224,7 +224,7 @@ Walks walks_of(const std::string& pattern, std::int64_t window, const SequenceLa
   return walks.value_or(Walks{});
 }
 
-TEST(SparsePassages, AreWalkedWhole_AndFinishCls) {
+TEST(SparsePassages, AreOneWalkPerDocument_WithoutMergesOfCls) {
   const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
   const Walks walks = walks_of("sparse", 4, passages);
   EXPECT_FALSE(walks.rows.shape.far || walks.rows.shape.many);
@@ -247,7 +247,7 @@ TEST(SparsePassages, AreWalkedByKeysToo_WithClsAndQueryAsWideKeys) {
   EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
 }
 
-TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
+TEST(SparsePassage, IsSplitIntoWalks_ToFillTheGpu) {
   const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(1, {.query = 11, .documents = {162}}));
   EXPECT_EQ(walks.rows.walks.size(), 4U);
@@ -290,7 +290,7 @@ TEST(LongformerItem, HasClsAndQueryAsWideRows) {
   EXPECT_EQ(walks.rows.merges.at(0).run.count, 12);
 }
 
-TEST(Walks, AreNotMadeForWhatTheirKernelsDoNotTake) {
+TEST(Walks, AreOnlyMadeForProblemsThatTheirKernelsSupport) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 11, .documents = {400}});
   const auto cut = [&](const char* pattern, std::int64_t window, std::int64_t head_dim,
                        DType dtype) {

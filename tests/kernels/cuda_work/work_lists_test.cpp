@@ -121,14 +121,9 @@ TEST(WorkLists, ManyNarrowTasksOfOneItem_AreComputedOnce) {
   plan.segments = {{.keys = {0, 700}}, {.keys = {0, 650}}};
   for (std::int64_t row = 0; row < 40; ++row) {
     plan.segments.push_back({.keys = {row, 700 - row}});
-    plan.tasks.push_back({.queries = {row * 3, row * 3 + 3},
-                          .heads = {0, 1},
-                          .item = 0,
-                          .first_segment = 2 + row,
-                          .segment_count = 1});
+    plan.tasks.push_back(task_of({row * 3, row * 3 + 3}, {0, 1}, 2 + row, 1));
   }
-  plan.tasks.push_back(
-      {.queries = {120, 700}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1});
+  plan.tasks.push_back(task_of({120, 700}, {0, 1}, 0, 1));
   EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan)));
 }
 

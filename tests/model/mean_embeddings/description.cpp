@@ -35,7 +35,7 @@ class Description final : public FamilyDescription {
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
                                      std::span<const std::string_view> options) const override {
-    if (!options.empty()) return fail("has the option '+{}', and there are none", options.front());
+    if (!options.empty()) return fail("has the option '+{}', but there are none", options.front());
     return ModelRow{
         .family = this, .name = std::string(name), .pattern = "full", .weights = std::string(id())};
   }

@@ -3,7 +3,6 @@
 // The user's texts for runs, and the trash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "tests/store/sample_runs.h"
 
@@ -15,9 +14,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class OwnWords : public testing::Test {
+class UserTexts : public StoreTest {
  protected:
-  OwnWords() : store_(open_or_throw(folder_ / "results.db")) {
+  UserTexts() {
     for (const char* name : {"one", "two", "three"}) {
       runs_.push_back(begin_or_throw(store_, sample_run(name)));
     }
@@ -33,12 +32,10 @@ class OwnWords : public testing::Test {
     return names;
   }
 
-  TemporaryFolder folder_;
-  Store store_;
   std::vector<RunId> runs_;
 };
 
-TEST_F(OwnWords, AName_ReplacesTheSweepsNameInTitles) {
+TEST_F(UserTexts, AName_ReplacesTheSweepsNameInTitles) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "it's \"mine\""}));
   const auto run = store_.find_run("1");
   EXPECT_EQ(title_of(*run), "it's \"mine\"");
@@ -48,13 +45,13 @@ TEST_F(OwnWords, AName_ReplacesTheSweepsNameInTitles) {
   EXPECT_EQ(title_of(*store_.find_run("1")), "one");
 }
 
-TEST_F(OwnWords, Changes_AreInTheFileItselfAtOnce) {
+TEST_F(UserTexts, Changes_AreInTheFileItselfAtOnce) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "typed last"}));
   std::filesystem::copy_file(folder_ / "results.db", folder_ / "moved.db");
   EXPECT_EQ(title_of(*open_or_throw(folder_ / "moved.db").find_run("1")), "typed last");
 }
 
-TEST_F(OwnWords, OmittedFields_AreUnchanged) {
+TEST_F(UserTexts, OmittedFields_AreUnchanged) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "n", .tag = "t", .note = "a note"}));
   ASSERT_TRUE(store_.describe_run(runs_[0], {.tag = "u"}));
   const auto run = store_.find_run("1");
@@ -63,7 +60,7 @@ TEST_F(OwnWords, OmittedFields_AreUnchanged) {
   EXPECT_EQ(run->note, "a note");
 }
 
-TEST_F(OwnWords, ARun_IsFoundByItsUniqueName) {
+TEST_F(UserTexts, ARun_IsFoundByItsUniqueName) {
   ASSERT_TRUE(store_.describe_run(runs_[0], {.name = "laptop"}));
   EXPECT_EQ(store_.find_run("laptop")->id, runs_[0]);
   ASSERT_TRUE(store_.describe_run(runs_[2], {.name = "laptop"}));
@@ -72,7 +69,7 @@ TEST_F(OwnWords, ARun_IsFoundByItsUniqueName) {
   EXPECT_EQ(store_.find_run("1")->id, runs_[0]) << "a number is a number first";
 }
 
-TEST_F(OwnWords, ARun_IsFoundByItsUniqueSweepName) {
+TEST_F(UserTexts, ARun_IsFoundByItsUniqueSweepName) {
   EXPECT_EQ(store_.find_run("two")->id, runs_[1]);
   const RunId again = begin_or_throw(store_, sample_run("two"));
   EXPECT_THAT(store_.find_run("two").error().message, HasSubstr("2 runs are called 'two'"));
@@ -89,7 +86,7 @@ TEST(TagWords, AreSplitAtSpacesAndCommasWithoutDuplicates) {
   EXPECT_EQ(tag_of({}), "");
 }
 
-TEST_F(OwnWords, ARunInTheTrash_IsHiddenButFoundByNumberAndUuid) {
+TEST_F(UserTexts, ARunInTheTrash_IsHiddenButFoundByNumberAndUuid) {
   ASSERT_TRUE(store_.put_in_trash({runs_[2]}));
   EXPECT_THAT(listed(RunsOf::list), ElementsAre("two", "one"));
   EXPECT_THAT(listed(RunsOf::trash), ElementsAre("three"));
@@ -100,7 +97,7 @@ TEST_F(OwnWords, ARunInTheTrash_IsHiddenButFoundByNumberAndUuid) {
   EXPECT_TRUE(is_in_trash(*store_.find_run(runs_[2].uuid)));
 }
 
-TEST_F(OwnWords, RestoredRuns_AreUnchanged) {
+TEST_F(UserTexts, RestoredRuns_AreUnchanged) {
   ASSERT_TRUE(store_.describe_run(runs_[1], {.name = "kept"}));
   ASSERT_TRUE(store_.put_in_trash({runs_[1], runs_[2]}));
   ASSERT_TRUE(store_.take_from_trash({runs_[1], runs_[2]}));
@@ -110,7 +107,7 @@ TEST_F(OwnWords, RestoredRuns_AreUnchanged) {
   EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST_F(OwnWords, EmptyingTheTrash_RemovesOnlyItsRuns) {
+TEST_F(UserTexts, EmptyingTheTrash_RemovesOnlyItsRuns) {
   std::mt19937_64 random(4);
   ASSERT_TRUE(store_.add_heat(runs_[1], random_heat(random, 0, 3)));
   ASSERT_TRUE(store_.put_in_trash({runs_[1], runs_[2]}));
@@ -122,28 +119,25 @@ TEST_F(OwnWords, EmptyingTheTrash_RemovesOnlyItsRuns) {
   EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST_F(OwnWords, ARunThatIsBeingMeasured_IsNotPutInTheTrash) {
-  NewRun live = sample_run("live");
-  live.process_id = getpid();
-  live.process_start_ticks = own_process_start_ticks();
-  const RunId run = begin_or_throw(store_, live);
+TEST_F(UserTexts, ARunThatIsBeingMeasured_IsNotPutInTheTrash) {
+  const RunId run = begin_or_throw(store_, live_run("live"));
   EXPECT_THAT(store_.put_in_trash({runs_[0], run}).error().message, HasSubstr("is being measured"));
   EXPECT_THAT(listed(RunsOf::trash), IsEmpty());
 }
 
-TEST_F(OwnWords, ARunInTheTrash_IsNotResumed) {
+TEST_F(UserTexts, ARunInTheTrash_IsNotResumed) {
   ASSERT_TRUE(store_.put_in_trash({runs_[0]}));
   EXPECT_THAT(store_.resume_run(runs_[0], sample_run()).error().message,
               HasSubstr("trash --restore "));
 }
 
-TEST_F(OwnWords, IfAllRunsAreInTheTrash_TheErrorNamesTheTrash) {
+TEST_F(UserTexts, IfAllRunsAreInTheTrash_TheErrorNamesTheTrash) {
   ASSERT_TRUE(store_.put_in_trash(runs_));
   EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("is in the trash"));
   EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("2 (two)"));
 }
 
-TEST_F(OwnWords, AStoreForReading_RefusesChanges) {
+TEST_F(UserTexts, AStoreForReading_RefusesChanges) {
   Store reader = open_or_throw(folder_ / "results.db", Store::Mode::read_only);
   EXPECT_THAT(reader.describe_run(runs_[0], {.name = "x"}).error().message,
               HasSubstr("reading only"));
@@ -152,7 +146,7 @@ TEST_F(OwnWords, AStoreForReading_RefusesChanges) {
   EXPECT_FALSE(reader.empty_trash());
 }
 
-TEST_F(OwnWords, AnUnknownRun_IsAnErrorWithItsUuid) {
+TEST_F(UserTexts, AnUnknownRun_IsAnErrorWithItsUuid) {
   const RunId gone{"00000000-0000-4000-8000-000000000000"};
   EXPECT_THAT(store_.describe_run(gone, {.name = "x"}).error().message, HasSubstr(gone.uuid));
   EXPECT_THAT(store_.put_in_trash({gone}).error().message, HasSubstr(gone.uuid));

@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gui/attention_screenshots.h"
-
 #include <QComboBox>
+#include <QDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
+#include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
+#include "app/gui/charts/figure_table.h"
+#include "app/gui/charts/map_view.h"
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/fields.h"
+#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/page.h"
+#include "app/gui/views/patterns_page.h"
+#include "engine/report/answer.h"
+#include "engine/report/run_figures.h"
 #include "engine/safetensors/safetensors.h"
+#include "engine/store/store.h"
 #include "tests/gui/gui_test.h"
+#include "tests/gui/screenshots.h"
 
 namespace attnscope::gui {
 namespace {
@@ -75,7 +88,7 @@ QString long_dump(const QTemporaryDir& folder) {
   return file.fileName();
 }
 
-/// The regions of a document of 700 words, of which three hold what was asked for.
+/// The regions of a document of 700 words, of which three are relevant.
 QString regions_file(const QTemporaryDir& folder) {
   constexpr std::int64_t words = 700, read = 690, regions = 346, query = 3, counted = 15;
   const char* sentence[] = {"a", "long", "text", "tells", "of",   "many",  "things",
@@ -203,6 +216,130 @@ void shoot_attention(MainWindow& window,
   wait_for([&] { return !page.messages()->error().isEmpty(); });
   save(window, u"attention-error"_s);
   page.messages()->clear();
+}
+
+namespace {
+
+/// The rows of the first setting, against the first contender.
+Result<report::Table> first_setting(const Store& store) {
+  const auto run = store.find_run("last");
+  if (!run) return tl::unexpected(run.error());
+  auto table = report::make_answer_table(store, *run, std::nullopt, {}, report::XAxis::length);
+  if (!table) return table;
+  const auto settings = report::rows_by_setting(*table, report::XAxis::length);
+  report::Table first = report::without_rows(*table);
+  if (settings.empty()) return first;
+  for (const report::Row* row : settings.front()) first.rows.push_back(*row);
+  return first;
+}
+
+bool shoot_views(const report::Table& table, const QString& folder, const QString& suffix) {
+  bool saved = true;
+  for (const report::View& view : report::views()) {
+    auto figure = report::make_figure(table, report::XAxis::length, view.y);
+    if (!figure) continue;
+    report::mark_crossovers(*figure, table, report::XAxis::length, view.y);
+    charts::RunChart chart;
+    chart.set_contenders(table.contenders);
+    chart.set_figure(*figure);
+    chart.resize(QSize(620, 520).expandedTo(chart.minimumSizeHint()));
+    chart.show();
+    saved = save(chart, folder + u"/chart-"_s + qstring(view.key) + suffix) && saved;
+    if (view.y != report::YAxis::time) continue;
+    for (int i = 0; i < 3; ++i) QTest::keyClick(&chart, Qt::Key_Plus);
+    saved = save(chart, folder + u"/chart-zoomed"_s + suffix) && saved;
+    QTest::keyClick(&chart, Qt::Key_T);
+    saved = save(*chart.findChild<QDialog*>(), folder + u"/chart-table"_s + suffix) && saved;
+    FigureDialog dialog(charts::printable(*figure), chart.shown_options(), u"time"_s);
+    dialog.setAttribute(Qt::WA_DeleteOnClose, false);
+    dialog.show();
+    const bool painted =
+        QTest::qWaitFor([&] { return !dialog.preview()->image().isNull(); }, timeout_ms);
+    saved = save(dialog, folder + u"/figure-dialog"_s + suffix) && painted && saved;
+  }
+  return saved;
+}
+
+}  // namespace
+
+bool shoot_charts(const std::filesystem::path& database, const QString& folder,
+                  const QString& suffix) {
+  const auto store = Store::open(database, Store::Mode::read_only);
+  const auto table = store ? first_setting(*store) : tl::unexpected(store.error());
+  if (!table) {
+    std::fprintf(stderr, "%s\n", table.error().message.c_str());
+    return false;
+  }
+  bool saved = shoot_views(*table, folder, suffix);
+  const auto facets =
+      report::make_facets(*table, report::XAxis::length,
+                          {report::YAxis::time, report::YAxis::memory}, "implementation");
+  if (facets) {
+    charts::RunChart view;
+    view.set_contenders(table->contenders);
+    view.set_facets(*facets);
+    view.resize(1000, 650);
+    view.show();
+    saved = save(view, folder + u"/facets"_s + suffix) && saved;
+  }
+  return saved;
+}
+
+namespace {
+
+/// Masks in their finest picture, implementations answered.
+void settle(PatternsPage& page) {
+  const auto is_settled = [&page] {
+    (void)page.grab();
+    const auto* difference = page.findChild<charts::MaskView*>(u"difference_mask"_s);
+    const bool drawn =
+        page.mask()->is_settled() && (!page.masks()->is_split() || difference->is_settled());
+    const auto* note = page.findChild<QLabel*>(u"new_run_note"_s);
+    return drawn && !note->text().startsWith(u"Asking"_s);
+  };
+  if (!QTest::qWaitFor(is_settled, timeout_ms)) qWarning("page Patterns did not settle");
+}
+
+}  // namespace
+
+bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)>& save) {
+  const auto shoot = [&](const char* name) {
+    settle(page);
+    return save(QLatin1String(name));
+  };
+  page.choose(u"sparse"_s);
+  page.masks()->set_style(charts::MaskStyle::schematic);
+  page.mask()->pin(17, 19);
+  bool saved = shoot("patterns");
+  page.masks()->set_style(charts::MaskStyle::true_scale);
+  saved = shoot("patterns-true") && saved;
+
+  page.masks()->set_style(charts::MaskStyle::schematic);
+  const Status edited = page.editor().set_rule(TokenGroup::sentence, TokenGroup::query,
+                                               {.kind = GroupRule::Kind::whole});
+  page.masks()->compare_with(u"Longformer"_s);
+  page.mask()->pin(13, 16);
+  saved = edited.has_value() && shoot("patterns-split") && saved;
+  auto* scroll = page.findChild<SideArea*>();  // the panel's
+  if (scroll) scroll->ensureVisible(0, scroll->widget()->height());
+  page.masks()->set_style(charts::MaskStyle::true_scale);
+  saved = shoot("patterns-split-true") && saved;
+  page.masks()->compare_with({});
+  if (scroll) scroll->ensureVisible(0, 0);
+
+  page.choose(u"bigbird"_s);
+  page.editor().set_documents({4084});
+  saved = shoot("patterns-blocks") && saved;
+  page.choose(u"chunks"_s);
+  page.editor().set_documents({244});
+  saved = shoot("patterns-chunks-true") && saved;
+  page.editor().set_documents({1'000'000});
+  (void)page.open_file(u"/nowhere/mine.json"_s);
+  saved = shoot("patterns-errors") && saved;
+  page.findChild<ProblemLabel*>(u"open_problem"_s)->set_problem({});
+  while (page.editor().undo_stack().canUndo()) page.editor().undo_stack().undo();
+  page.mask()->pin(-1, -1);
+  return saved;
 }
 
 }  // namespace attnscope::gui
