@@ -385,6 +385,7 @@ void JsonField::wrong(std::string_view what) const {
   const std::string words = in_a_sentence(what, longest);
   const std::string path = this->path();
   if (source_->text.empty()) {
+    if (path.empty()) throw JsonProblem{{fmt::format("{} {}", source_->name, words)}};
     throw JsonProblem{{fmt::format("'{}' in {} {}", path, source_->name, words)}};
   }
   throw JsonProblem{{fmt::format("{}, line {}: {} {}", source_->name, line(),

@@ -87,7 +87,8 @@ class JsonField {
   [[nodiscard]] std::size_t one_of(std::span<const std::string_view> words,
                                    std::string_view what) const;
 
-  /// Throws `what` after "SOURCE, line N: 'PATH' ", or after "'PATH' in SOURCE " for a message.
+  /// Throws `what` after "SOURCE, line N: 'PATH' ", or after "'PATH' in SOURCE " for a message, of
+  /// which the root has no path.
   [[noreturn]] void wrong(std::string_view what) const;
   /// Throws "must be EXPECTED, not ...".
   [[noreturn]] void must_be(std::string_view expected) const;

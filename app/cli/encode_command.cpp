@@ -85,15 +85,15 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
 
 /// "5000 documents, 380123 tokens, 15360960 bytes in 12 s; ...".
 std::string summary(const EncodeArguments& arguments, const CountedDocuments& counted,
-                    const nlohmann::json& finished, double seconds) {
+                    const protocol::CacheFinished& finished, double seconds) {
   std::string text =
       fmt::format("{}: {}, {} tokens, {} bytes, {:.1f} s", arguments.cache.out,
                   attnscope::counted(static_cast<std::size_t>(counted.documents), "document"),
-                  counted.tokens, finished.value("bytes", std::int64_t{0}), seconds);
-  if (finished.contains("largest_relative_error")) {
+                  counted.tokens, finished.bytes, seconds);
+  if (finished.largest_relative_error) {
     text += fmt::format("; relative error of the vectors in {}: {:.2g} at most, {:.2g} on average",
-                        arguments.cache.format, finished.value("largest_relative_error", 0.0),
-                        finished.value("mean_relative_error", 0.0));
+                        arguments.cache.format, *finished.largest_relative_error,
+                        finished.mean_relative_error.value_or(0));
   }
   return text + "\n";
 }
@@ -143,7 +143,7 @@ void encode(Session& session, EncodeArguments& arguments) {
   if (!begun) return session.fail(begun.error());
   const auto claim = CacheClaim::take(arguments.cache.out);
   if (!claim) return session.fail(claim.error());
-  if (begun->is_finished) {
+  if (begun->finished) {
     print_status(
         "attnscope: note: {} already contains these documents; --restart encodes them again",
         arguments.cache.out);
@@ -159,7 +159,7 @@ void encode(Session& session, EncodeArguments& arguments) {
     progress.show(fmt::format("{} of {} documents", encoded, documents), now,
                   now / static_cast<double>(documents - begun->encoded));
   });
-  if (!begun->is_finished) {
+  if (!begun->finished) {
     const Status done = run.run();
     progress.clear();
     if (!done) return session.fail(done.error());
@@ -171,15 +171,10 @@ void encode(Session& session, EncodeArguments& arguments) {
         fmt::format("interrupted; {} of {} documents are encoded, and {} continues with the others",
                     run.encoded(), documents, going_on(arguments)));
   }
-  nlohmann::json finished;
-  const Status done =
-      ask(worker->process, {{"request", "finish-cache"}}, [&](const nlohmann::json& event) {
-        finished = event;
-        return event.value("event", "") == "cache-finished";
-      });
-  if (!done) return session.fail(done.error());
+  const auto finished = ask(worker->process, protocol::FinishCacheRequest());
+  if (!finished) return session.fail(finished.error());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  print_result(session, summary(arguments, **counted, finished, elapsed.count()));
+  print_result(session, summary(arguments, **counted, *finished, elapsed.count()));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
 }
 
 /// The first or the widest window of the sweep.
-std::string window_of(const Sweep& sweep, bool widest) {
+Window window_of(const Sweep& sweep, bool widest) {
   std::optional<Window> found;
   for (const Contender& contender : contenders_of(sweep)) {
     if (!contender.window) continue;
@@ -124,15 +124,15 @@ std::string window_of(const Sweep& sweep, bool widest) {
         (contender.window->is_infinite() || contender.window->tokens() > found->tokens());
     if (!found || (widest && wider)) found = contender.window;
   }
-  return found ? found->text() : "4";
+  return found.value_or(Window::of(4));
 }
 
-Result<json> costs_of(WorkerProcess& worker, const NamedPattern& named, const HeatPoint& point,
-                      const std::string& window) {
-  auto request =
+Result<protocol::CountedCosts> costs_of(WorkerProcess& worker, const NamedPattern& named,
+                                        const HeatPoint& point, Window window) {
+  const auto request =
       costs_request(named.pattern, window, named.name, point, worker_cores(worker.hello()));
   if (!request) return tl::unexpected(request.error());
-  return request_costs(worker, std::move(*request));
+  return ask(worker, *request);
 }
 
 /// Upper bounds of the rate of a CPU core and of a GPU, a multiply-add counted as two operations:
@@ -151,21 +151,20 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
   const Sweep sweep = with_heats_of(named.name, whole);
   const HeatPoint& largest = largest_point(sweep);
   json pairs = json::array();
-  for (const json& listed : worker.hello().value("implementations", json::array())) {
+  for (const protocol::ListedImplementation& listed : worker.hello().implementations) {
     pairs.push_back({{"pattern", named.name},
-                     {"implementation", listed.value("id", "")},
+                     {"implementation", listed.id},
                      {"tokens", largest.sequence_tokens},
                      {"reason", "does not implement this pattern"}});
   }
-  const auto take = [&](const Result<json>& rows, auto&& each) {
+  const auto take = [&](const Result<protocol::CountedCosts>& costs, auto&& each) {
     for (json& pair : pairs) {
-      if (!rows) {
-        each(pair, json{{"reason", rows.error().message}});
+      if (!costs) {
+        each(pair, protocol::ImplementationCosts{.reason = costs.error().message});
         continue;
       }
-      for (const json& row : *rows) {
-        if (pair.at("implementation") == row.value("id", "")) each(pair, row);
-      }
+      for (const protocol::ImplementationCosts& row : costs->implementations)
+        if (pair.at("implementation") == row.id) each(pair, row);
     }
   };
   const double rate = rate_above_all(largest, worker_cores(worker.hello()));
@@ -174,9 +173,10 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
       for (json& pair : pairs) pair["reason"] = "";  // unknown
       continue;
     }
-    take(costs_of(worker, named, point, window_of(sweep, false)), [](json& pair, const json& row) {
-      if (!pair.at("reason").get<std::string>().empty()) pair["reason"] = row.value("reason", "");
-    });
+    take(costs_of(worker, named, point, window_of(sweep, false)),
+         [](json& pair, const protocol::ImplementationCosts& row) {
+           if (!pair.at("reason").get<std::string>().empty()) pair["reason"] = row.reason;
+         });
   }
   const HeatPoint first = with_first_document(largest);
   if (largest.sequence_tokens > most_counted_tokens) {
@@ -190,20 +190,20 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
     }
     return pairs;
   }
-  const auto executed_seconds = [&](json& pair, const json& row) {
-    if (!row.value("reason", "").empty()) return;
-    pair["least_seconds"] = row.value("executed_flop", 0.0) / rate;
+  const auto executed_seconds = [&](json& pair, const protocol::ImplementationCosts& row) {
+    if (row.reason.empty()) pair["least_seconds"] = row.executed_flop.value_or(0) / rate;
   };
-  const std::string widest = window_of(sweep, true);
-  take(costs_of(worker, named, largest, widest), [&](json& pair, const json& row) {
-    if (const auto reason = row.value("reason", ""); !reason.empty()) {
-      pair["reason_at_most_tokens"] = reason;
-      return;
-    }
-    pair["item_bytes"] = item_bytes(largest) + row.value("peak_bytes", 0.0);
-    pair["is_least"] = !row.contains("peak_bytes");
-    executed_seconds(pair, row);
-  });
+  const Window widest = window_of(sweep, true);
+  take(costs_of(worker, named, largest, widest),
+       [&](json& pair, const protocol::ImplementationCosts& row) {
+         if (!row.reason.empty()) {
+           pair["reason_at_most_tokens"] = row.reason;
+           return;
+         }
+         pair["item_bytes"] = item_bytes(largest) + static_cast<double>(row.peak_bytes.value_or(0));
+         pair["is_least"] = !row.peak_bytes;
+         executed_seconds(pair, row);
+       });
   if (!(first == largest)) take(costs_of(worker, named, first, widest), executed_seconds);
   return pairs;
 }

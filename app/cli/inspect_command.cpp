@@ -95,24 +95,20 @@ Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringM
                                            const std::map<std::string, std::string>& metadata,
                                            const std::vector<std::int64_t>& layers,
                                            const std::filesystem::path& file) {
-  const Status sent = worker.send(
-      {{"request", "inspect"},
-       {"cls", model.tokenizer->cls()},
-       {"items", {pair_json(pair)}},
-       {"layers", layers.empty() || model.regions ? nlohmann::json() : nlohmann::json(layers)},
-       {"half", arguments.half},
-       {"metadata", metadata},
-       {"out", std::filesystem::absolute(file).string()}});
-  if (!sent) return tl::unexpected(sent.error());
-  const auto answer = wait_for(worker, "inspect", interrupts());
+  protocol::InspectRequest request{.cls = model.tokenizer->cls(),
+                                   .items = {score_item(pair)},
+                                   .half = arguments.half,
+                                   .metadata = metadata,
+                                   .out = std::filesystem::absolute(file).string()};
+  if (!layers.empty() && !model.regions) request.layers = layers;
+  if (Status sent = send_request(worker, request); !sent) return tl::unexpected(sent.error());
+  const auto answer = receive_answer<protocol::InspectRequest>(worker, interrupts());
   if (!answer) return tl::unexpected(answer.error());
   if (!*answer) {
     worker.kill();
     return fail("interrupted");
   }
-  std::optional<double> score;
-  if ((*answer)->contains("score")) score = (*answer)->at("score").get<double>();
-  return score;
+  return (*answer)->score;
 }
 
 /// Has the worker compute the pair and write its dump; returns the score, if the model has a head.

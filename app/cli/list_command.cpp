@@ -43,10 +43,14 @@ Result<json> list_sweeps() {
   return rows;
 }
 
-Result<json> list_from_worker(const std::string& key, const WorkerChoice& choice) {
-  auto worker = start(choice);
-  if (!worker) return tl::unexpected(worker.error());
-  return worker->hello().value(key, json::array());
+Result<json> list_devices(const WorkerChoice& choice) {
+  return start(choice).map(
+      [](const WorkerProcess& worker) { return json(worker.hello().devices); });
+}
+
+Result<json> list_implementations(const WorkerChoice& choice) {
+  return start(choice).map(
+      [](const WorkerProcess& worker) { return as_json(worker.hello())["implementations"]; });
 }
 
 std::string local_time(std::int64_t unix_ms) {
@@ -149,7 +153,8 @@ void list(Session& session, const Listing& listing, const ListArguments& argumen
       : listing.name == "sweeps" ? list_sweeps()
       : listing.name == "runs"
           ? list_runs(arguments.database, arguments.trash ? RunsOf::trash : RunsOf::list)
-          : list_from_worker(listing.name, arguments.worker);
+      : std::string_view(listing.name) == "devices" ? list_devices(arguments.worker)
+                                                    : list_implementations(arguments.worker);
   if (!rows) {
     return session.fail(listing.name == "runs" ? exit_store_refused : exit_wrong_use,
                         rows.error().message);

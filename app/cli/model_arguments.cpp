@@ -110,9 +110,9 @@ int threads_of(const ModelArguments& arguments, const WorkerProcess& worker) {
 namespace {
 
 /// Notes that bfloat16, which is chosen for speed, is slow on this processor.
-void note_slow_products(const nlohmann::json& hello, const nlohmann::json& request) {
-  const std::string set = text_field(hello.value("device", nlohmann::json()), "instruction_set");
-  if (request.value("precision", "") != "bfloat16" || set == "avx512-bf16" || set == "amx") return;
+void note_slow_products(const protocol::Hello& hello, Products precision) {
+  const std::string set = text_field(hello.device, "instruction_set");
+  if (precision != Products::bfloat16 || set == "avx512-bf16" || set == "amx") return;
   note(fmt::format(
       "this processor has no bfloat16 multiplication (its instructions: {}), so --precision "
       "bfloat16 is slower here than float32, although it rounds to bfloat16; int8 is faster",
@@ -121,19 +121,15 @@ void note_slow_products(const nlohmann::json& hello, const nlohmann::json& reque
 
 }  // namespace
 
-Result<ModelWorker> start_model(const ModelArguments& arguments, nlohmann::json request,
+Result<ModelWorker> start_model(const ModelArguments& arguments, protocol::ModelRequest request,
                                 const std::atomic<int>* interrupted) {
   auto worker = start_worker(arguments, interrupted);
   if (!worker) return tl::unexpected(worker.error());
-  note_slow_products(worker->hello(), request);
-  request["threads"] = threads_of(arguments, *worker);
-  std::string implementation;
-  const Status loaded = ask(*worker, request, [&](const nlohmann::json& event) {
-    implementation = event.value("implementation", "");
-    return event.value("event", "") == "model";
-  });
+  note_slow_products(worker->hello(), request.precision);
+  request.threads = threads_of(arguments, *worker);
+  auto loaded = ask(*worker, request);
   if (!loaded) return tl::unexpected(loaded.error());
-  return ModelWorker{std::move(*worker), std::move(implementation)};
+  return ModelWorker{std::move(*worker), std::move(loaded->implementation)};
 }
 
 Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what, bool now) {
@@ -211,8 +207,8 @@ Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
     qrels = std::move(*read);
   }
   const std::int64_t sample = qrels && !requested.is_sample_given ? -1 : requested.sample;
-  nlohmann::json request = scored.request;
-  request["precision"] = "float32";
+  protocol::ModelRequest request = scored.request;
+  request.precision = Products::float32;
   auto worker = start_model(model, std::move(request), &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   if (cache != nullptr) {

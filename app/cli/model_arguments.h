@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -55,7 +54,7 @@ struct ModelWorker {
 };
 /// Errors: those of start_worker, and error events of the worker.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
-                                              nlohmann::json request,
+                                              protocol::ModelRequest request,
                                               const std::atomic<int>* interrupted);
 
 /// wait_for_turn() for a measurement on the model's device.

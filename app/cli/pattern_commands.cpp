@@ -113,26 +113,27 @@ struct AttendCommand {
 };
 
 /// Performs the checks that need no worker, and builds the request.
-Result<json> attend_request(const AttendCommand& arguments) {
+Result<protocol::AttendRequest> attend_request(const AttendCommand& arguments) {
   const auto pattern = read_pattern(arguments.pattern, arguments.window);
   if (!pattern) return tl::unexpected(pattern.error());
-  if (auto dtype = parse_dtype(arguments.dtype); !dtype) return tl::unexpected(dtype.error());
-  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
+  const auto dtype = parse_dtype(arguments.dtype);
+  if (!dtype) return tl::unexpected(dtype.error());
+  const auto device = parse_device(arguments.device);
+  if (!device) return tl::unexpected(device.error());
   const auto layout = read_layout(arguments.layout);
   if (!layout) return tl::unexpected(layout.error());
   if (Status allowed = may_be_written(arguments.out); !allowed)
     return tl::unexpected(allowed.error());
-  return json{{"request", "attend"},
-              {"in", std::filesystem::absolute(arguments.in).string()},
-              {"out", std::filesystem::absolute(arguments.out).string()},
-              {"pattern_json", pattern_json(pattern->pattern)},
-              {"window", arguments.window},
-              {"layout_json", layout->text},
-              {"layout_source", arguments.layout},
-              {"implementation", arguments.implementation},
-              {"dtype", arguments.dtype},
-              {"device", arguments.device},
-              {"backward", arguments.backward}};
+  return protocol::AttendRequest{.in = std::filesystem::absolute(arguments.in).string(),
+                                 .out = std::filesystem::absolute(arguments.out).string(),
+                                 .pattern = pattern->pattern,
+                                 .window = {pattern->window},
+                                 .layout_json = layout->text,
+                                 .layout_source = arguments.layout,
+                                 .implementation = arguments.implementation,
+                                 .dtype = *dtype,
+                                 .device = *device,
+                                 .backward = arguments.backward};
 }
 
 void attend(Session& session, const AttendCommand& arguments) {
@@ -145,18 +146,13 @@ void attend(Session& session, const AttendCommand& arguments) {
                         "attend passes its tensors as files of this machine, but the worker is on "
                         "another machine; run attend there.");
   }
-  (*request)["threads"] = worker_cores(worker->hello());
-  json answer;
-  const Status done = ask(*worker, *request, [&](const json& event) {
-    answer = event;
-    return event.value("event", "") == "attend";
-  });
-  if (!done) return session.fail(done.error());
-  print_status(
-      "{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}", arguments.out,
-      answer.value("tokens", 0), answer.value("heads", 0), answer.value("head_dim", 0),
-      answer.value("relative_error", 0.0), answer.value("error_bound", 0.0),
-      answer.value("lse_written", true) ? "" : "; this implementation does not output lse");
+  request->threads = worker_cores(worker->hello());
+  const auto answer = ask(*worker, *request);
+  if (!answer) return session.fail(answer.error());
+  print_status("{}: {} tokens, {} heads of {}; relative error {:.2g} (bound {:.2g}){}",
+               arguments.out, answer->tokens, answer->heads, answer->head_dim,
+               answer->relative_error, answer->error_bound,
+               answer->lse_written ? "" : "; this implementation does not output lse");
 }
 
 /// The outcomes of one implementation.
@@ -169,15 +165,15 @@ struct Tally {
 /// Outcomes by implementation, in order of appearance.
 class Tallies {
  public:
-  void add(const json& row) {
-    Tally& tally = of(row.value("implementation", "?"));
-    const std::string outcome = row.value("outcome", "?");
-    if (outcome == "ok") {
+  void add(const protocol::CheckRow& row) {
+    Tally& tally = of(row.implementation);
+    if (row.outcome == "ok") {
       ++tally.ok;
-      const double bound = row.value("error_bound", 0.0);
-      if (bound > 0)
-        tally.worst_share = std::max(tally.worst_share, row.value("relative_error", 0.0) / bound);
-    } else if (outcome == "declined") {
+      if (row.error_bound > 0) {
+        tally.worst_share =
+            std::max(tally.worst_share, row.relative_error.value_or(0) / row.error_bound);
+      }
+    } else if (row.outcome == "declined") {
       ++tally.declined;
     } else {
       ++tally.wrong;
@@ -205,10 +201,9 @@ class Tallies {
   std::vector<Tally> tallies_;
 };
 
-std::string describe_wrong(const json& row) {
-  return fmt::format("{} on {} w={} {} {}: {}", row.value("implementation", "?"),
-                     row.value("pattern", "?"), row.value("window", ""), row.value("shape", ""),
-                     row.value("dtype", ""), row.value("reason", ""));
+std::string describe_wrong(const protocol::CheckRow& row) {
+  return fmt::format("{} on {} w={} {} {}: {}", row.implementation, row.pattern, row.window,
+                     row.shape, row.dtype, row.reason);
 }
 
 void check(Session& session, const std::string& device_text, const WorkerChoice& choice) {
@@ -217,22 +212,18 @@ void check(Session& session, const std::string& device_text, const WorkerChoice&
   auto worker = start(choice);
   if (!worker) return session.fail(worker.error());
   Tallies tallies;
-  int wrong = 0;
-  const json request = {{"request", "check"},
-                        {"device", name_of(*device)},
-                        {"threads", worker_cores(worker->hello())}};
-  const Status done = ask(*worker, request, [&](const json& event) {
-    const std::string kind = event.value("event", "");
-    if (kind == "check") {
-      tallies.add(event);
-      if (event.value("outcome", "") == "wrong") status_line(describe_wrong(event));
-    }
-    if (kind == "check-done") wrong = event.value("wrong", 0);
-    return kind == "check-done";
-  });
+  const auto add = [&](const json& event) {
+    const auto row = protocol::read_message<protocol::CheckRow>(event);
+    if (!row) return;
+    tallies.add(*row);
+    if (row->outcome == "wrong") status_line(describe_wrong(*row));
+  };
+  const auto done =
+      ask(*worker,
+          protocol::CheckRequest{.device = *device, .threads = worker_cores(worker->hello())}, add);
   if (!done) return session.fail(done.error());
   print_result(session, tallies.text());
-  if (wrong > 0) session.exit_code = exit_cells_failed;
+  if (done->wrong > 0) session.exit_code = exit_cells_failed;
 }
 
 struct CostsCommand {
@@ -250,6 +241,7 @@ struct CostsQuestion {
   SequenceLayout layout;
   DType dtype = DType::float32;
   Direction direction = Direction::forward;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
@@ -271,9 +263,14 @@ Result<CostsQuestion> read(const CostsCommand& arguments) {
   if (!dtype) return tl::unexpected(dtype.error());
   const auto direction = parse_direction(arguments.direction);
   if (!direction) return tl::unexpected(direction.error());
-  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
-  return CostsQuestion{std::move(pattern->pattern), pattern->window, std::move(*layout), *dtype,
-                       *direction};
+  const auto device = parse_device(arguments.device);
+  if (!device) return tl::unexpected(device.error());
+  return CostsQuestion{std::move(pattern->pattern),
+                       pattern->window,
+                       std::move(*layout),
+                       *dtype,
+                       *direction,
+                       *device};
 }
 
 /// The work of the plan: a lower bound for every implementation.
@@ -327,18 +324,19 @@ void costs(Session& session, const CostsCommand& arguments) {
   if (!answer) return session.fail(answer.error());
   auto worker = start(arguments.worker);
   if (!worker) return session.fail(worker.error());
-  auto rows = request_costs(*worker, {{"pattern_json", pattern_json(question->pattern)},
-                                      {"window", arguments.pattern.window},
-                                      {"layout_json", layout_json(question->layout)},
-                                      {"layout_source", arguments.layout},
-                                      {"heads", arguments.heads},
-                                      {"head_dim", arguments.head_dim},
-                                      {"dtype", arguments.dtype},
-                                      {"direction", arguments.direction},
-                                      {"device", arguments.device},
-                                      {"threads", worker_cores(worker->hello())}});
-  if (!rows) return session.fail(rows.error());
-  (*answer)["implementations"] = std::move(*rows);
+  const auto costs =
+      ask(*worker, protocol::CostsRequest{.pattern = question->pattern,
+                                          .window = {question->window},
+                                          .layout_json = layout_json(question->layout),
+                                          .layout_source = arguments.layout,
+                                          .heads = arguments.heads,
+                                          .head_dim = arguments.head_dim,
+                                          .dtype = question->dtype,
+                                          .direction = question->direction,
+                                          .device = question->device,
+                                          .threads = worker_cores(worker->hello())});
+  if (!costs) return session.fail(costs.error());
+  answer->update(as_json(*costs));
   print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*answer));
 }
 

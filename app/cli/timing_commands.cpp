@@ -269,7 +269,7 @@ class Profiler {
  public:
   Profiler(const ProfileCommand& arguments, const ScoringModel& model, WorkerProcess& worker)
       : scorer_(arguments.pairs, model, worker, arguments.options.batches, interrupts(),
-                [this](const nlohmann::json& parts) { add(parts); }) {}
+                [this](const std::vector<protocol::ScoredPart>& parts) { add(parts); }) {}
 
   [[nodiscard]] Result<report::ProfiledRound> pass(const std::vector<TextPair>& texts,
                                                    report::ProfiledPairs& of) {
@@ -306,11 +306,10 @@ class Profiler {
     }
   }
 
-  void add(const nlohmann::json& parts) {
-    for (const auto& part : parts) {
-      const auto name = part.at("name").get<std::string>();
-      add(name, part.at("seconds").get<double>(), seconds_);
-      if (part.contains("flop")) add(name, part.at("flop").get<double>(), flop_);
+  void add(const std::vector<protocol::ScoredPart>& parts) {
+    for (const protocol::ScoredPart& part : parts) {
+      add(part.name, part.seconds, seconds_);
+      if (part.flop) add(part.name, *part.flop, flop_);
     }
   }
 
@@ -319,15 +318,10 @@ class Profiler {
 };
 
 Result<double> ceiling_of(WorkerProcess& worker, int threads) {
-  double rate = 0;
-  const Status reported = ask(worker, {{"request", "ceilings"}, {"threads", threads}},
-                              [&](const nlohmann::json& event) {
-                                if (event.value("event", "") != "ceilings") return false;
-                                rate = event.at("ceilings").at("flop_per_second").get<double>();
-                                return true;
-                              });
-  if (!reported) return tl::unexpected(reported.error());
-  return rate;
+  return ask(worker, protocol::CeilingsRequest{.threads = threads})
+      .map([](const protocol::MeasuredCeilings& measured) {
+        return measured.ceilings.flop_per_second;
+      });
 }
 
 Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {

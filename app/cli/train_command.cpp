@@ -106,7 +106,7 @@ Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
   if (Status can = check_training(options); !can) return tl::unexpected(can.error());
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
-  if (model->request["dtype"] == "float16")
+  if (model->request.dtype == DType::float16)
     return fail("--dtype float16 cannot represent small gradients; use float32 or bfloat16");
   auto file = open_triples(options);
   if (!file) return tl::unexpected(file.error());

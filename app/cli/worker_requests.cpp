@@ -25,18 +25,6 @@ Result<WorkerProcess> start(const WorkerChoice& choice, const std::atomic<int>* 
   return std::move(*worker);
 }
 
-Result<nlohmann::json> request_costs(WorkerProcess& worker, nlohmann::json fields) {
-  fields["request"] = "costs";
-  nlohmann::json rows;
-  const Status done = ask(worker, fields, [&rows](const nlohmann::json& event) {
-    if (event.value("event", "") != "costs") return false;
-    rows = event.value("implementations", nlohmann::json::array());
-    return true;
-  });
-  if (!done) return tl::unexpected(done.error());
-  return rows;
-}
-
 void add_now_option(CLI::App& command, bool& now) {
   command.add_flag("--now", now,
                    "Measure without waiting for other measurements on this machine; the results of "

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,10 +26,6 @@ struct WorkerChoice {
 void add_worker_options(CLI::App& command, WorkerChoice& choice);
 [[nodiscard]] Result<WorkerProcess> start(const WorkerChoice& choice,
                                           const std::atomic<int>* cancel = nullptr);
-
-/// Sends the request `costs` (docs/protocol.md) with these fields; returns one row for each
-/// implementation.
-[[nodiscard]] Result<nlohmann::json> request_costs(WorkerProcess& worker, nlohmann::json fields);
 
 /// Adds --now.
 void add_now_option(CLI::App& command, bool& now);

@@ -2,19 +2,16 @@
 #include "app/worker/cache_requests.h"
 
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/worker/model_requests.h"
 #include "base/sentences.h"
 
 namespace attnscope::worker {
 namespace {
-
-constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
 
 /// A cache without documents: it has the maker and the width of the model's caches.
 DocumentCache none_encoded(Model& model) {
@@ -28,18 +25,17 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
 }
 
 /// Total rows of all documents, from pairs of a length in tokens and the number of documents.
-std::int64_t rows_of_all(const JsonField& lengths, const Model& model, std::int64_t documents) {
+std::int64_t rows_of_all(const protocol::BeginCacheRequest& request, const Model& model) {
   std::int64_t rows = 0, counted = 0;
-  for (const JsonField& pair : lengths.elements()) {
-    const std::vector<JsonField> both = pair.elements();
-    if (both.size() != 2)
-      pair.must_be("a document length and the number of documents that have it");
-    const auto many = both[1].whole(1, documents);
-    rows += product(taken(model.cached_rows(both[0].whole(0))).rows, many);
-    counted += many;
+  for (const auto& [length, documents] : request.lengths) {
+    if (length < 0 || documents < 1 || documents > request.documents)
+      throw RequestError(fmt::format("'lengths' has {} documents of {} tokens", documents, length));
+    rows += product(taken(model.cached_rows(length)).rows, documents);
+    counted += documents;
   }
-  if (counted != documents) {
-    throw RequestError(fmt::format("{} documents have a length, not all {}", counted, documents));
+  if (counted != request.documents) {
+    throw RequestError(
+        fmt::format("{} documents have a length, not all {}", counted, request.documents));
   }
   return rows;
 }
@@ -51,79 +47,72 @@ DocumentCacheWriter& begun(const LoadedModel& model) {
 
 }  // namespace
 
-void answer_open_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
-                       LoadedModel& model) {
+void answer(const protocol::OpenCacheRequest& request, const Call& call) {
+  LoadedModel& model = call.model;
   model.cache.reset();
   const CacheMaker maker = none_encoded(loaded(model)).maker();
-  auto cache = std::make_unique<const DocumentCache>(
-      taken(DocumentCache::open(requested.message["path"].text(), maker)));
+  auto cache =
+      std::make_unique<const DocumentCache>(taken(DocumentCache::open(request.path, maker)));
   if (const Status whole = cache->check_sum(); !whole) throw RequestError(whole.error().message);
   model.cache = std::move(cache);
-  channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
+  call.send(protocol::CacheOpened{.documents = model.cache->documents()});
 }
 
-void answer_begin_cache(const ReceivedRequest& requested, ProtocolChannel& channel,
-                        LoadedModel& model) {
-  const JsonField& message = requested.message;
+void answer(const protocol::BeginCacheRequest& request, const Call& call) {
+  LoadedModel& model = call.model;
   model.writer.reset();
   Model& encoder = loaded(model);
   const DocumentCache none = none_encoded(encoder);
-  const auto documents = message["documents"].whole(1);
   const CacheContents contents{
       .maker = none.maker(),
-      .format = message["format"].take(parse_vector_format(message["format"].text())),
+      .format = taken(parse_vector_format(request.format)),
       .width = none.width(),
-      .documents = documents,
-      .rows = rows_of_all(message["lengths"], encoder, documents),
-      .id_bytes = message["id_bytes"].whole(0, beyond),
-      .source = {.file = message["file"].text(),
-                 .most_tokens = message["most_tokens"].whole(0),
-                 .fingerprint = static_cast<std::uint64_t>(message["fingerprint"].whole()),
-                 .tokenizer = static_cast<std::uint64_t>(message["tokenizer"].whole())}};
-  model.writer = std::make_unique<DocumentCacheWriter>(taken(DocumentCacheWriter::begin(
-      message["out"].text(), contents, {.restart = message.truth_or("restart", false)})));
-  channel.send({{"event", "cache-begun"},
-                {"encoded", model.writer->encoded()},
-                {"fingerprint", static_cast<std::int64_t>(model.writer->fingerprint())},
-                {"finished", model.writer->is_finished()}});
+      .documents = request.documents,
+      .rows = rows_of_all(request, encoder),
+      .id_bytes = request.id_bytes,
+      .source = {.file = request.file,
+                 .most_tokens = request.most_tokens,
+                 .fingerprint = static_cast<std::uint64_t>(request.fingerprint),
+                 .tokenizer = static_cast<std::uint64_t>(request.tokenizer)}};
+  model.writer = std::make_unique<DocumentCacheWriter>(
+      taken(DocumentCacheWriter::begin(request.out, contents, {.restart = request.restart})));
+  call.send(
+      protocol::CacheBegun{.encoded = model.writer->encoded(),
+                           .fingerprint = static_cast<std::int64_t>(model.writer->fingerprint()),
+                           .finished = model.writer->is_finished()});
 }
 
-void answer_add_documents(const ReceivedRequest& requested, ProtocolChannel& channel,
-                          LoadedModel& model) {
-  const JsonField& message = requested.message;
-  DocumentCacheWriter& writer = begun(model);
-  std::vector<std::vector<std::int32_t>> documents;
-  std::vector<std::string> ids;
-  for (const JsonField& document : message["documents"].elements())
-    documents.push_back(token_ids(document, model));
-  for (const JsonField& id : message["ids"].elements()) ids.push_back(id.text());
-  if (ids.size() != documents.size()) {
-    throw RequestError(fmt::format("{} documents have {} ids", documents.size(), ids.size()));
+void answer(const protocol::AddDocumentsRequest& request, const Call& call) {
+  DocumentCacheWriter& writer = begun(call.model);
+  if (request.ids.size() != request.documents.size()) {
+    throw RequestError(
+        fmt::format("{} documents have {} ids", request.documents.size(), request.ids.size()));
   }
-  const std::vector<TokenIds> views(documents.begin(), documents.end());
-  const DocumentCache encoded =
-      taken(loaded(model).encode_documents(views, token_id(message["cls"], model)));
+  check_ids({&request.cls, 1}, call.model, "cls");
+  for (const protocol::TokenIds& document : request.documents)
+    check_ids(document, call.model, "documents");
+  const std::vector<TokenIds> views(request.documents.begin(), request.documents.end());
+  const DocumentCache encoded = taken(loaded(call.model).encode_documents(views, request.cls));
   if (const auto number = encoded.first_not_finite()) {
     throw RequestError(
         fmt::format("document '{}' is encoded to values that are infinite or NaN; are the "
                     "checkpoint's weights damaged?",
-                    in_a_sentence(ids[static_cast<std::size_t>(*number)])));
+                    in_a_sentence(request.ids[static_cast<std::size_t>(*number)])));
   }
-  taken(writer.append(encoded, ids, static_cast<std::uint64_t>(message["fingerprint"].whole())));
-  channel.send({{"event", "documents-added"}, {"encoded", writer.encoded()}});
+  taken(writer.append(encoded, request.ids, static_cast<std::uint64_t>(request.fingerprint)));
+  call.send(protocol::DocumentsAdded{.encoded = writer.encoded()});
 }
 
-void answer_finish_cache(const ReceivedRequest& /*asked*/, ProtocolChannel& channel,
-                         LoadedModel& model) {
-  DocumentCacheWriter& writer = begun(model);
+void answer(const protocol::FinishCacheRequest& /*request*/, const Call& call) {
+  DocumentCacheWriter& writer = begun(call.model);
   taken(writer.finish());
-  nlohmann::json event = {{"event", "cache-finished"}, {"bytes", writer.file_bytes()}};
+  protocol::CacheFinished finished{.bytes = writer.file_bytes()};
   if (const auto error = writer.error()) {
-    event["largest_relative_error"] = error->largest;
-    event["mean_relative_error"] = error->mean;
+    finished.largest_relative_error = error->largest;
+    finished.mean_relative_error = error->mean;
   }
-  model.writer.reset();
-  channel.send(event);
+  call.model.writer.reset();
+  call.send(finished);
 }
 
 }  // namespace attnscope::worker

@@ -19,9 +19,6 @@
 namespace attnscope::worker {
 namespace {
 
-using nlohmann::json;
-using Ids = std::vector<std::int32_t>;
-
 /// The named implementation, or the family's most preferred one that supports the variant.
 std::string choose(const Family& family, const ModelConfig& config, const ModelVariant& variant,
                    const std::string& named) {
@@ -36,72 +33,61 @@ std::string choose(const Family& family, const ModelConfig& config, const ModelV
   throw RequestError(first_reason);
 }
 
-/// The ids of a request's pairs, and the batch that refers to them.
-struct Pairs {
-  std::vector<Ids> queries, documents;
-  PairBatch batch;
-};
-
 const DocumentCache& opened(const LoadedModel& model) {
   if (!model.cache) throw RequestError("no cache is open; send 'open-cache' first");
   return *model.cache;
 }
 
-/// Pairs every document of the list with one query.
-void take_cached(const JsonField& message, const LoadedModel& model, Pairs& pairs) {
-  pairs.queries.push_back(token_ids(message["query"], model));
-  pairs.batch.documents = &opened(model);
-  pairs.batch.one_query = true;
-  for (const JsonField& number : message["cached"].elements()) {
-    pairs.batch.items.push_back(
-        {.query = pairs.queries.front(), .document = {}, .cached = number.whole()});
+/// The batch of a request's items, to whose ids it refers.
+PairBatch batch_of(std::int32_t cls, const std::vector<protocol::ScoreItem>& items,
+                   const LoadedModel& model) {
+  PairBatch batch;
+  batch.cls = cls;
+  batch.document_type = model.document_type;
+  check_ids({&cls, 1}, model, "cls");
+  std::size_t cached = 0;
+  for (const protocol::ScoreItem& item : items) {
+    if (!item.document && !item.cached)
+      throw RequestError("an item of the batch needs the field 'document' or 'cached'");
+    check_ids(item.query, model, "query");
+    PairBatch::Item& pair =
+        batch.items.emplace_back(PairBatch::Item{.query = item.query, .document = {}});
+    if (item.cached) {
+      pair.cached = *item.cached;
+      ++cached;
+    } else {
+      check_ids(*item.document, model, "document");
+      pair.document = *item.document;
+    }
   }
+  if (cached == 0) return batch;
+  if (cached < items.size())
+    throw RequestError("some pairs of the batch have a document and others a number of the cache");
+  batch.documents = &opened(model);
+  return batch;
 }
 
-void take_items(const JsonField& message, const LoadedModel& model, Pairs& pairs) {
-  std::vector<std::int64_t> cached;
-  for (const JsonField& item : message["items"].elements()) {
-    pairs.queries.push_back(token_ids(item["query"], model));
-    if (const auto number = item.member("cached")) {
-      cached.push_back(number->whole());
-    } else {
-      pairs.documents.push_back(token_ids(item["document"], model));
-    }
+/// The batch of a request to score, to whose ids it refers.
+PairBatch batch_of(const protocol::ScoreRequest& request, const LoadedModel& model) {
+  if (request.cached) {
+    if (!request.query) throw RequestError("'cached' needs the field 'query'");
+    PairBatch batch = batch_of(request.cls, {}, model);
+    check_ids(*request.query, model, "query");
+    batch.documents = &opened(model);
+    batch.one_query = true;
+    for (const std::int64_t number : *request.cached)
+      batch.items.push_back({.query = *request.query, .document = {}, .cached = number});
+    return batch;
   }
-  if (!cached.empty()) {
-    if (!pairs.documents.empty()) {
-      throw RequestError(
-          "some pairs of the batch have a document's text, and some a document of the cache");
-    }
-    pairs.batch.documents = &opened(model);
-  }
-  for (std::size_t i = 0; i < pairs.queries.size(); ++i) {
-    PairBatch::Item item{.query = pairs.queries[i], .document = {}};
-    if (cached.empty()) {
-      item.document = pairs.documents[i];
-    } else {
-      item.cached = cached[i];
-    }
-    pairs.batch.items.push_back(item);
-  }
-  pairs.batch.one_query = message.truth_or("one_query", false);
-  const bool alike = std::ranges::all_of(
-      pairs.queries, [&](const Ids& query) { return query == pairs.queries.front(); });
-  if (pairs.batch.one_query && !alike) {
+  if (!request.items) throw RequestError("'score' needs the field 'items' or 'cached'");
+  PairBatch batch = batch_of(request.cls, *request.items, model);
+  batch.one_query = request.one_query;
+  const auto is_other = [&](const protocol::ScoreItem& item) {
+    return item.query != request.items->front().query;
+  };
+  if (batch.one_query && std::ranges::any_of(*request.items, is_other))
     throw RequestError("the pairs of a batch with 'one_query' have different queries");
-  }
-}
-
-Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
-  Pairs pairs;
-  if (message.member("cached")) {
-    take_cached(message, model, pairs);
-  } else {
-    take_items(message, model, pairs);
-  }
-  pairs.batch.cls = token_id(message["cls"], model);
-  pairs.batch.document_type = model.document_type;
-  return pairs;
+  return batch;
 }
 
 /// A cache may have many candidates, and a family's memory per candidate varies: a batch that needs
@@ -122,66 +108,22 @@ std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
   return scores;
 }
 
-/// Time and work of a call by part of the model, in order.
-json parts_json(const PartTimes& times, const ModelWork& work) {
-  json parts = json::array();
-  for (const ModelPart part : model_parts) {
-    json one = {{"name", name_of(part)}, {"seconds", times.seconds(part)}};
-    if (const double flop = useful_flop(work, part); flop > 0) one["flop"] = flop;
-    parts.push_back(std::move(one));
-  }
-  return parts;
-}
-
-std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
-  std::set<std::int64_t> layers;
-  const JsonField wanted = message["layers"];
-  if (wanted.is_null()) {
-    for (std::int64_t layer = 0; layer < count; ++layer) layers.insert(layer);
-    return layers;
-  }
-  for (const JsonField& layer : wanted.elements()) {
-    const auto number = layer.whole();
-    if (number < 0 || number >= count) {
-      throw RequestError(fmt::format("layers are counted from 0 to {}", count - 1));
-    }
-    layers.insert(number);
-  }
-  return layers;
-}
-
 }  // namespace
 
-ModelVariant variant_of(const JsonField& message) {
-  ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
-                       .window = {},
-                       .local = {},
-                       .layer_windows = {},
-                       .options = {},
-                       .dtype = taken(parse_dtype(message["dtype"].text())),
-                       .device = device_of(message),
-                       .threads = threads_of(message)};
-  if (!message["window"].is_null()) {
-    variant.window = taken(parse_window(message["window"].text()));
+ModelVariant variant_of(const protocol::ModelRequest& request) {
+  if (Status able = supports_precision(request.precision, request.dtype, usable(request.device));
+      !able) {
+    throw RequestError(able.error().message);
   }
-  if (const auto local = message.member("local"); local && !local->is_null()) {
-    variant.local = {taken(parse_pattern((*local)["pattern_json"].text(), "pattern")), {}};
-    if (const JsonField window = (*local)["window"]; !window.is_null())
-      variant.local->window = taken(parse_window(window.text()));
-  }
-  if (const auto windows = message.member("layer_windows")) {
-    for (const JsonField& window : windows->elements())
-      variant.layer_windows.push_back(taken(parse_window(window.text())));
-  }
-  for (const JsonField& option : message["options"].elements()) {
-    variant.options.insert(option.text());
-  }
-  if (const auto precision = message.member("precision")) {
-    variant.products = taken(parse_precision(precision->text()));
-    if (Status able = supports_precision(variant.products, variant.dtype, variant.device); !able)
-      throw RequestError(able.error().message);
-  }
-  return variant;
+  return {.pattern = request.pattern,
+          .window = request.window,
+          .local = request.local,
+          .layer_windows = request.layer_windows,
+          .options = request.options,
+          .dtype = request.dtype,
+          .products = request.precision,
+          .device = request.device,
+          .threads = threads_or_all(request.threads)};
 }
 
 Model& loaded(const LoadedModel& model) {
@@ -189,98 +131,97 @@ Model& loaded(const LoadedModel& model) {
   return *model.model;
 }
 
-std::int32_t token_id(const JsonField& field, const LoadedModel& model) {
-  return field.whole<std::int32_t>(0, model.shape.vocabulary - 1);
+void check_ids(std::span<const std::int32_t> ids, const LoadedModel& model, std::string_view what) {
+  const auto unknown = std::ranges::find_if(
+      ids, [&](std::int32_t id) { return id < 0 || id >= model.shape.vocabulary; });
+  if (unknown == ids.end()) return;
+  throw RequestError(
+      fmt::format("'{}' has the token id {}; the ids of the model's vocabulary are 0 to {}", what,
+                  *unknown, model.shape.vocabulary - 1));
 }
 
-std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model) {
-  std::vector<std::int32_t> ids;
-  for (const JsonField& id : field.elements()) ids.push_back(token_id(id, model));
-  return ids;
-}
-
-Checkpoint checkpoint_of(const JsonField& message) {
-  Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
+Checkpoint checkpoint_of(const protocol::ModelRequest& request) {
+  Checkpoint checkpoint = taken(Checkpoint::open(request.checkpoint));
   HeadConfig& head = checkpoint.config.head;
-  if (const std::string label = message.text_or("label", ""); !label.empty())
-    head.label = taken(parse_label(label, head.labels));
-  if (const auto skipped = message.member("skipped_tokens"))
-    head.skipped_tokens = skipped->whole(0);
-  if (const auto ids = message.member("max_sim"); ids && !ids->is_null()) {
+  if (!request.label.empty()) head.label = taken(parse_label(request.label, head.labels));
+  if (request.skipped_tokens) head.skipped_tokens = *request.skipped_tokens;
+  if (request.max_sim) {
     if (!head.max_sim) throw RequestError("'max_sim' is only for models with a vector per token");
-    head.max_sim->separator = (*ids)["separator"].whole<std::int32_t>(0);
-    for (const JsonField& id : (*ids)["skipped"].elements())
-      head.max_sim->skipped.push_back(id.whole<std::int32_t>(0));
+    head.max_sim->separator = request.max_sim->separator;
+    const std::vector<std::int32_t>& skipped = request.max_sim->skipped;
+    head.max_sim->skipped.insert(head.max_sim->skipped.end(), skipped.begin(), skipped.end());
     std::ranges::sort(head.max_sim->skipped);
   }
   return checkpoint;
 }
 
-std::int32_t document_type_of(const JsonField& message) {
-  const auto type = message.member("document_type");
-  return type ? type->whole<std::int32_t>(0, 1) : 1;
-}
-
-std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
+std::shared_ptr<const ModelWeights> weights_of(const protocol::ModelRequest& request,
                                                const Checkpoint& checkpoint) {
   auto weights = taken(ModelWeights::of(checkpoint));
-  const std::int64_t positions = message["positions"].whole();
-  if (positions <= weights->shape().positions) return weights;
-  return taken(family_of(*checkpoint.config.family).extended_to(weights, positions));
+  if (request.positions <= weights->shape().positions) return weights;
+  return taken(family_of(*checkpoint.config.family).extended_to(weights, request.positions));
 }
 
-void answer_model(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model) {
-  const JsonField& message = requested.message;
-  if (!model.model || model.request != message.value()) {
+void answer(const protocol::ModelRequest& request, const Call& call) {
+  LoadedModel& model = call.model;
+  if (!model.model || model.request != request) {
     model = {};
-    const ModelVariant variant = variant_of(message);
+    const ModelVariant variant = variant_of(request);
     measure::set_threads(variant.threads);
-    const Checkpoint checkpoint = checkpoint_of(message);
+    const Checkpoint checkpoint = checkpoint_of(request);
     const Family& family = family_of(*checkpoint.config.family);
-    const auto weights = weights_of(message, checkpoint);
-    const std::string named = message["implementation"].text();
-    const std::string implementation = choose(family, weights->config(), variant, named);
-    model = {.request = message.value(),
+    const auto weights = weights_of(request, checkpoint);
+    const std::string implementation =
+        choose(family, weights->config(), variant, request.implementation);
+    model = {.request = request,
              .shape = weights->shape(),
              .gives_scores = checkpoint.gives_scores,
              .implementation = implementation,
-             .document_type = document_type_of(message),
+             .document_type = request.document_type,
              .model = taken(family.make(weights, variant, implementation))};
   }
-  channel.send({{"event", "model"}, {"implementation", model.implementation}});
+  call.send(protocol::ModelLoaded{.implementation = model.implementation});
 }
 
-void answer_score(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model) {
-  Model& scorer = loaded(model);
-  if (!model.gives_scores) {
+void answer(const protocol::ScoreRequest& request, const Call& call) {
+  Model& scorer = loaded(call.model);
+  if (!call.model.gives_scores)
     throw RequestError("the model was loaded without a head, so it gives no scores");
+  PairBatch batch = batch_of(request, call.model);
+  batch.with_states = false;
+  protocol::Scores answer;
+  if (!request.parts) {
+    answer.scores = scores_within_memory(scorer, batch);
+  } else {
+    const ModelWork work = taken(scorer.work(batch));  // planning is not part of the call's time
+    const PartTimes times;
+    answer.scores = scores_within_memory(scorer, batch);
+    answer.parts.emplace();
+    for (const ModelPart part : model_parts) {
+      protocol::ScoredPart& scored = answer.parts->emplace_back(
+          protocol::ScoredPart{.name = std::string(name_of(part)), .seconds = times.seconds(part)});
+      if (const double flop = useful_flop(work, part); flop > 0) scored.flop = flop;
+    }
   }
-  Pairs pairs = pairs_of(requested.message, model);
-  pairs.batch.with_states = false;
-  const bool by_parts = requested.message.truth_or("parts", false);
-  ModelWork work;
-  if (by_parts) work = taken(scorer.work(pairs.batch));  // planning is not part of the call's time
-  std::optional<PartTimes> parts;
-  if (by_parts) parts.emplace();
-  const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
-  json written = json::array();
-  for (const float score : scores)
-    written.push_back(std::isfinite(score) ? json(score) : json("nan"));
-  json event = {{"event", "score"}, {"scores", std::move(written)}};
-  if (by_parts) event["parts"] = parts_json(*parts, work);
-  channel.send(event);
+  call.send(answer);
 }
 
-void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel,
-                    LoadedModel& model) {
-  const JsonField& message = requested.message;
+void answer(const protocol::InspectRequest& request, const Call& call) {
+  const LoadedModel& model = call.model;
   Model& scorer = loaded(model);
-  const Pairs pairs = pairs_of(message, model);
-  if (pairs.batch.items.size() != 1) throw RequestError("'inspect' needs exactly one pair");
-  const std::set<std::int64_t> wanted = layers_of(message, model.shape.layers);
+  const PairBatch batch = batch_of(request.cls, request.items, model);
+  if (batch.items.size() != 1) throw RequestError("'inspect' needs exactly one pair");
+  std::set<std::int64_t> wanted;
+  for (std::int64_t layer = 0; layer < model.shape.layers; ++layer) wanted.insert(layer);
+  if (request.layers) {
+    const std::set<std::int64_t> named(request.layers->begin(), request.layers->end());
+    if (!std::ranges::includes(wanted, named))
+      throw RequestError(fmt::format("layers are counted from 0 to {}", model.shape.layers - 1));
+    wanted = named;
+  }
   std::vector<Shown> shown;
   std::set<std::int64_t> there_are;
-  const ModelOutput output = taken(scorer.score(pairs.batch, [&](Shown tensor) {
+  const ModelOutput output = taken(scorer.score(batch, [&](Shown tensor) {
     there_are.insert(tensor.layer);
     if (wanted.contains(tensor.layer)) shown.push_back(std::move(tensor));
   }));
@@ -307,15 +248,12 @@ void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel,
     tensors.push_back(
         {fmt::format("layer.{}.{}", tensor.layer, tensor.name), tensor.shape, tensor.values});
   }
-  SafetensorsOptions options{.metadata = {}, .half = message.truth_or("half", false)};
-  for (const JsonField& text : message["metadata"].members()) {
-    options.metadata.emplace(text.key(), text.text());
-  }
-  taken(write_safetensors(message["out"].text(), tensors, options));
-  json event = {{"event", "inspect"}};
+  taken(write_safetensors(request.out, tensors,
+                          {.metadata = request.metadata, .half = request.half}));
+  protocol::PairInspected answer;
   const float score = output.scores.front();
-  if (model.gives_scores && std::isfinite(score)) event["score"] = score;
-  channel.send(event);
+  if (model.gives_scores && std::isfinite(score)) answer.score = score;
+  call.send(answer);
 }
 
 }  // namespace attnscope::worker

@@ -6,17 +6,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "app/worker/protocol_channel.h"
 #include "app/worker/request_fields.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_cache_writer.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 class Trainer;
@@ -31,7 +32,7 @@ struct TrainedModel {
 };
 
 struct LoadedModel {
-  nlohmann::json request;  // the request that loaded it
+  std::optional<protocol::ModelRequest> request{};  // that loaded it
   ModelShape shape;
   bool gives_scores = false;
   std::string implementation;      // its attention
@@ -43,23 +44,21 @@ struct LoadedModel {
   std::shared_ptr<TrainedModel> trained{};  // null: none is trained
 };
 
-/// Reads pattern, window, options, dtype, device and threads.
-[[nodiscard]] ModelVariant variant_of(const JsonField& message);
-/// The checkpoint that the message names, its head as requested.
-[[nodiscard]] Checkpoint checkpoint_of(const JsonField& message);
-/// The token type of documents; 1 if the message has none.
-[[nodiscard]] std::int32_t document_type_of(const JsonField& message);
+/// The variant that a request describes. Throws if nothing can be computed on its device, or not in
+/// its precision.
+[[nodiscard]] ModelVariant variant_of(const protocol::ModelRequest& request);
+/// The checkpoint that the request names, its head as requested.
+[[nodiscard]] Checkpoint checkpoint_of(const protocol::ModelRequest& request);
 /// The weights of a checkpoint, with the requested number of positions.
-[[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
+[[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const protocol::ModelRequest& request,
                                                              const Checkpoint& checkpoint);
 /// Throws a RequestError if no model is loaded.
 [[nodiscard]] Model& loaded(const LoadedModel& model);
-/// Throws if the id is outside the model's vocabulary.
-[[nodiscard]] std::int32_t token_id(const JsonField& field, const LoadedModel& model);
-[[nodiscard]] std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model);
+/// Throws a RequestError if an id is outside the model's vocabulary; `what` names the ids.
+void check_ids(std::span<const std::int32_t> ids, const LoadedModel& model, std::string_view what);
 
-void answer_model(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
-void answer_score(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
-void answer_inspect(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& model);
+void answer(const protocol::ModelRequest& request, const Call& call);
+void answer(const protocol::ScoreRequest& request, const Call& call);
+void answer(const protocol::InspectRequest& request, const Call& call);
 
 }  // namespace attnscope::worker

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope::worker {
 namespace {
@@ -50,7 +50,7 @@ void ProtocolChannel::write_all(const std::string& text) {
 }
 
 void ProtocolChannel::send_error(const std::string& message) {
-  send({{"event", "error"}, {"message", message}});
+  send(protocol::as_event(protocol::RequestFailed{.message = message, .contender = {}}));
 }
 
 void ProtocolChannel::end_process(int exit_code) {

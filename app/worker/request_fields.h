@@ -1,19 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Access to a request's fields. An invalid field throws a JsonProblem, which the caller of a
-// handler reports.
+// What all handlers of requests use. A handler throws a RequestError, which its caller reports.
 
 #include <atomic>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
-#include "base/json.h"
+#include "app/worker/protocol_channel.h"
 #include "base/result.h"
 #include "engine/pattern/axes.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope::worker {
+
+struct LoadedModel;
 
 /// An error message for the driver, thrown by a handler.
 class RequestError : public std::runtime_error {
@@ -27,15 +29,21 @@ T taken(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-/// A request as passed to handlers.
-struct ReceivedRequest {
-  const JsonField& message;
+/// How a handler answers: events go to the channel, and a request ends early once it is cancelled.
+struct Call {
+  ProtocolChannel& channel;
   const std::atomic<bool>& cancelled;
+  LoadedModel& model;  // loaded by `model` for later requests
+
+  template <typename Event>
+  void send(const Event& event) const {
+    channel.send(protocol::as_event(event));
+  }
 };
 
-/// Number of threads; if absent or 0, all cores available to this process.
-[[nodiscard]] int threads_of(const JsonField& message);
-/// Device; if absent, the CPU. Throws with the reason if the device is not available.
-[[nodiscard]] DeviceKind device_of(const JsonField& message);
+/// The number of threads; for 0, all cores available to this process.
+[[nodiscard]] int threads_or_all(int threads);
+/// The device. Throws with the reason if nothing can be computed on it.
+[[nodiscard]] DeviceKind usable(DeviceKind device);
 
 }  // namespace attnscope::worker

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope::worker {
 namespace {
@@ -22,7 +22,7 @@ std::string kind_of(const nlohmann::json& message) {
 /// All requests except queries about the worker itself may compute for minutes.
 bool is_long(const Request& request) {
   const std::string kind = kind_of(request.message);
-  return kind != "hello" && kind != "describe";
+  return kind != protocol::HelloRequest::name && kind != protocol::DescribeRequest::name;
 }
 
 }  // namespace
@@ -88,8 +88,8 @@ void RequestReader::take_line(std::string_view line) {
     request.malformed = message.error().message;
   }
   const std::string kind = kind_of(request.message);
-  if (kind == "cancel") return cancel_all();
-  if (kind == "quit") return stop();
+  if (kind == protocol::CancelRequest::name) return cancel_all();
+  if (kind == protocol::QuitRequest::name) return stop();
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) waiting_.push_back(std::move(request));

@@ -2,14 +2,14 @@
 #include "app/worker/requests.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
+#include <tuple>
 
 #include "app/worker/cache_requests.h"
 #include "app/worker/request_fields.h"
 #include "app/worker/training_requests.h"
-#include "app/worker/turn_requests.h"
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
 #include "engine/attention/costs.h"
@@ -26,8 +26,9 @@
 #include "engine/model/served_model.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/messages.h"
 #include "engine/worker/sign_of_life.h"
+#include "engine/worker/turn_keeper.h"
 #include "kernels/cuda/devices.h"
 
 namespace attnscope::worker {
@@ -54,8 +55,8 @@ json device_row(const CudaDevice& device, bool is_first) {
 }
 
 /// The CPU, then every CUDA device, or one entry with the reason why there is none.
-json devices(const json& processor) {
-  json list = json::array();
+std::vector<json> devices(const json& processor) {
+  std::vector<json> list;
   list.push_back({{"kind", "cpu"}, {"name", processor}, {"available", true}, {"reason", ""}});
   const CudaDevices found = cuda_devices();
   for (const CudaDevice& device : found.devices)
@@ -67,178 +68,184 @@ json devices(const json& processor) {
   return list;
 }
 
-/// hello and describe: version of the worker, its machine, and what it can run.
-json description(const char* event) {
-  const json machine = measure::describe_machine();
-  json known = json::array();
+/// The version of the worker, its machine, and what it can run.
+template <typename Event>
+Event description() {
+  Event event;
+  event.version = ATTNSCOPE_VERSION;
+  event.build = measure::describe_build();
+  if (json served = served_in_words(); !served.empty()) event.build["served"] = std::move(served);
+  event.device = measure::describe_machine();
+  event.devices = devices(event.device["name"]);
+  std::vector<protocol::ListedImplementation>& known = event.implementations;
   for (const Implementation* implementation : implementations())
-    known.push_back({{"id", implementation->id}, {"summary", implementation->summary}});
+    known.push_back({std::string(implementation->id), std::string(implementation->summary)});
   // A family may have its own implementation; the driver requests only listed implementations.
   for (const Family* family : families()) {
     for (const std::string_view id : family->implementations()) {
-      const auto is_it = [id](const json& entry) { return entry.at("id") == id; };
-      if (std::ranges::any_of(known, is_it)) continue;
+      if (std::ranges::find(known, id, &protocol::ListedImplementation::id) != known.end())
+        continue;
       known.push_back(
-          {{"id", id},
-           {"summary", fmt::format("the implementation of {}", family->description().id())}});
+          {std::string(id), fmt::format("the implementation of {}", family->description().id())});
     }
   }
-  json build = measure::describe_build();
-  if (json served = served_in_words(); !served.empty()) build["served"] = std::move(served);
-  return {{"event", event},
-          {"protocol", protocol::version},
-          {"version", ATTNSCOPE_VERSION},
-          {"build", build},
-          {"device", machine},
-          {"devices", devices(machine["name"])},
-          {"implementations", known}};
+  return event;
 }
 
-void answer_hello(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  if (const auto driver = requested.message.member("driver")) take_over_from(driver->text());
-  std::vector<std::string> programs;
-  if (const auto with = requested.message.member("with")) {
-    for (const JsonField& program : with->elements()) programs.push_back(program.text());
+void answer(const protocol::HelloRequest& request, const Call& call) {
+  take_over_from(request.driver);
+  if (!request.with.empty()) {
+    taken(
+        serve_with(request.with, threads_or_all(0), [&call] { call.channel.send_sign_of_life(); }));
   }
-  if (!programs.empty()) {
-    taken(serve_with(programs, static_cast<int>(measure::allowed_cores().size()),
-                     [&channel] { channel.send_sign_of_life(); }));
-  }
-  channel.send(description("hello"));
+  call.send(description<protocol::Hello>());
 }
 
-void answer_describe(const ReceivedRequest&, ProtocolChannel& channel) {
-  channel.send(description("describe"));
+void answer(const protocol::DescribeRequest& /*request*/, const Call& call) {
+  call.send(description<protocol::Description>());
 }
 
-void answer_heat(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  protocol::HeatRequest heat = taken(protocol::read_heat_request(requested.message.value()));
-  if (heat.heat.point.threads == 0)
-    heat.heat.point.threads = static_cast<int>(measure::allowed_cores().size());
+void answer(protocol::HeatRequest request, const Call& call) {
+  if (request.heat.point.threads == 0) request.heat.point.threads = threads_or_all(0);
   const measure::HeatHooks hooks{
       .on_phase =
           [&](int contender, std::string_view phase) {
-            channel.send({{"event", "progress"}, {"contender", contender}, {"phase", phase}});
+            call.send(protocol::Progress{.contender = contender, .phase = std::string(phase)});
           },
-      .cancel = &requested.cancelled,
+      .cancel = &call.cancelled,
       .beacon = &beacon()};
-  const HeatResult result = [&] {
+  protocol::MeasuredHeat measured;
+  {
     const std::jthread alive =
-        report_alive(alive_interval, [&](const json& event) { channel.send(event); });
-    return taken(measure::run_heat(heat, hooks));
-  }();
-  channel.send({{"event", "heat"}, {"result", protocol::to_json(result)}});
+        report_alive(alive_interval, [&](const json& event) { call.channel.send(event); });
+    measured.result = taken(measure::run_heat(request, hooks));
+  }
+  call.send(measured);
 }
 
-void answer_ceilings(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  const Ceilings ceilings = device_of(requested.message) == DeviceKind::cuda
-                                ? measure::measure_cuda_ceilings()
-                                : measure::measure_ceilings(threads_of(requested.message));
-  channel.send({{"event", "ceilings"}, {"ceilings", protocol::to_json(ceilings)}});
+void answer(const protocol::CeilingsRequest& request, const Call& call) {
+  const bool on_cuda = usable(request.device.value_or(DeviceKind::cpu)) == DeviceKind::cuda;
+  call.send(protocol::MeasuredCeilings{
+      .ceilings = on_cuda
+                      ? measure::measure_cuda_ceilings()
+                      : measure::measure_ceilings(threads_or_all(request.threads.value_or(0)))});
 }
 
-void answer_attend(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  const JsonField& message = requested.message;
-  const AttendRequest attention{.in = message["in"].text(),
-                                .out = message["out"].text(),
-                                .backward = message.truth_or("backward", false),
-                                .pattern_json = message["pattern_json"].text(),
-                                .window = message["window"].text(),
-                                .layout_json = message["layout_json"].text(),
-                                .layout_source = message["layout_source"].text(),
-                                .implementation = message["implementation"].text(),
-                                .dtype = message["dtype"].text(),
-                                .device = std::string(name_of(device_of(message))),
-                                .threads = threads_of(message)};
+/// Each GPU has its own lock, so that GPUs can be measured concurrently; heats run on the first
+/// visible GPU.
+std::string name_of_lock(DeviceKind device) {
+  std::string name(attnscope::name_of(device));
+  if (device != DeviceKind::cuda) return name;
+  const CudaDevices found = cuda_devices();
+  return found.devices.empty() ? name : name + "-" + found.devices.front().uuid;
+}
+
+/// The process holds its turns until it exits.
+TurnKeeper& turns() {
+  static TurnKeeper kept(name_of_lock);
+  return kept;
+}
+
+void answer(const protocol::HoldRequest& request, const Call& call) {
+  take_over_from(request.driver);
+  turns().hold(
+      request, [&](const json& event) { call.channel.send(event); },
+      [&] { return call.cancelled.load(); });
+}
+
+void answer(const protocol::OthersRequest& /*request*/, const Call& call) {
+  turns().others([&](const json& event) { call.channel.send(event); });
+}
+
+void answer(const protocol::AttendRequest& request, const Call& call) {
+  const AttendRequest attention{.in = request.in,
+                                .out = request.out,
+                                .backward = request.backward,
+                                .pattern = request.pattern,
+                                .window = request.window.window,
+                                .layout_json = request.layout_json,
+                                .layout_source = request.layout_source,
+                                .implementation = request.implementation,
+                                .dtype = request.dtype,
+                                .device = usable(request.device),
+                                .threads = threads_or_all(request.threads)};
   measure::set_threads(attention.threads);
   const AttendOutcome outcome = taken(attend(attention));
-  channel.send({{"event", "attend"},
-                {"tokens", outcome.tokens},
-                {"heads", outcome.heads},
-                {"head_dim", outcome.head_dim},
-                {"relative_error", outcome.relative_error},
-                {"error_bound", outcome.error_bound},
-                {"lse_written", outcome.lse_written}});
+  call.send(protocol::Attended{.tokens = outcome.tokens,
+                               .heads = outcome.heads,
+                               .head_dim = outcome.head_dim,
+                               .relative_error = outcome.relative_error,
+                               .error_bound = outcome.error_bound,
+                               .lse_written = outcome.lse_written});
 }
 
 /// Replaces rows of attention by the family's answers for a whole model: whether each
 /// implementation is supported, without the costs of attention if the family has none.
-json rows_of_model(const JsonField& message, json rows) {
-  const ModelRow row = taken(parse_model_row(message["model"].text()));
+void set_costs_of_model(const protocol::CostsRequest& request,
+                        std::vector<protocol::ImplementationCosts>& rows) {
+  const ModelRow row = taken(parse_model_row(*request.model));
   const Family& family = family_of(*row.family);
-  const std::int64_t heads = message["heads"].whole();
-  const ModelShape shape{.layers = message["layers"].whole(),
-                         .hidden = heads * message["head_dim"].whole(),
-                         .heads = heads,
-                         .feed_forward = message["feed_forward"].whole()};
+  const ModelShape shape{.layers = request.layers,
+                         .hidden = request.heads * request.head_dim,
+                         .heads = request.heads,
+                         .feed_forward = request.feed_forward};
   const ModelConfig config = row.family->config_for(shape, {&row, 1});
-  ModelVariant variant{
-      .pattern = taken(parse_pattern(message["pattern_json"].text(), "the pattern")),
-      .local = layer_attention(row.local),
-      .options = row.options,
-      .dtype = taken(parse_dtype(message["dtype"].text())),
-      .device = device_of(message),
-      .threads = threads_of(message)};
-  if (const std::string window = message["window"].text(); !window.empty())
-    variant.window = taken(parse_window(window));
-  const std::int64_t words = message["document_tokens"].whole(), most = config.most_document_tokens;
+  const ModelVariant variant{.pattern = request.pattern,
+                             .window = request.window.window,
+                             .local = layer_attention(row.local),
+                             .options = row.options,
+                             .dtype = request.dtype,
+                             .device = request.device,
+                             .threads = threads_or_all(request.threads)};
+  const std::int64_t words = request.document_tokens, most = config.most_document_tokens;
   const bool is_too_long = row.family->reads_words() && most > 0 && words > most;
   for (const Family* other : families()) {
     for (const std::string_view id : other->implementations()) {
-      if (std::ranges::none_of(rows, [&](const json& entry) { return entry.at("id") == id; }))
-        rows.push_back({{"id", id}, {"reason", ""}});
+      if (std::ranges::find(rows, id, &protocol::ImplementationCosts::id) == rows.end())
+        rows.push_back({.id = std::string(id)});
     }
   }
-  for (json& entry : rows) {
-    const auto id = entry.at("id").get<std::string>();
-    const ServedOffer* const served = find_served_model(id);
+  for (protocol::ImplementationCosts& costs : rows) {
+    const ServedOffer* const served = find_served_model(costs.id);
     const Status able = served != nullptr ? takes_model(*served, *row.family, variant)
-                                          : family.supports(config, variant, id);
+                                          : family.supports(config, variant, costs.id);
     if (!able) {
-      entry = {{"id", entry.at("id")}, {"reason", able.error().message}};
+      costs = {.id = costs.id, .reason = able.error().message};
     } else if (is_too_long) {
-      entry = {{"id", entry.at("id")},
-               {"reason",
-                fmt::format("a document has {} words, and the model accepts {}", words, most)}};
+      costs = {
+          .id = costs.id,
+          .reason = fmt::format("a document has {} words, and the model accepts {}", words, most)};
     } else if (served != nullptr) {
-      entry = {{"id", id}, {"reason", ""}};  // reports its memory once it has loaded
+      costs = {.id = costs.id};  // reports its memory once it has loaded
     } else if (row.family->reads_words()) {
       // Few chunks at a time, or no attention.
-      entry = {{"id", entry.at("id")},
-               {"reason", ""},
-               {"executed_flop", 0},
-               {"executed_bytes", 0},
-               {"peak_bytes", 0}};
+      costs = {.id = costs.id, .executed_flop = 0, .executed_bytes = 0, .peak_bytes = 0};
     }
   }
-  return rows;
 }
 
-void answer_costs(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  const JsonField& message = requested.message;
-  const auto costs =
-      implementation_costs({.pattern_json = message["pattern_json"].text(),
-                            .window = message["window"].text(),
-                            .layout_json = message["layout_json"].text(),
-                            .layout_source = message["layout_source"].text(),
-                            .heads = message["heads"].whole(),
-                            .head_dim = message["head_dim"].whole(),
-                            .dtype = message["dtype"].text(),
-                            .device = std::string(attnscope::name_of(device_of(message))),
-                            .direction = message["direction"].text(),
-                            .operation = message.text_or("operation", "attention"),
-                            .threads = threads_of(message)});
-  if (!costs) throw RequestError(costs.error().message);
-  json rows = json::array();
-  for (const ImplementationCost& cost : *costs) {
-    json row = {{"id", cost.id}, {"reason", cost.reason}};
-    if (cost.executed_flop) row["executed_flop"] = *cost.executed_flop;
-    if (cost.executed_bytes) row["executed_bytes"] = *cost.executed_bytes;
-    if (cost.peak_bytes) row["peak_bytes"] = *cost.peak_bytes;
-    rows.push_back(std::move(row));
+void answer(const protocol::CostsRequest& request, const Call& call) {
+  const auto costs = taken(implementation_costs({.pattern = request.pattern,
+                                                 .window = request.window.window,
+                                                 .layout_json = request.layout_json,
+                                                 .layout_source = request.layout_source,
+                                                 .heads = request.heads,
+                                                 .head_dim = request.head_dim,
+                                                 .dtype = request.dtype,
+                                                 .device = usable(request.device),
+                                                 .direction = request.direction,
+                                                 .operation = request.operation,
+                                                 .threads = threads_or_all(request.threads)}));
+  protocol::CountedCosts counted;
+  for (const ImplementationCost& cost : costs) {
+    counted.implementations.push_back({.id = cost.id,
+                                       .reason = cost.reason,
+                                       .executed_flop = cost.executed_flop,
+                                       .executed_bytes = cost.executed_bytes,
+                                       .peak_bytes = cost.peak_bytes});
   }
-  if (message.member("model")) rows = rows_of_model(message, std::move(rows));
-  channel.send({{"event", "costs"}, {"implementations", std::move(rows)}});
+  if (request.model) set_costs_of_model(request, counted.implementations);
+  call.send(counted);
 }
 
 std::string_view name_of(CheckRow::Outcome outcome) {
@@ -253,68 +260,49 @@ std::string_view name_of(CheckRow::Outcome outcome) {
   return "wrong";
 }
 
-void answer_check(const ReceivedRequest& requested, ProtocolChannel& channel) {
-  static_cast<void>(requested.message["device"]);
-  const DeviceKind device = device_of(requested.message);
-  const int threads = threads_of(requested.message);
+void answer(const protocol::CheckRequest& request, const Call& call) {
+  const DeviceKind device = usable(request.device);
+  const int threads = threads_or_all(request.threads);
   measure::set_threads(threads);
   const int wrong = check_all(device, threads, [&](const CheckRow& row) {
-    if (requested.cancelled) throw RequestError("the check was cancelled");
-    json event = {{"event", "check"},
-                  {"implementation", row.implementation},
-                  {"pattern", row.pattern},
-                  {"window", row.window},
-                  {"shape", row.shape},
-                  {"dtype", attnscope::name_of(row.dtype)},
-                  {"outcome", name_of(row.outcome)},
-                  {"reason", row.reason},
-                  {"error_bound", row.error_bound}};
-    // JSON has no infinity: an output with NaN has no error value, only a reason.
-    if (std::isfinite(row.relative_error)) event["relative_error"] = row.relative_error;
-    channel.send(event);
+    if (call.cancelled) throw RequestError("the check was cancelled");
+    protocol::CheckRow event{.implementation = row.implementation,
+                             .pattern = row.pattern,
+                             .window = row.window,
+                             .shape = row.shape,
+                             .dtype = std::string(attnscope::name_of(row.dtype)),
+                             .outcome = std::string(name_of(row.outcome)),
+                             .reason = row.reason,
+                             .error_bound = row.error_bound};
+    // An output with NaN has no error value, only a reason.
+    if (std::isfinite(row.relative_error)) event.relative_error = row.relative_error;
+    call.send(event);
   });
-  channel.send({{"event", "check-done"}, {"wrong", wrong}});
-}
-
-using Handle = void (*)(const ReceivedRequest&, ProtocolChannel&, LoadedModel&);
-
-/// Adapts a handler that needs no model.
-template <void (*Answer)(const ReceivedRequest&, ProtocolChannel&)>
-void alone(const ReceivedRequest& requested, ProtocolChannel& channel, LoadedModel& /*model*/) {
-  Answer(requested, channel);
+  call.send(protocol::CheckDone{.wrong = wrong});
 }
 
 struct Handler {
   std::string_view request;
-  Handle answer;
+  void (*answer)(const JsonField& message, const Call& call);
 };
 
-constexpr Handler handlers[] = {{"hello", &alone<&answer_hello>},
-                                {"describe", &alone<&answer_describe>},
-                                {"heat", &alone<&answer_heat>},
-                                {"ceilings", &alone<&answer_ceilings>},
-                                {"attend", &alone<&answer_attend>},
-                                {"check", &alone<&answer_check>},
-                                {"costs", &alone<&answer_costs>},
-                                {"hold", &alone<&answer_hold>},
-                                {"others", &alone<&answer_others>},
-                                {"model", &answer_model},
-                                {"score", &answer_score},
-                                {"inspect", &answer_inspect},
-                                {"open-cache", &answer_open_cache},
-                                {"begin-cache", &answer_begin_cache},
-                                {"add-documents", &answer_add_documents},
-                                {"finish-cache", &answer_finish_cache},
-                                {"begin-training", &answer_begin_training},
-                                {"train-step", &answer_train_step},
-                                {"keep-weights", &answer_keep_weights},
-                                {"save-training", &answer_save_training},
-                                {"write-trained", &answer_write_trained},
-                                {"model-so-far", &answer_model_so_far}};
+template <typename Request>
+constexpr Handler handler_for{Request::name, [](const JsonField& message, const Call& call) {
+                                answer(read_fields<Request>(message), call);
+                              }};
+
+/// A handler for each request of the protocol.
+template <typename... Requests>
+constexpr std::array<Handler, sizeof...(Requests)> handlers_for(
+    const std::tuple<Requests...>* /*requests*/) {
+  return {handler_for<Requests>...};
+}
+constexpr auto handlers = handlers_for(static_cast<const protocol::AnsweredRequests*>(nullptr));
 
 const Handler& handler_of(const JsonField& message) {
   const std::string kind = message["request"].text();
-  std::vector<std::string_view> known = {"cancel", "quit"};
+  std::vector<std::string_view> known = {protocol::CancelRequest::name,
+                                         protocol::QuitRequest::name};
   for (const Handler& handler : handlers) {
     if (handler.request == kind) return handler;
     known.push_back(handler.request);
@@ -329,7 +317,7 @@ void Answers::answer(const Request& request, ProtocolChannel& channel) {
   try {
     if (!request.malformed.empty()) throw RequestError(request.malformed);
     const Status answered = with_json(request.message, "", [&](const JsonField& message) {
-      handler_of(message).answer({message, *request.cancelled}, channel, model_);
+      handler_of(message).answer(message, {channel, *request.cancelled, model_});
     });
     if (!answered) channel.send_error(answered.error().message);
   } catch (const cuda::DeviceLost& error) {

@@ -2,14 +2,14 @@
 #include "app/worker/training_requests.h"
 
 #include <chrono>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/worker/model_requests.h"
+#include "base/sentences.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/machine.h"
 #include "engine/model/model_weights.h"
@@ -18,21 +18,19 @@
 namespace attnscope::worker {
 namespace {
 
-using nlohmann::json;
-
-TrainingOptions options_of(const JsonField& message) {
-  constexpr std::string_view schedules[] = {"constant", "linear"};
-  TrainingOptions options{
-      .objective = taken(parse_objective(message["objective"].text())),
-      .learning_rate = message["learning_rate"].number(),
-      .warm_up = message["warm_up"].whole(0),
-      .steps = message["steps"].whole(1),
-      .schedule = static_cast<Schedule>(message["schedule"].one_of(schedules, "schedule")),
-      .adamw = {.weight_decay = message["weight_decay"].number(),
-                .most_norm = message["clip"].number()},
-      .kept = message["recompute"].truth() ? KeptLayers::inputs_alone : KeptLayers::whole,
-      .document_type = document_type_of(message)};
-  return options;
+TrainingOptions options_of(const protocol::BeginTrainingRequest& request) {
+  if (request.schedule != "constant" && request.schedule != "linear") {
+    throw RequestError(
+        fmt::format("'schedule' is constant or linear, not '{}'", in_a_sentence(request.schedule)));
+  }
+  return {.objective = taken(parse_objective(request.objective)),
+          .learning_rate = request.learning_rate,
+          .warm_up = request.warm_up,
+          .steps = request.steps,
+          .schedule = request.schedule == "linear" ? Schedule::linear : Schedule::constant,
+          .adamw = {.weight_decay = request.weight_decay, .most_norm = request.clip},
+          .kept = request.recompute ? KeptLayers::inputs_alone : KeptLayers::whole,
+          .document_type = request.model.document_type};
 }
 
 TrainedModel& in_training(const LoadedModel& model) {
@@ -57,89 +55,80 @@ Result<std::unique_ptr<Trainer>> make_trainer(const std::shared_ptr<const ModelW
   return tl::unexpected(*first_reason);
 }
 
-std::vector<TrainingGroup> batch_of(const JsonField& list, const LoadedModel& model) {
+std::vector<TrainingGroup> batch_of(const std::vector<protocol::TrainGroup>& groups,
+                                    const LoadedModel& model) {
   std::vector<TrainingGroup> batch;
-  for (const JsonField& field : list.elements()) {
-    TrainingGroup& group = batch.emplace_back();
-    group.query = token_ids(field["query"], model);
-    for (const JsonField& document : field["documents"].elements())
-      group.documents.push_back(token_ids(document, model));
-    if (const auto margin = field.member("margin")) group.margin = margin->number();
+  for (const protocol::TrainGroup& group : groups) {
+    check_ids(group.query, model, "query");
+    for (const protocol::TokenIds& document : group.documents)
+      check_ids(document, model, "documents");
+    TrainingGroup& trained = batch.emplace_back();
+    trained.query = group.query;
+    trained.documents = group.documents;
+    if (group.margin) trained.margin = *group.margin;
   }
   return batch;
 }
 
 }  // namespace
 
-void answer_begin_training(const ReceivedRequest& requested, ProtocolChannel& channel,
-                           LoadedModel& model) {
-  const JsonField& message = requested.message;
+void answer(const protocol::BeginTrainingRequest& request, const Call& call) {
+  LoadedModel& model = call.model;
   model = {};
-  const ModelVariant variant = variant_of(message);
+  const ModelVariant variant = variant_of(request.model);
   measure::set_threads(variant.threads);
-  const Checkpoint checkpoint = checkpoint_of(message);
-  const auto weights = with_head(weights_of(message, checkpoint),
-                                 static_cast<std::uint64_t>(message["seed"].whole(0)));
-  std::string implementation = message["implementation"].text();
-  auto trainer = taken(make_trainer(weights, variant, options_of(message), implementation));
-  if (!message["resume"].is_null()) taken(trainer->resume(message["resume"].text()));
-  model.request = message.value();
+  const Checkpoint checkpoint = checkpoint_of(request.model);
+  const auto weights =
+      with_head(weights_of(request.model, checkpoint), static_cast<std::uint64_t>(request.seed));
+  std::string implementation = request.model.implementation;
+  auto trainer = taken(make_trainer(weights, variant, options_of(request), implementation));
+  if (request.resume) taken(trainer->resume(*request.resume));
   model.shape = weights->shape();
   model.gives_scores = true;
-  model.document_type = document_type_of(message);
+  model.document_type = request.model.document_type;
   model.implementation = implementation;
   model.trained = std::make_shared<TrainedModel>(TrainedModel{variant, std::move(trainer)});
-  channel.send({{"event", "training-begun"},
-                {"implementation", model.implementation},
-                {"step", model.trained->trainer->steps_done()}});
+  call.send(protocol::TrainingBegun{.implementation = model.implementation,
+                                    .step = model.trained->trainer->steps_done()});
 }
 
-void answer_train_step(const ReceivedRequest& requested, ProtocolChannel& channel,
-                       LoadedModel& model) {
-  const JsonField& message = requested.message;
-  Trainer& trainer = *in_training(model).trainer;
+void answer(const protocol::TrainStepRequest& request, const Call& call) {
+  Trainer& trainer = *in_training(call.model).trainer;
+  check_ids({&request.cls, 1}, call.model, "cls");
   std::vector<std::vector<TrainingGroup>> batches;
-  for (const JsonField& batch : message["batches"].elements())
-    batches.push_back(batch_of(batch, model));
+  for (const auto& groups : request.batches) batches.push_back(batch_of(groups, call.model));
   const auto begin = std::chrono::steady_clock::now();
-  const StepReport report = taken(trainer.step(batches, token_id(message["cls"], model)));
+  const StepReport report = taken(trainer.step(batches, request.cls));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  channel.send({{"event", "train-step"},
-                {"step", report.step},
-                {"loss", report.loss},
-                {"gradient_norm", report.gradient_norm},
-                {"learning_rate", report.learning_rate},
-                {"tokens", report.tokens},
-                {"seconds", took.count()}});
+  call.send(protocol::StepTrained{.step = report.step,
+                                  .loss = report.loss,
+                                  .gradient_norm = report.gradient_norm,
+                                  .learning_rate = report.learning_rate,
+                                  .tokens = report.tokens,
+                                  .seconds = took.count()});
 }
 
-void answer_keep_weights(const ReceivedRequest&, ProtocolChannel& channel, LoadedModel& model) {
-  in_training(model).trainer->keep();
-  channel.send({{"event", "weights-kept"}});
+void answer(const protocol::KeepWeightsRequest& /*request*/, const Call& call) {
+  in_training(call.model).trainer->keep();
+  call.send(protocol::WeightsKept());
 }
 
-void answer_save_training(const ReceivedRequest& requested, ProtocolChannel& channel,
-                          LoadedModel& model) {
-  std::map<std::string, std::string> texts;
-  for (const JsonField& text : requested.message["metadata"].members())
-    texts.emplace(text.key(), text.text());
-  taken(in_training(model).trainer->save(requested.message["path"].text(), texts));
-  channel.send({{"event", "training-saved"}});
+void answer(const protocol::SaveTrainingRequest& request, const Call& call) {
+  taken(in_training(call.model).trainer->save(request.path, request.metadata));
+  call.send(protocol::TrainingSaved());
 }
 
-void answer_write_trained(const ReceivedRequest& requested, ProtocolChannel& channel,
-                          LoadedModel& model) {
-  taken(in_training(model).trainer->write_model(requested.message["path"].text()));
-  channel.send({{"event", "trained-written"}});
+void answer(const protocol::WriteTrainedRequest& request, const Call& call) {
+  taken(in_training(call.model).trainer->write_model(request.path));
+  call.send(protocol::TrainedWritten());
 }
 
-void answer_model_so_far(const ReceivedRequest& requested, ProtocolChannel& channel,
-                         LoadedModel& model) {
-  const TrainedModel& trained = in_training(model);
-  const auto weights = trained.trainer->weights(requested.message.truth_or("kept", false));
+void answer(const protocol::ModelSoFarRequest& request, const Call& call) {
+  const TrainedModel& trained = in_training(call.model);
+  const auto weights = trained.trainer->weights(request.kept);
   const Family& family = family_of(*weights->config().family);
-  model.model = taken(family.make(weights, trained.variant, model.implementation));
-  channel.send({{"event", "model"}, {"implementation", model.implementation}});
+  call.model.model = taken(family.make(weights, trained.variant, call.model.implementation));
+  call.send(protocol::ModelLoaded{.implementation = call.model.implementation});
 }
 
 }  // namespace attnscope::worker

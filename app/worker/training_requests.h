@@ -6,23 +6,16 @@
 // `save-training` and `write-trained` write them to files, and `model-so-far` loads the current
 // model for `score` (docs/protocol.md).
 
-#include "app/worker/model_requests.h"
-#include "app/worker/protocol_channel.h"
 #include "app/worker/request_fields.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope::worker {
 
-void answer_begin_training(const ReceivedRequest& requested, ProtocolChannel& channel,
-                           LoadedModel& model);
-void answer_train_step(const ReceivedRequest& requested, ProtocolChannel& channel,
-                       LoadedModel& model);
-void answer_keep_weights(const ReceivedRequest& requested, ProtocolChannel& channel,
-                         LoadedModel& model);
-void answer_save_training(const ReceivedRequest& requested, ProtocolChannel& channel,
-                          LoadedModel& model);
-void answer_write_trained(const ReceivedRequest& requested, ProtocolChannel& channel,
-                          LoadedModel& model);
-void answer_model_so_far(const ReceivedRequest& requested, ProtocolChannel& channel,
-                         LoadedModel& model);
+void answer(const protocol::BeginTrainingRequest& request, const Call& call);
+void answer(const protocol::TrainStepRequest& request, const Call& call);
+void answer(const protocol::KeepWeightsRequest& request, const Call& call);
+void answer(const protocol::SaveTrainingRequest& request, const Call& call);
+void answer(const protocol::WriteTrainedRequest& request, const Call& call);
+void answer(const protocol::ModelSoFarRequest& request, const Call& call);
 
 }  // namespace attnscope::worker

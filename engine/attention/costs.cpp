@@ -54,40 +54,24 @@ Result<std::vector<ImplementationCost>> implementation_costs(const CostRequest& 
   if (request.head_dim < 1 || request.head_dim > most_head_dim) {
     return fail("the head dimension is {}; it must be 1 to {}", request.head_dim, most_head_dim);
   }
-  const auto pattern = parse_pattern(request.pattern_json, "pattern");
-  if (!pattern) return tl::unexpected(pattern.error());
-  std::optional<Window> window;
-  if (!request.window.empty()) {
-    const auto parsed = parse_window(request.window);
-    if (!parsed) return tl::unexpected(parsed.error());
-    window = *parsed;
-  }
   const auto layout = parse_layout(request.layout_json, request.layout_source);
   if (!layout) return tl::unexpected(layout.error());
-  const auto dtype = parse_dtype(request.dtype);
-  if (!dtype) return tl::unexpected(dtype.error());
-  const auto device = parse_device(request.device);
-  if (!device) return tl::unexpected(device.error());
-  const auto direction = parse_direction(request.direction);
-  if (!direction) return tl::unexpected(direction.error());
-  const auto operation = parse_operation(request.operation);
-  if (!operation) return tl::unexpected(operation.error());
-  const auto plan =
-      compile_plan(*pattern, window, *layout, static_cast<std::int32_t>(request.heads));
+  const auto plan = compile_plan(request.pattern, request.window, *layout,
+                                 static_cast<std::int32_t>(request.heads));
   if (!plan) return tl::unexpected(plan.error());
 
   const Problem problem{
-      .pattern = *pattern,
-      .window = window,
+      .pattern = request.pattern,
+      .window = request.window,
       .layout = *layout,
       .plan = *plan,
       .head_dim = request.head_dim,
-      .dtype = *dtype,
+      .dtype = request.dtype,
       .memory_order = layout->is_uniform() ? MemoryOrder::head_major : MemoryOrder::token_major,
-      .device = *device,
-      .operation = *operation,
-      .direction = *direction,
-      .scale = scale_of(*operation, request.head_dim),
+      .device = request.device,
+      .operation = request.operation,
+      .direction = request.direction,
+      .scale = scale_of(request.operation, request.head_dim),
       .threads = request.threads};
   std::vector<ImplementationCost> costs;
   costs.reserve(implementations().size());

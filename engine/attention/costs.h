@@ -5,9 +5,9 @@
 // itself counts it, without running it: `attnscope costs` and the window's page Patterns show it
 // next to the useful work.
 //
-//   auto costs = implementation_costs({.pattern_json = text, .window = "4", .layout_json =
-//   layout}); for (const ImplementationCost& cost : *costs) print(cost.id, *cost.executed_flop,
-//   cost.reason);
+//   auto costs = implementation_costs({.pattern = pattern, .window = Window::of(4),
+//                                      .layout_json = layout});
+//   for (const ImplementationCost& cost : *costs) print(cost.id, *cost.executed_flop, cost.reason);
 
 #include <cstdint>
 #include <optional>
@@ -15,19 +15,21 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
 
 struct CostRequest {
-  std::string pattern_json;
-  std::string window;  // "4", "inf" or empty
+  AttentionPattern pattern{};
+  std::optional<Window> window{};
   std::string layout_json;
   std::string layout_source = "layout";  // file name, for messages
   std::int64_t heads = 12, head_dim = 32;
-  std::string dtype = "float32";
-  std::string device = "cpu";
-  std::string direction = "forward";
-  std::string operation = "attention";
+  DType dtype = DType::float32;
+  DeviceKind device = DeviceKind::cpu;
+  Direction direction = Direction::forward;
+  Operation operation = Operation::attention;
   int threads = 1;
 };
 
@@ -41,7 +43,7 @@ struct ImplementationCost {
 };
 
 /// The costs of all implementations in display order. Errors: input that no implementation supports
-/// (an invalid pattern, a missing window).
+/// (an invalid layout, a missing window).
 [[nodiscard]] Result<std::vector<ImplementationCost>> implementation_costs(
     const CostRequest& request);
 

@@ -61,6 +61,7 @@ struct LocalAttention {
 struct LayerAttention {
   AttentionPattern pattern;
   std::optional<Window> window{};
+  friend bool operator==(const LayerAttention&, const LayerAttention&) = default;
 };
 /// The same for a LocalAttention, whose pattern is built in.
 [[nodiscard]] std::optional<LayerAttention> layer_attention(

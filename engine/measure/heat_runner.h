@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "engine/heat/cell.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {

@@ -64,11 +64,6 @@ Result<AttendInputs> read_inputs(const AttendRequest& request, const Safetensors
   return inputs;
 }
 
-Result<std::optional<Window>> window_of(const AttendRequest& request) {
-  if (request.window.empty()) return std::optional<Window>();
-  return parse_window(request.window).map([](Window window) { return std::optional(window); });
-}
-
 /// `values` in `rows`, 0 elsewhere.
 std::vector<float> only_in(std::span<const RowId> rows, const AttendInputs& inputs,
                            std::span<const float> values) {
@@ -178,33 +173,25 @@ Result<AttendOutcome> attend_unguarded(const AttendRequest& request) {
   if (request.threads < 1) return fail("threads is {}; at least 1 is needed", request.threads);
   const auto implementation = implementation_named(request.implementation);
   if (!implementation) return tl::unexpected(implementation.error());
-  const auto pattern = parse_pattern(request.pattern_json, "pattern");
-  if (!pattern) return tl::unexpected(pattern.error());
-  const auto window = window_of(request);
-  if (!window) return tl::unexpected(window.error());
   const auto layout = parse_layout(request.layout_json, request.layout_source);
   if (!layout) return tl::unexpected(layout.error());
-  const auto dtype = parse_dtype(request.dtype);
-  if (!dtype) return tl::unexpected(dtype.error());
-  const auto device = parse_device(request.device);
-  if (!device) return tl::unexpected(device.error());
   const auto file = SafetensorsFile::open(request.in);
   if (!file) return tl::unexpected(file.error());
   const auto inputs = read_inputs(request, *file, *layout);
   if (!inputs) return tl::unexpected(inputs.error());
-  const auto plan =
-      compile_plan(*pattern, *window, *layout, static_cast<std::int32_t>(inputs->heads));
+  const auto plan = compile_plan(request.pattern, request.window, *layout,
+                                 static_cast<std::int32_t>(inputs->heads));
   if (!plan) return tl::unexpected(plan.error());
 
   const Problem problem{
-      .pattern = *pattern,
-      .window = *window,
+      .pattern = request.pattern,
+      .window = request.window,
       .layout = *layout,
       .plan = *plan,
       .head_dim = inputs->head_dim,
-      .dtype = *dtype,
+      .dtype = request.dtype,
       .memory_order = MemoryOrder::token_major,
-      .device = *device,
+      .device = request.device,
       .direction = request.backward ? Direction::forward_backward : Direction::forward,
       .scale = scale_of(Operation::attention, inputs->head_dim),
       .threads = request.threads};

@@ -4,22 +4,25 @@
 // One attention on the user's tensors, from file to file (`attnscope attend`).
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/axes.h"
 
 namespace attnscope {
 
 struct AttendRequest {
-  std::string in, out;       // safetensors: q, k, v -> o, lse; [tokens, heads, head_dim], float32
-  bool backward = false;     // also grad_o -> grad_q, grad_k, grad_v
-  std::string pattern_json;  // the pattern's text
-  std::string window;        // "4", "inf" or empty
+  std::string in, out;    // safetensors: q, k, v -> o, lse; [tokens, heads, head_dim], float32
+  bool backward = false;  // also grad_o -> grad_q, grad_k, grad_v
+  AttentionPattern pattern{};
+  std::optional<Window> window{};
   std::string layout_json;
   std::string layout_source;  // file name, for messages
   std::string implementation;
-  std::string dtype = "float32";  // dtype of the computation; files are always float32
-  std::string device = "cpu";
+  DType dtype = DType::float32;  // of the computation; files are always float32
+  DeviceKind device = DeviceKind::cpu;
   int threads = 1;
 };
 

@@ -100,32 +100,20 @@ Status check_ids(std::vector<std::size_t> hashes, const DocumentFile& file,
   return {};
 }
 
-Result<BegunCache> begin_cache(WorkerProcess& worker, const CacheToWrite& cache,
-                               const DocumentFile& file, const ScoringModel& model,
-                               const CountedDocuments& counted) {
-  nlohmann::json lengths = nlohmann::json::array();
-  for (const auto& [length, documents] : counted.of_length) lengths.push_back({length, documents});
-  BegunCache begun;
-  const Status done =
-      ask(worker,
-          {{"request", "begin-cache"},
-           {"out", std::filesystem::absolute(cache.out).string()},
-           {"format", cache.format},
-           {"documents", counted.documents},
-           {"lengths", std::move(lengths)},
-           {"id_bytes", counted.id_bytes},
-           {"file", std::filesystem::path(file.name).filename().string()},
-           {"most_tokens", model.limits.most_tokens},
-           {"fingerprint", counted.fingerprint},
-           {"tokenizer", static_cast<std::int64_t>(model.tokenizer->fingerprint())},
-           {"restart", cache.restart}},
-          [&](const nlohmann::json& event) {
-            begun = {event.value("encoded", std::int64_t{0}),
-                     event.value("fingerprint", std::int64_t{0}), event.value("finished", false)};
-            return event.value("event", "") == "cache-begun";
-          });
-  if (!done) return tl::unexpected(done.error());
-  return begun;
+Result<protocol::CacheBegun> begin_cache(WorkerProcess& worker, const CacheToWrite& cache,
+                                         const DocumentFile& file, const ScoringModel& model,
+                                         const CountedDocuments& counted) {
+  return ask(worker, protocol::BeginCacheRequest{
+                         .out = std::filesystem::absolute(cache.out).string(),
+                         .format = cache.format,
+                         .documents = counted.documents,
+                         .lengths = {counted.of_length.begin(), counted.of_length.end()},
+                         .id_bytes = counted.id_bytes,
+                         .file = std::filesystem::path(file.name).filename().string(),
+                         .most_tokens = model.limits.most_tokens,
+                         .fingerprint = counted.fingerprint,
+                         .tokenizer = static_cast<std::int64_t>(model.tokenizer->fingerprint()),
+                         .restart = cache.restart});
 }
 
 Status EncodeRun::run() {
@@ -141,15 +129,15 @@ Status EncodeRun::run() {
         encoded_);
   }
   auto batch = read_batch();
-  while (batch && !batch->texts.empty() && interrupted_ == 0) {
+  while (batch && !batch->documents.empty() && interrupted_ == 0) {
     const auto start = std::chrono::steady_clock::now();
-    if (Status sent = worker_.send(request_of(*batch)); !sent) return sent;
+    if (Status sent = send_request(worker_, *batch); !sent) return sent;
     batch = read_batch();  // while the worker encodes
-    const auto answer = wait_for(worker_, "documents-added", interrupted_);
+    const auto answer = receive_answer<protocol::AddDocumentsRequest>(worker_, interrupted_);
     if (!answer) return tl::unexpected(answer.error());
     if (!*answer) break;
     adapt(std::chrono::steady_clock::now() - start);
-    encoded_ = (*answer)->value("encoded", encoded_);
+    encoded_ = (*answer)->encoded;
     if (on_progress_) on_progress_(encoded_);
   }
   return batch ? Status() : tl::unexpected(batch.error());
@@ -162,32 +150,20 @@ void EncodeRun::adapt(std::chrono::duration<double> of_a_batch) {
   if (of_a_batch.count() > long_seconds) batch_tokens_ = std::max(batch_tokens_ / 2, fewest);
 }
 
-Result<EncodeRun::Batch> EncodeRun::read_batch() {
+Result<protocol::AddDocumentsRequest> EncodeRun::read_batch() {
   constexpr std::size_t most_documents = 4096;
-  Batch batch;
+  protocol::AddDocumentsRequest batch{.cls = model_.tokenizer->cls()};
   std::int64_t tokens = 0;
-  while (tokens < batch_tokens_ && batch.texts.size() < most_documents && interrupted_ == 0) {
+  while (tokens < batch_tokens_ && batch.ids.size() < most_documents && interrupted_ == 0) {
     auto text = reader_.next();
     if (!text) return tl::unexpected(text.error());
     if (!*text) break;
     tokens += static_cast<std::int64_t>((*text)->tokens.size());
-    batch.texts.push_back(std::move(**text));
+    batch.documents.push_back(std::move((*text)->tokens));
+    batch.ids.push_back(std::move((*text)->id));
   }
   batch.fingerprint = reader_.fingerprint();
   return batch;
-}
-
-nlohmann::json EncodeRun::request_of(const Batch& batch) const {
-  nlohmann::json documents = nlohmann::json::array(), ids = nlohmann::json::array();
-  for (const EncodedText& text : batch.texts) {
-    documents.push_back(text.tokens);
-    ids.push_back(text.id);
-  }
-  return {{"request", "add-documents"},
-          {"cls", model_.tokenizer->cls()},
-          {"documents", std::move(documents)},
-          {"ids", std::move(ids)},
-          {"fingerprint", batch.fingerprint}};
 }
 
 }  // namespace attnscope

@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "engine/ranking/scoring_model.h"
 #include "engine/ranking/truncated_texts.h"
 #include "engine/text/pair_reader.h"
+#include "engine/worker/model_messages.h"
 #include "engine/worker/worker_process.h"
 
 namespace attnscope {
@@ -91,15 +91,13 @@ struct CacheToWrite {
   std::string out, format;  // of its vectors
   bool restart = false;     // encodes again what it has
 };
-/// The existing contents of the cache.
-struct BegunCache {
-  std::int64_t encoded = 0, fingerprint = 0;
-  bool is_finished = false;
-};
-/// Has the worker, which has the model, begin the cache or go on with it.
-[[nodiscard]] Result<BegunCache> begin_cache(WorkerProcess& worker, const CacheToWrite& cache,
-                                             const DocumentFile& file, const ScoringModel& model,
-                                             const CountedDocuments& counted);
+/// Has the worker, which has the model, begin the cache or continue it; returns its existing
+/// contents.
+[[nodiscard]] Result<protocol::CacheBegun> begin_cache(WorkerProcess& worker,
+                                                       const CacheToWrite& cache,
+                                                       const DocumentFile& file,
+                                                       const ScoringModel& model,
+                                                       const CountedDocuments& counted);
 
 /// Has the worker encode the documents that are not in the cache yet, in batches; memory does not
 /// grow with the number of documents.
@@ -107,7 +105,7 @@ class EncodeRun {
  public:
   /// The arguments must outlive the object. `on_progress` takes the number of encoded documents.
   EncodeRun(const ScoringModel& model, WorkerProcess& worker, DocumentReader& reader,
-            const BegunCache& begun, const std::atomic<int>& interrupted,
+            const protocol::CacheBegun& begun, const std::atomic<int>& interrupted,
             std::function<void(std::int64_t)> on_progress)
       : model_(model),
         worker_(worker),
@@ -122,21 +120,16 @@ class EncodeRun {
   [[nodiscard]] std::int64_t encoded() const { return encoded_; }
 
  private:
-  struct Batch {
-    std::vector<EncodedText> texts;
-    std::int64_t fingerprint = 0;  // of all documents up to the last of the batch
-  };
-
   /// Adapts the batch size so that a batch takes one to three seconds: an interrupt loses one
   /// batch.
   void adapt(std::chrono::duration<double> of_a_batch);
-  [[nodiscard]] Result<Batch> read_batch();
-  [[nodiscard]] nlohmann::json request_of(const Batch& batch) const;
+  /// The next documents; none at the end.
+  [[nodiscard]] Result<protocol::AddDocumentsRequest> read_batch();
 
   const ScoringModel& model_;
   WorkerProcess& worker_;
   DocumentReader& reader_;
-  BegunCache begun_;
+  protocol::CacheBegun begun_;
   const std::atomic<int>& interrupted_;
   std::function<void(std::int64_t)> on_progress_;
   std::int64_t encoded_;

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "engine/documents/cache_file.h"
 #include "engine/worker/ask.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 namespace {
@@ -56,11 +56,9 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuesti
 }
 
 Status OpenedCache::open_in(WorkerProcess& worker) const {
-  const Status opened =
-      ask(worker, {{"request", "open-cache"}, {"path", std::filesystem::absolute(name).string()}},
-          [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
-  if (!opened) return tl::unexpected(explained(opened.error()));
-  return opened;
+  const auto opened =
+      ask(worker, protocol::OpenCacheRequest{.path = std::filesystem::absolute(name).string()});
+  return opened ? Status() : tl::unexpected(explained(opened.error()));
 }
 
 Error OpenedCache::explained(const Error& error) const {

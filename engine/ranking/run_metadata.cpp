@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "engine/worker/worker_process.h"
+
 namespace attnscope {
 namespace {
 
@@ -17,23 +19,19 @@ void take(ordered_json& into, const char* key, const json& from, const char* mem
   if (found != from.end() && !found->is_null()) into[key] = ordered_json(*found);
 }
 
-json part_of(const json& hello, const char* key) {
-  return hello.value(key, json::object());
-}
-
 std::string gigabytes(const json& bytes) {
   return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
 }
 
 /// The worker's machine, from its hello event.
-ordered_json platform_of(const json& hello, const std::string& device) {
-  const json machine = part_of(hello, "device"), build = part_of(hello, "build");
+ordered_json platform_of(const protocol::Hello& hello, const std::string& device) {
+  const json &machine = hello.device, &build = hello.build;
   ordered_json cpu, hardware, system, software;
   take(cpu, "model", machine, "name");
   take(cpu, "architecture", machine, "architecture");
   take(cpu, "number of cores", machine, "cores");
   hardware["cpu"] = cpu;
-  for (const json& listed : hello.value("devices", json::array())) {
+  for (const json& listed : hello.devices) {
     if (device == "cpu" || listed.value("kind", "") != device || !listed.value("available", false))
       continue;
     hardware["gpu"]["model"] = listed.value("name", "");
@@ -45,9 +43,10 @@ ordered_json platform_of(const json& hello, const std::string& device) {
   take(system, "distribution", machine, "system");
   if (build.contains("libtorch")) {
     software["libraries"]["c++"] =
-        ordered_json::array({"libtorch==" + build.value("libtorch", "")});
+        ordered_json::array({"libtorch==" + text_field(build, "libtorch")});
   }
-  software["retrieval toolkit"] = ordered_json::array({"attnscope==" + build.value("version", "")});
+  software["retrieval toolkit"] =
+      ordered_json::array({"attnscope==" + text_field(build, "version")});
   return {{"hardware", hardware}, {"operating system", system}, {"software", software}};
 }
 
@@ -102,9 +101,9 @@ ordered_json run_resources(std::chrono::steady_clock::duration time,
 }
 
 ordered_json run_metadata(const RunFacts& facts, const ModelQuestion& requested,
-                          const ScoringModel& model, const json& hello) {
+                          const ScoringModel& model, const protocol::Hello& hello) {
   ordered_json source = {{"lang", ordered_json::array({"c++"})}};
-  take(source, "commit", part_of(hello, "build"), "commit");
+  take(source, "commit", hello.build, "commit");
   ordered_json first = {{"name", "first stage"}, {"source", facts.first_stage}};
   ordered_json documents = {{"name", "documents"}, {"source", facts.documents}};
   return {{"schema-version", 0.1},

@@ -11,6 +11,7 @@
 #include "engine/effectiveness/energy.h"
 #include "engine/ranking/passages.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 
@@ -26,7 +27,7 @@ struct RunFacts {
 [[nodiscard]] nlohmann::ordered_json run_metadata(const RunFacts& facts,
                                                   const ModelQuestion& requested,
                                                   const ScoringModel& model,
-                                                  const nlohmann::json& hello);
+                                                  const protocol::Hello& hello);
 [[nodiscard]] nlohmann::ordered_json run_resources(std::chrono::steady_clock::duration time,
                                                    const effectiveness::Energy& energy);
 

@@ -69,8 +69,8 @@ std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const Ba
   return score_batches(at, limits);
 }
 
-nlohmann::json pair_json(const TokenPair& pair) {
-  return {{"query", pair.query}, {"document", pair.document}};
+protocol::ScoreItem score_item(const TokenPair& pair) {
+  return {.query = pair.query, .document = pair.document};
 }
 
 }  // namespace attnscope

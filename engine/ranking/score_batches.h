@@ -9,11 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
 #include "engine/text/tokenizer.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 
@@ -38,7 +38,7 @@ struct ScoreBatch {
 [[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs,
                                                     const BatchLimits& limits);
 
-/// A pair as a JSON field of a request.
-[[nodiscard]] nlohmann::json pair_json(const TokenPair& pair);
+/// The pair in a request.
+[[nodiscard]] protocol::ScoreItem score_item(const TokenPair& pair);
 
 }  // namespace attnscope

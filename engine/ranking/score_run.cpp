@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -136,42 +135,33 @@ ScoreRun::Window ScoreRun::read_window() {
   return window;
 }
 
-nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
-  nlohmann::json request = {{"request", "score"}, {"cls", model_.tokenizer->cls()}};
-  nlohmann::json items = nlohmann::json::array();
+protocol::ScoreRequest ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
+  protocol::ScoreRequest request{.cls = model_.tokenizer->cls(), .one_query = batch.one_query};
   if (from_cache_ && batch.one_query) {
-    for (const std::size_t at : batch.pairs) items.push_back(window.pairs[at].cached);
-    request["query"] = window.pairs[batch.pairs.front()].tokens.query;
-    request["cached"] = std::move(items);
+    request.query = window.pairs[batch.pairs.front()].tokens.query;
+    request.cached.emplace();
+    for (const std::size_t at : batch.pairs) request.cached->push_back(window.pairs[at].cached);
     return request;
   }
+  request.items.emplace();
   for (const std::size_t at : batch.pairs) {
-    nlohmann::json item = pair_json(window.pairs[at].tokens);
-    if (from_cache_) item["cached"] = window.pairs[at].cached;
-    items.push_back(std::move(item));
+    protocol::ScoreItem& item = request.items->emplace_back(score_item(window.pairs[at].tokens));
+    if (from_cache_) item.cached = window.pairs[at].cached;
   }
-  request["one_query"] = batch.one_query;
-  request["items"] = std::move(items);
   return request;
 }
 
 Result<std::optional<std::vector<float>>> ScoreRun::scores_of(const ScoreBatch& batch,
                                                               const Window& window,
                                                               WorkerProcess& worker) const {
-  if (Status sent = worker.send(request_for(batch, window)); !sent)
+  if (Status sent = send_request(worker, request_for(batch, window)); !sent)
     return tl::unexpected(sent.error());
-  const auto answer = wait_for(worker, "score", interrupted_);
+  auto answer = receive_answer<protocol::ScoreRequest>(worker, interrupted_);
   if (!answer) return tl::unexpected(answer.error());
   if (!*answer) return std::optional<std::vector<float>>();
-  const nlohmann::json scores = (*answer)->value("scores", nlohmann::json::array());
-  if (scores.size() != batch.pairs.size()) return fail("the worker answered for other pairs");
-  std::vector<float> numbers;
-  numbers.reserve(scores.size());
-  for (const nlohmann::json& score : scores) {
-    numbers.push_back(score.is_number() ? score.get<float>()
-                                        : std::numeric_limits<float>::quiet_NaN());
-  }
-  return std::optional(std::move(numbers));
+  if ((*answer)->scores.size() != batch.pairs.size())
+    return fail("the worker answered for other pairs");
+  return std::optional(std::move((*answer)->scores));
 }
 
 std::string ScoreRun::query_of(const ScoredPair& pair) {

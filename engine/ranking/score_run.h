@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -97,7 +96,8 @@ class ScoreRun {
   /// that query was scored before, or if its documents exceed the read-ahead limit.
   [[nodiscard]] Result<bool> begins_another_set(const Window& window, const ScoredPair& pair);
   [[nodiscard]] Status score(Window& window);
-  [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
+  [[nodiscard]] protocol::ScoreRequest request_for(const ScoreBatch& batch,
+                                                   const Window& window) const;
   /// Nothing if interrupted.
   [[nodiscard]] Result<std::optional<std::vector<float>>> scores_of(const ScoreBatch& batch,
                                                                     const Window& window,

@@ -93,10 +93,6 @@ Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig
   return config.family->options_for(config, pattern, std::move(wanted));
 }
 
-json json_of(const std::optional<Window>& window) {
-  return window ? json(window->text()) : json();
-}
-
 /// `own` is the checkpoint's own limit; 0: only its positions limit the length.
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
                              std::int64_t own, std::int64_t query_tokens) {
@@ -343,18 +339,6 @@ std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pa
 
 }  // namespace
 
-namespace {
-
-/// The checkpoint's windows by layer, where they differ and no other attention is requested.
-json layer_windows_of(const ModelQuestion& question, const ModelConfig& config) {
-  json windows = json::array();
-  if (!question.pattern.empty() || !question.window.empty()) return windows;
-  for (const Window& window : config.layer_windows) windows.push_back(window.text());
-  return windows;
-}
-
-}  // namespace
-
 Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
   const Result<CheckpointPlace> place = find_checkpoint(requested.checkpoint);
   if (!place) return tl::unexpected(place.error());
@@ -445,27 +429,25 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
   } else if (texts == nullptr && !config.family->reads_words()) {
     limits->most_tokens_of_document = config.most_document_tokens;
   }
-  nlohmann::json request = {
-      {"request", "model"},
-      {"checkpoint", std::filesystem::absolute(question.checkpoint).string()},
-      {"pattern_json", pattern_json(attention->pattern)},
-      {"window", json_of(attention->window)},
-      {"local", *local ? json{{"pattern_json", pattern_json((*local)->pattern)},
-                              {"window", json_of((*local)->window)}}
-                       : json()},
-      {"implementation", question.implementation},
-      {"dtype", question.dtype},
-      {"device", question.device},
-      {"precision", question.precision},
-      {"options", *options},
-      {"positions", shape.positions},
-      {"layer_windows", layer_windows_of(question, config)},
-      {"label", question.label},
-      {"skipped_tokens", head->skipped_tokens},
-      {"max_sim", head->max_sim ? json{{"separator", head->max_sim->separator},
-                                       {"skipped", head->max_sim->skipped}}
-                                : json()},
-      {"document_type", opened->document_type}};
+  protocol::ModelRequest request{
+      .checkpoint = std::filesystem::absolute(question.checkpoint).string(),
+      .pattern = attention->pattern,
+      .window = attention->window,
+      .local = *local,
+      .implementation = question.implementation,
+      .dtype = *dtype,
+      .precision = *precision,
+      .device = *device,
+      .positions = shape.positions,
+      .options = *options,
+      .label = question.label,
+      .skipped_tokens = head->skipped_tokens,
+      .document_type = static_cast<std::int32_t>(opened->document_type)};
+  if (question.pattern.empty() && question.window.empty())
+    request.layer_windows = config.layer_windows;
+  if (head->max_sim) {
+    request.max_sim = {.separator = head->max_sim->separator, .skipped = head->max_sim->skipped};
+  }
   return ScoringModel{.name = place->name,
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,

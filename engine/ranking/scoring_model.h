@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +22,7 @@
 #include "engine/checkpoint/sentence_files.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/text/tokenizer.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 
@@ -72,8 +72,8 @@ struct ScoringModel {
   std::string limit_source{}, query_limit_source{};  // source of limits of pairs or documents; of
                                                      // queries
   bool is_listwise = false;                          // documents of a query see each other
-  bool keeps_documents = false;  // they can be encoded before any query is known
-  nlohmann::json request;        // without "threads"
+  bool keeps_documents = false;      // they can be encoded before any query is known
+  protocol::ModelRequest request{};  // that makes a worker load it, without threads
   /// The files that it is read from, and files that would be read if they existed: configuration,
   /// weights, tokenizer, the requested pattern.
   std::vector<std::filesystem::path> files{};

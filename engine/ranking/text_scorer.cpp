@@ -10,7 +10,7 @@ namespace attnscope {
 
 TextScorer::TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
                        const BatchLimits& limits, const std::atomic<int>& interrupted,
-                       std::function<void(const nlohmann::json&)> on_parts)
+                       std::function<void(const std::vector<protocol::ScoredPart>&)> on_parts)
     : file_(std::move(file)),
       model_(model),
       worker_(worker),
@@ -29,15 +29,13 @@ Result<TokenPair> TextScorer::tokens_of(std::string_view query, std::string_view
 
 Status TextScorer::queue(std::span<const TokenPair> pairs, std::size_t most_waiting) {
   for (const ScoreBatch& batch : score_batches(pairs, limits_)) {
-    nlohmann::json items = nlohmann::json::array();
-    for (const std::size_t at : batch.pairs) items.push_back(pair_json(pairs[at]));
-    const nlohmann::json request = {{"request", "score"},
-                                    {"cls", model_.tokenizer->cls()},
-                                    {"parts", on_parts_ != nullptr},
-                                    {"one_query", batch.one_query},
-                                    {"items", std::move(items)}};
+    protocol::ScoreRequest request{.cls = model_.tokenizer->cls(),
+                                   .one_query = batch.one_query,
+                                   .items = std::vector<protocol::ScoreItem>(),
+                                   .parts = on_parts_ != nullptr};
+    for (const std::size_t at : batch.pairs) request.items->push_back(score_item(pairs[at]));
     if (Status ready = wait_until(most_waiting - 1); !ready) return ready;
-    if (Status sent = worker_.send(request); !sent) return sent;
+    if (Status sent = send_request(worker_, request); !sent) return sent;
     ++unanswered_;
   }
   return {};
@@ -45,13 +43,13 @@ Status TextScorer::queue(std::span<const TokenPair> pairs, std::size_t most_wait
 
 Status TextScorer::wait_until(std::size_t most_unanswered) {
   for (; unanswered_ > most_unanswered; --unanswered_) {
-    const auto answer = wait_for(worker_, "score", interrupted_);
+    const auto answer = receive_answer<protocol::ScoreRequest>(worker_, interrupted_);
     if (!answer) return tl::unexpected(answer.error());
     if (!*answer) {
       worker_.kill();
       return fail("interrupted");
     }
-    if (on_parts_) on_parts_((*answer)->at("parts"));
+    if (on_parts_ && (*answer)->parts) on_parts_(*(*answer)->parts);
   }
   return {};
 }

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/ranking/score_batches.h"
@@ -26,7 +26,7 @@ class TextScorer {
   /// outlive the scorer; `interrupted` rises above 0 when the user interrupts.
   TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
              const BatchLimits& limits, const std::atomic<int>& interrupted,
-             std::function<void(const nlohmann::json&)> on_parts = {});
+             std::function<void(const std::vector<protocol::ScoredPart>&)> on_parts = {});
 
   /// Errors name the file and this line.
   [[nodiscard]] Result<TokenPair> tokens_of(std::string_view query, std::string_view document,
@@ -46,7 +46,7 @@ class TextScorer {
   WorkerProcess& worker_;
   BatchLimits limits_;
   const std::atomic<int>& interrupted_;
-  std::function<void(const nlohmann::json&)> on_parts_;
+  std::function<void(const std::vector<protocol::ScoredPart>&)> on_parts_;
   std::size_t unanswered_ = 0;
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -26,19 +25,9 @@ namespace attnscope {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 /// An interrupt does not cancel a step: the step is finished, then saved.
 const std::atomic<int> never_interrupted = 0;
-
-TrainedStep step_of(const json& answer) {
-  return {.step = answer.value("step", std::int64_t{0}),
-          .loss = answer.value("loss", 0.0),
-          .learning_rate = answer.value("learning_rate", 0.0),
-          .gradient_norm = answer.value("gradient_norm", 0.0),
-          .tokens = answer.value("tokens", std::int64_t{0}),
-          .seconds = answer.value("seconds", 0.0)};
-}
 
 /// Replaces an existing file instead of writing into it.
 Status write_copy(const fs::path& from, const fs::path& into) {
@@ -50,21 +39,21 @@ Status write_copy(const fs::path& from, const fs::path& into) {
   return file->commit();
 }
 
-json begin_request(const TrainRunOptions& options, const ReadyToTrain& ready) {
-  json request = ready.model.request;
-  request["request"] = "begin-training";
-  request["objective"] = options.objective();
-  request["learning_rate"] = options.learning_rate;
-  request["warm_up"] = options.warm_up_steps();
-  request["steps"] = options.steps;
-  request["schedule"] = options.schedule;
-  request["weight_decay"] = options.weight_decay;
-  request["clip"] = options.clip;
-  request["recompute"] = options.recompute;
-  request["seed"] = options.shape.seed;
-  request["resume"] = ready.before.is_there
-                          ? json(fs::absolute(options.in_folder(training_state_file)).string())
-                          : json();
+protocol::BeginTrainingRequest begin_request(const TrainRunOptions& options,
+                                             const ReadyToTrain& ready, int threads) {
+  protocol::BeginTrainingRequest request{.model = ready.model.request,
+                                         .objective = options.objective(),
+                                         .learning_rate = options.learning_rate,
+                                         .warm_up = options.warm_up_steps(),
+                                         .steps = options.steps,
+                                         .schedule = options.schedule,
+                                         .weight_decay = options.weight_decay,
+                                         .clip = options.clip,
+                                         .recompute = options.recompute,
+                                         .seed = options.shape.seed};
+  request.model.threads = threads;
+  if (ready.before.is_there)
+    request.resume = fs::absolute(options.in_folder(training_state_file)).string();
   return request;
 }
 
@@ -98,33 +87,29 @@ Status check_training(const TrainRunOptions& options) {
 Result<TrainRun> TrainRun::begin(const TrainRunOptions& options, ReadyToTrain& ready,
                                  WorkerProcess& worker, int threads, TrainingEvents events,
                                  const std::atomic<int>& interrupted) {
-  json request = begin_request(options, ready);
-  request["threads"] = threads;
-  ready.settings["threads"] = request["threads"];
+  ready.settings["threads"] = threads;
   if (ready.before.is_there) {
     const Status same = same_settings(ready.settings, ready.before.settings,
                                       options.in_folder(training_state_file));
     if (!same) return tl::unexpected(same.error());
   }
-  std::int64_t done = 0;
-  const Status begun = ask(worker, request, [&](const json& event) {
-    done = event.value("step", std::int64_t{0});
-    return event.value("event", "") == "training-begun";
-  });
+  const auto begun = ask(worker, begin_request(options, ready, threads));
   if (!begun) return tl::unexpected(begun.error());
   if (Status prepared = prepare_folder(options, ready.before); !prepared)
     return tl::unexpected(prepared.error());
-  auto curve = TrainingCurveFile::resume(options.in_folder(training_curve_file), done);
+  auto curve = TrainingCurveFile::resume(options.in_folder(training_curve_file), begun->step);
   if (!curve) return tl::unexpected(curve.error());
-  return TrainRun(options, ready, worker, std::move(*curve), done, std::move(events), interrupted);
+  return TrainRun(options, ready, worker, threads, std::move(*curve), begun->step,
+                  std::move(events), interrupted);
 }
 
 TrainRun::TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerProcess& worker,
-                   TrainingCurveFile curve, std::int64_t done, TrainingEvents events,
+                   int threads, TrainingCurveFile curve, std::int64_t done, TrainingEvents events,
                    const std::atomic<int>& interrupted)
     : options_(options),
       ready_(ready),
       worker_(worker),
+      threads_(threads),
       data_(options.shape, ready.model, std::move(ready.file), std::move(ready.texts)),
       curve_(std::move(curve)),
       done_(done),
@@ -133,30 +118,36 @@ TrainRun::TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerPr
       interrupted_(interrupted) {}
 
 Status TrainRun::run() {
-  std::optional<json> next;
+  std::optional<protocol::TrainStepRequest> next;
   while (done_ < options_.steps && interrupted_ == 0) {
     if (!next) {
       auto request = data_.request_of(done_ + 1);
       if (!request) return tl::unexpected(request.error());
       next = std::move(*request);
     }
-    if (Status sent = worker_.send(*next); !sent) return sent;
+    if (Status sent = send_request(worker_, *next); !sent) return sent;
     next.reset();
     // Tokenizes the next step's texts while this step is computed.
-    Result<json> following =
-        done_ + 2 <= options_.steps ? data_.request_of(done_ + 2) : Result<json>(json());
-    auto event = wait_for(worker_, "train-step", never_interrupted);
-    if (!event) return tl::unexpected(event.error());
-    if (Status after = take_step(**event); !after) return after;
-    if (!following) return tl::unexpected(following.error());
-    if (!following->is_null()) next = std::move(*following);
+    std::optional<Result<protocol::TrainStepRequest>> following;
+    if (done_ + 2 <= options_.steps) following = data_.request_of(done_ + 2);
+    const auto answer = receive_answer<protocol::TrainStepRequest>(worker_, never_interrupted);
+    if (!answer) return tl::unexpected(answer.error());
+    if (Status after = take_step(**answer); !after) return after;
+    if (!following) continue;
+    if (!*following) return tl::unexpected(following->error());
+    next = std::move(**following);
   }
   if (done_ < options_.steps) return save();
   return finish();
 }
 
-Status TrainRun::take_step(const json& answer) {
-  TrainedStep step = step_of(answer);
+Status TrainRun::take_step(const protocol::StepTrained& answer) {
+  TrainedStep step{.step = answer.step,
+                   .loss = answer.loss,
+                   .learning_rate = answer.learning_rate,
+                   .gradient_norm = answer.gradient_norm,
+                   .tokens = answer.tokens,
+                   .seconds = answer.seconds};
   done_ = step.step;
   events_.on_computed(step);
   bool is_best = false;
@@ -175,24 +166,21 @@ Status TrainRun::take_step(const json& answer) {
   return saves ? save() : Status();
 }
 
-Status TrainRun::ask_for(const json& request, std::string_view kind) {
-  return ask(worker_, request, [&](const json& event) { return event.value("event", "") == kind; });
-}
-
 /// Saves the curve first: on resume it is truncated to the state, but cannot be extended.
 Status TrainRun::save() {
   if (Status flushed = curve_.flush(); !flushed) return flushed;
-  const Status saved = ask_for(
-      {{"request", "save-training"},
-       {"path", fs::absolute(options_.in_folder(training_state_file)).string()},
-       {"metadata", {{"settings", ready_.settings.dump()}, {"kept", to_json(kept_).dump()}}}},
-      "training-saved");
-  if (saved) events_.on_saved(done_);
-  return saved;
+  const auto saved =
+      ask(worker_,
+          protocol::SaveTrainingRequest{
+              .path = fs::absolute(options_.in_folder(training_state_file)).string(),
+              .metadata = {{"settings", ready_.settings.dump()}, {"kept", to_json(kept_).dump()}}});
+  if (!saved) return tl::unexpected(saved.error());
+  events_.on_saved(done_);
+  return {};
 }
 
 Result<double> TrainRun::validate() {
-  if (Status loaded = ask_for({{"request", "model-so-far"}}, "model"); !loaded)
+  if (const auto loaded = ask(worker_, protocol::ModelSoFarRequest()); !loaded)
     return tl::unexpected(loaded.error());
   auto out = WrittenFile::next_to(options_.in_folder(validation_file));
   if (!out) return tl::unexpected(out.error());
@@ -215,7 +203,7 @@ Result<double> TrainRun::validate() {
 // The first of equal steps is kept: it has the fewest updates.
 Result<bool> TrainRun::keep_if_best(double ndcg) {
   if (!options_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
-  if (Status kept = ask_for({{"request", "keep-weights"}}, "weights-kept"); !kept)
+  if (const auto kept = ask(worker_, protocol::KeepWeightsRequest()); !kept)
     return tl::unexpected(kept.error());
   kept_ = KeptStep{.step = done_, .ndcg = ndcg};
   return true;
@@ -257,18 +245,11 @@ Status TrainRun::write_folder() {
 Result<std::vector<float>> TrainRun::scores_of(const std::vector<TokenPair>& pairs) {
   std::vector<float> scores;
   for (const TokenPair& pair : pairs) {
-    const json request{{"request", "score"},
-                       {"cls", ready_.model.tokenizer->cls()},
-                       {"items", json::array({pair_json(pair)})}};
-    const Status answered = ask(worker_, request, [&](const json& event) {
-      if (event.value("event", "") != "score") return false;
-      for (const json& score : event.value("scores", json::array())) {
-        scores.push_back(score.is_number() ? score.get<float>()
-                                           : std::numeric_limits<float>::quiet_NaN());
-      }
-      return true;
-    });
-    if (!answered) return tl::unexpected(answered.error());
+    const auto answer =
+        ask(worker_, protocol::ScoreRequest{.cls = ready_.model.tokenizer->cls(),
+                                            .items = std::vector{score_item(pair)}});
+    if (!answer) return tl::unexpected(answer.error());
+    scores.insert(scores.end(), answer->scores.begin(), answer->scores.end());
   }
   if (scores.size() != pairs.size()) return fail("the worker answered for other pairs");
   return scores;
@@ -319,19 +300,14 @@ Status TrainRun::check_folder() {
     pairs.push_back(std::move(*wanted));
     names.push_back(in_words(text));
   }
-  std::string implementation;
-  const Status trained =
-      ask(worker_, {{"request", "model-so-far"}, {"kept", true}}, [&](const json& event) {
-        implementation = event.value("implementation", "");
-        return event.value("event", "") == "model";
-      });
-  if (!trained) return trained;
+  const auto trained = ask(worker_, protocol::ModelSoFarRequest{.kept = true});
+  if (!trained) return tl::unexpected(trained.error());
   const auto wanted = scores_of(pairs);
   if (!wanted) return tl::unexpected(wanted.error());
-  json request = folder->request;
-  request["implementation"] = implementation;
-  request["threads"] = ready_.settings["threads"];
-  if (Status loaded = ask_for(request, "model"); !loaded) return wrong(loaded.error().message);
+  protocol::ModelRequest request = folder->request;
+  request.implementation = trained->implementation;
+  request.threads = threads_;
+  if (const auto loaded = ask(worker_, request); !loaded) return wrong(loaded.error().message);
   const auto read = scores_of(pairs);
   if (!read) return wrong(read.error().message);
   const double rounding = options_.question.dtype == "float32" ? 1e-5 : 1e-2;
@@ -351,13 +327,10 @@ Status TrainRun::check_folder() {
 Status TrainRun::finish() {
   if (Status written = write_folder(); !written) return written;
   if (Status flushed = curve_.flush(); !flushed) return flushed;
-  if (Status written =
-          ask_for({{"request", "write-trained"},
-                   {"path", fs::absolute(options_.in_folder(trained_model_file)).string()}},
-                  "trained-written");
-      !written) {
-    return written;
-  }
+  const auto written =
+      ask(worker_, protocol::WriteTrainedRequest{
+                       .path = fs::absolute(options_.in_folder(trained_model_file)).string()});
+  if (!written) return tl::unexpected(written.error());
   if (Status same = check_folder(); !same) return same;
   std::error_code ignored;
   fs::remove(options_.in_folder(training_state_file), ignored);

@@ -22,6 +22,7 @@
 #include "engine/ranking/training_data.h"
 #include "engine/ranking/training_folder.h"
 #include "engine/text/training_file.h"
+#include "engine/worker/model_messages.h"
 #include "engine/worker/worker_process.h"
 
 namespace attnscope {
@@ -75,11 +76,10 @@ class TrainRun {
   [[nodiscard]] TrainedAttention attention() const;
 
  private:
-  TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerProcess& worker,
+  TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerProcess& worker, int threads,
            TrainingCurveFile curve, std::int64_t done, TrainingEvents events,
            const std::atomic<int>& interrupted);
-  [[nodiscard]] Status take_step(const nlohmann::json& answer);
-  [[nodiscard]] Status ask_for(const nlohmann::json& request, std::string_view kind);
+  [[nodiscard]] Status take_step(const protocol::StepTrained& answer);
   [[nodiscard]] Status save();
   [[nodiscard]] Result<double> validate();
   /// Keeps the weights if the step is the best so far; returns whether it is.
@@ -94,6 +94,7 @@ class TrainRun {
   const TrainRunOptions& options_;
   ReadyToTrain& ready_;
   WorkerProcess& worker_;
+  int threads_;
   TrainingData data_;
   TrainingCurveFile curve_;
   std::int64_t done_;

@@ -13,8 +13,6 @@
 
 namespace attnscope {
 
-using nlohmann::json;
-
 namespace {
 
 /// Repeats the text in upper case until it has about `tokens` tokens.
@@ -50,23 +48,21 @@ Result<std::vector<TextPair>> TrainingData::some_pairs() {
   return pairs;
 }
 
-Result<json> TrainingData::request_of(std::int64_t step) {
-  json request = {{"request", "train-step"}, {"cls", model_.tokenizer->cls()}};
-  json& batches = request["batches"] = json::array();
+Result<protocol::TrainStepRequest> TrainingData::request_of(std::int64_t step) {
+  protocol::TrainStepRequest request{.cls = model_.tokenizer->cls()};
   std::int64_t at = (step - 1) * groups_of_step();
   for (std::int64_t a = 0; a < shape_.accumulate; ++a) {
-    json batch = json::array();
+    std::vector<protocol::TrainGroup>& batch = request.batches.emplace_back();
     for (std::int64_t i = 0; i < shape_.batch; ++i) {
       auto group = group_at(at++);
       if (!group) return tl::unexpected(group.error());
       batch.push_back(std::move(*group));
     }
-    batches.push_back(std::move(batch));
   }
   return request;
 }
 
-Result<json> TrainingData::group_at(std::int64_t at) {
+Result<protocol::TrainGroup> TrainingData::group_at(std::int64_t at) {
   const std::int64_t epoch = at / file_.size();
   if (epoch != epoch_) {
     order_ = drawn_order(file_.size(), static_cast<std::uint64_t>(shape_.seed), epoch);
@@ -76,14 +72,14 @@ Result<json> TrainingData::group_at(std::int64_t at) {
   if (!line) return tl::unexpected(line.error());
   if (Status found = look_up(*line); !found)
     return fail("{}: {}", file_.place(line->number), found.error().message);
-  json group = {{"documents", json::array()}};
+  protocol::TrainGroup group;
   for (const std::string& document : line->documents) {
-    const auto pair = model_.tokenizer->encode(line->query, document, model_.limits);
+    auto pair = model_.tokenizer->encode(line->query, document, model_.limits);
     if (!pair) return fail("{}: {}", file_.place(line->number), pair.error().message);
-    group["query"] = pair->query;
-    group["documents"].push_back(pair->document);
+    group.query = std::move(pair->query);
+    group.documents.push_back(std::move(pair->document));
   }
-  if (shape_.with_margin) group["margin"] = line->margin;
+  if (shape_.with_margin) group.margin = line->margin;
   return group;
 }
 

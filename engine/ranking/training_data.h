@@ -5,10 +5,9 @@
 // from a seed.
 //
 //   TrainingData data(shape, model, std::move(*file), std::nullopt);
-//   Result<nlohmann::json> request = data.request_of(1);
+//   Result<protocol::TrainStepRequest> request = data.request_of(1);
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/training_file.h"
+#include "engine/worker/model_messages.h"
 
 namespace attnscope {
 
@@ -34,7 +34,7 @@ class TrainingData {
       : shape_(shape), model_(model), file_(std::move(file)), texts_(std::move(texts)) {}
 
   /// The request for this step, counted from 1.
-  [[nodiscard]] Result<nlohmann::json> request_of(std::int64_t step);
+  [[nodiscard]] Result<protocol::TrainStepRequest> request_of(std::int64_t step);
   /// Queries and documents of the first lines, and of texts that are lengthened beyond any limit.
   [[nodiscard]] Result<std::vector<TextPair>> some_pairs();
   [[nodiscard]] std::int64_t lines() const { return file_.size(); }
@@ -45,7 +45,7 @@ class TrainingData {
   [[nodiscard]] std::int64_t groups_of_step() const { return shape_.batch * shape_.accumulate; }
 
  private:
-  [[nodiscard]] Result<nlohmann::json> group_at(std::int64_t at);
+  [[nodiscard]] Result<protocol::TrainGroup> group_at(std::int64_t at);
   /// Replaces ids with texts.
   [[nodiscard]] Status look_up(TrainingLine& line);
 

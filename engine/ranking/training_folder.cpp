@@ -156,8 +156,8 @@ Result<json> training_settings(const TrainRunOptions& options, const ScoringMode
                                std::int64_t triples, const std::atomic<int>& interrupted) {
   auto contents = contents_read(options, model, interrupted);
   if (!contents) return contents;
-  json settings = model.request;
-  settings.erase("request");
+  json settings = as_json(model.request);
+  settings.erase("threads");  // the worker determines them
   settings.update({{"contents", std::move(*contents)},
                    {"max_tokens", model.limits.most_tokens},
                    {"max_query_tokens", model.limits.most_query_tokens},

@@ -44,20 +44,10 @@ std::string failure_line(const Cell& cell, const HeatPoint& point) {
                      name_of(cell.status), cell.reason);
 }
 
-std::vector<std::string> listed_implementations(const json& hello) {
-  std::vector<std::string> ids;
-  const auto listed = hello.find("implementations");
-  if (listed == hello.end() || !listed->is_array()) return ids;
-  for (const json& entry : *listed) {
-    const auto id = entry.is_object() ? entry.find("id") : entry.end();
-    if (id != entry.end() && id->is_string()) ids.push_back(id->get<std::string>());
-  }
-  return ids;
-}
-
-json part(const json& hello, const char* key) {
-  const auto found = hello.find(key);
-  return found == hello.end() ? json() : *found;
+/// A field of an object; null if there is none.
+json part(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? json() : *found;
 }
 
 /// Replaces threads 0 with `cores`; an error when two heats are then the same point.
@@ -85,14 +75,11 @@ std::string cache_states(const Sweep& sweep) {
 
 /// The worker's description of its first usable CUDA device, if the sweep has heats there;
 /// otherwise null.
-json device_of(const Sweep& sweep, const json& hello) {
+json device_of(const Sweep& sweep, const protocol::Hello& hello) {
   const auto on_cuda = [](const Heat& heat) { return heat.point.device == DeviceKind::cuda; };
   if (std::ranges::none_of(sweep.heats, on_cuda)) return {};
-  const json devices = part(hello, "devices");
-  for (const json& device : devices.is_array() ? devices : json::array()) {
-    if (!device.is_object()) continue;
+  for (const json& device : hello.devices)
     if (part(device, "kind") == "cuda" && part(device, "available") == true) return device;
-  }
   return {};
 }
 
@@ -118,14 +105,14 @@ json slurm_task() {
 
 /// The record of a start: device and build from the greeting, this program's own build, and the
 /// plan for a new run (a resumed one has its own). `again_of` is the run that it repeats, if any.
-NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
-                    const std::string& worker_command, const json& plan,
-                    const RunInfo* again_of = nullptr) {
-  const json device = part(hello, "device");
-  const json name = device.is_object() ? part(device, "name") : json();
+NewRun describe_run(const Sweep& sweep, const protocol::Hello& hello,
+                    const std::string& command_line, const std::string& worker_command,
+                    const json& plan, const RunInfo* again_of = nullptr) {
+  const json& device = hello.device;
+  const json name = part(device, "name");
   json provenance = {{"device", device},
                      {"measuring", {{"cache", cache_states(sweep)}}},
-                     {"build", part(hello, "build")},
+                     {"build", hello.build},
                      {"driver",
                       {{"version", ATTNSCOPE_VERSION},
                        {"commit", ATTNSCOPE_GIT_COMMIT},
@@ -386,13 +373,8 @@ class Run {
   // Measures the rates of the machine at every number of threads of the heats, and of the device;
   // without them a run is still valid, but has no limits to compare with.
   Status measure_ceilings() {
-    for (const json& request : ceilings_requests(heats_)) {
-      const auto threads = request.find("threads");
-      const std::string whose =
-          threads == request.end()
-              ? "the device"
-              : fmt::format("the machine, {}", counted(threads->get<std::size_t>(), "thread"));
-      const Status done = measure_ceilings(whose, request);
+    for (const protocol::CeilingsRequest& request : ceilings_requests(heats_)) {
+      const Status done = measure_ceilings(request);
       if (!done || is_over()) return done;
     }
     if (const std::string others = others_measured(); !others.empty())
@@ -400,11 +382,15 @@ class Run {
     return {};
   }
 
-  Status measure_ceilings(const std::string& whose, const json& request) {
-    set_progress("ceilings of " + whose, /*now=*/true);
+  Status measure_ceilings(const protocol::CeilingsRequest& request) {
+    set_progress(
+        request.device
+            ? "ceilings of the device"
+            : fmt::format("ceilings of the machine, {}",
+                          counted(static_cast<std::size_t>(request.threads.value_or(0)), "thread")),
+        /*now=*/true);
     const auto ask = [&] {
-      const WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
-      return pool_.ask(request, "ceilings", patience, [](const json&) {});
+      return pool_.ask(request, {std::chrono::minutes(2), std::chrono::minutes(10)});
     };
     auto answer = ask();
     while (answer.kind == WorkerPool::Answer::Kind::lost) {
@@ -421,19 +407,19 @@ class Run {
   }
 
   void store_ceilings(const WorkerPool::Answer& answer) {
-    const bool answered = answer.kind == WorkerPool::Answer::Kind::answered;
-    auto ceilings = answered ? protocol::read_ceilings(answer.event.value("ceilings", json()))
-                             : Result<Ceilings>(fail("{}", answer.words));
-    if (!ceilings) {
-      return warn("the machine's ceilings could not be measured: " + ceilings.error().message);
-    }
-    if (!is_possible(*ceilings)) {
+    const auto measured = answer.kind == WorkerPool::Answer::Kind::answered
+                              ? protocol::read_message<protocol::MeasuredCeilings>(answer.event)
+                              : Result<protocol::MeasuredCeilings>(fail("{}", answer.words));
+    if (!measured)
+      return warn("the machine's ceilings could not be measured: " + measured.error().message);
+    Ceilings ceilings = measured->ceilings;
+    if (!is_possible(ceilings)) {
       return warn(
           "the machine's ceilings are not stored: the measuring process reported impossible rates");
     }
-    ceilings->seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
-    ceilings_.push_back(*ceilings);
-    pending_.add(*ceilings);
+    ceilings.seconds_into_run = std::chrono::duration<double>(Clock::now() - began_).count();
+    ceilings_.push_back(ceilings);
+    pending_.add(std::move(ceilings));
   }
 
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
@@ -551,24 +537,20 @@ Status evaluate_runs(Sweep& sweep) {
 }
 
 /// Memory of the device that computes the heats; nothing if unknown.
-std::optional<double> memory_of(DeviceKind device, const json& hello) {
-  const auto bytes_of = [](const json& object) -> std::optional<double> {
-    const json bytes = part(object, "memory_bytes");
-    return bytes.is_number() ? std::optional(bytes.get<double>()) : std::nullopt;
-  };
-  if (device == DeviceKind::cpu) {
-    const json machine = part(hello, "device");
-    return machine.is_object() ? bytes_of(machine) : std::nullopt;
+std::optional<double> memory_of(DeviceKind device, const protocol::Hello& hello) {
+  json computes = hello.device;
+  if (device != DeviceKind::cpu) {
+    const auto of_kind = std::ranges::find_if(hello.devices, [device](const json& listed) {
+      return part(listed, "kind") == name_of(device);
+    });
+    computes = of_kind == hello.devices.end() ? json() : *of_kind;
   }
-  const json devices = part(hello, "devices");
-  for (const json& entry : devices.is_array() ? devices : json::array()) {
-    if (entry.is_object() && part(entry, "kind") == name_of(device)) return bytes_of(entry);
-  }
-  return std::nullopt;
+  const json bytes = part(computes, "memory_bytes");
+  return bytes.is_number() ? std::optional(bytes.get<double>()) : std::nullopt;
 }
 
 /// A heat cannot be measured if the tensors of a single item exceed the machine's memory.
-Status check_memory(const std::vector<Heat>& heats, const json& hello) {
+Status check_memory(const std::vector<Heat>& heats, const protocol::Hello& hello) {
   for (const Heat& heat : heats) {
     const std::optional<double> memory = memory_of(heat.point.device, hello);
     const double bytes = item_bytes(heat.point);
@@ -661,10 +643,11 @@ std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
 
 }  // namespace
 
-Status check_implementations(const std::vector<Heat>& heats, const json& hello,
+Status check_implementations(const std::vector<Heat>& heats, const protocol::Hello& hello,
                              const RunInfo* earlier) {
-  const std::vector<std::string> ids = listed_implementations(hello);
-  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  std::vector<std::string_view> known;
+  for (const protocol::ListedImplementation& listed : hello.implementations)
+    known.push_back(listed.id);
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;
@@ -677,23 +660,8 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello,
   return {};
 }
 
-Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& command_line) {
-  Sweep sweep = requested;
-  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
-  if (Status settled = settle_threads(sweep.heats, cores); !settled)
-    return tl::unexpected(settled.error());
-  NewRun record = describe_run(sweep, json::object(), command_line, {}, plan_json(sweep.heats));
-  record.device.clear();
-  record.process_id = 0;
-  record.process_start_ticks = 0;
-  return record;
-}
-
-namespace {
-
-/// A worker that has all implementations of the heats.
-Result<WorkerPool> start_worker(const std::vector<Heat>& heats, const RunInfo* earlier,
-                                const DriverOptions& options) {
+Result<WorkerPool> start_pool(const std::vector<Heat>& heats, const DriverOptions& options,
+                              const RunInfo* earlier) {
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
   if (!pool) return pool;
@@ -702,12 +670,22 @@ Result<WorkerPool> start_worker(const std::vector<Heat>& heats, const RunInfo* e
   return pool;
 }
 
-}  // namespace
+Result<NewRun> record_of(const Sweep& requested, int cores, const std::string& command_line) {
+  Sweep sweep = requested;
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+  if (Status settled = settle_threads(sweep.heats, cores); !settled)
+    return tl::unexpected(settled.error());
+  NewRun record = describe_run(sweep, {}, command_line, {}, plan_json(sweep.heats));
+  record.device.clear();
+  record.process_id = 0;
+  record.process_start_ticks = 0;
+  return record;
+}
 
 Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   std::vector<Heat> heats = sweep.heats;
-  auto pool = start_worker(heats, options.again_of ? &*options.again_of : nullptr, options);
+  auto pool = start_pool(heats, options, options.again_of ? &*options.again_of : nullptr);
   if (!pool) return tl::unexpected(pool.error());
   if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
     return tl::unexpected(settled.error());
@@ -757,7 +735,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = start_worker(*heats, &earlier, options);
+  auto pool = start_pool(*heats, options, &earlier);
   if (!pool) return tl::unexpected(pool.error());
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
@@ -783,15 +761,14 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
       .run(warnings);
 }
 
-std::vector<json> ceilings_requests(const std::vector<Heat>& heats) {
+std::vector<protocol::CeilingsRequest> ceilings_requests(const std::vector<Heat>& heats) {
   std::set<int> threads;
   for (const Heat& heat : heats)
     if (heat.point.device == DeviceKind::cpu) threads.insert(heat.point.threads);
-  std::vector<json> requests;
-  requests.reserve(threads.size() + 1);
-  for (const int count : threads) requests.push_back({{"request", "ceilings"}, {"threads", count}});
+  std::vector<protocol::CeilingsRequest> requests;
+  for (const int count : threads) requests.push_back({.threads = count});
   if (devices_of(heats).contains(DeviceKind::cuda))
-    requests.push_back({{"request", "ceilings"}, {"device", "cuda"}});
+    requests.push_back({.device = DeviceKind::cuda});
   return requests;
 }
 

@@ -19,6 +19,7 @@
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/worker_pool.h"
 
 namespace attnscope {
@@ -121,12 +122,18 @@ struct PreparedRun {
 /// Checks that the worker's greeting lists every implementation of the heats; otherwise the error
 /// names the program that provided it in an earlier run.
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
-                                           const nlohmann::json& hello,
+                                           const protocol::Hello& hello,
                                            const RunInfo* earlier = nullptr);
+
+/// Starts the first worker of a run; errors as in check_implementations, and no worker.
+[[nodiscard]] Result<WorkerPool> start_pool(const std::vector<Heat>& heats,
+                                            const DriverOptions& options,
+                                            const RunInfo* earlier = nullptr);
 
 /// The requests `ceilings` (docs/protocol.md) of a run of these heats: one for each number of
 /// threads, and one for a device.
-[[nodiscard]] std::vector<nlohmann::json> ceilings_requests(const std::vector<Heat>& heats);
+[[nodiscard]] std::vector<protocol::CeilingsRequest> ceilings_requests(
+    const std::vector<Heat>& heats);
 [[nodiscard]] std::set<DeviceKind> devices_of(const std::vector<Heat>& heats);
 
 /// Upper bound of a sweep's duration from its stop rules; disturbed rounds may double it.

@@ -18,7 +18,6 @@ namespace attnscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using nlohmann::json;
 
 // Constants of the worker's grouping of short calls
 // (engine/measure/rounds.cpp).
@@ -216,8 +215,9 @@ double SettingTimes::trial_seconds(const Heat& heat) const {
          expected.once;
 }
 
-Result<json> costs_request(const AttentionPattern& pattern, const std::string& window,
-                           const std::string& model, const HeatPoint& point, int cores) {
+Result<protocol::CostsRequest> costs_request(const AttentionPattern& pattern,
+                                             std::optional<Window> window, const std::string& model,
+                                             const HeatPoint& point, int cores) {
   const auto sizes = group_sizes(point);
   if (!sizes) return tl::unexpected(sizes.error());
   LayoutItem item;
@@ -226,24 +226,23 @@ Result<json> costs_request(const AttentionPattern& pattern, const std::string& w
   item.documents = sizes->documents;
   const auto layout = SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
   if (!layout) return tl::unexpected(layout.error());
-  const bool is_model = point.operation == Operation::model;
-  json request = {{"request", "costs"},
-                  {"pattern_json", pattern_json(pattern)},
-                  {"window", pattern.has_window() ? window : ""},
-                  {"layout_json", layout_json(*layout)},
-                  {"layout_source", "one item"},
-                  {"heads", point.heads},
-                  {"head_dim", point.head_dim},
-                  {"dtype", name_of(point.dtype)},
-                  {"direction", name_of(point.direction)},
-                  {"operation", name_of(is_model ? Operation::attention : point.operation)},
-                  {"device", name_of(point.device)},
-                  {"threads", point.threads > 0 ? point.threads : cores}};
-  if (is_model) {
-    request.update({{"model", model},
-                    {"layers", point.layers},
-                    {"feed_forward", point.feed_forward},
-                    {"document_tokens", sizes->document - 1}});
+  protocol::CostsRequest request{.pattern = pattern,
+                                 .window = {pattern.has_window() ? window : std::nullopt},
+                                 .layout_json = layout_json(*layout),
+                                 .layout_source = "one item",
+                                 .heads = point.heads,
+                                 .head_dim = point.head_dim,
+                                 .dtype = point.dtype,
+                                 .direction = point.direction,
+                                 .operation = point.operation,
+                                 .device = point.device,
+                                 .threads = point.threads > 0 ? point.threads : cores};
+  if (point.operation == Operation::model) {
+    request.operation = Operation::attention;
+    request.model = model;
+    request.layers = point.layers;
+    request.feed_forward = point.feed_forward;
+    request.document_tokens = sizes->document - 1;
   }
   return request;
 }
@@ -261,11 +260,10 @@ std::vector<std::vector<const Heat*>> settings_of(const std::vector<Heat>& heats
   return settings;
 }
 
-std::optional<double> free_bytes(const json& hello, DeviceKind device) {
-  const auto machine = hello.find("device");
-  if (device != DeviceKind::cpu || machine == hello.end()) return std::nullopt;
-  const auto bytes = machine->find("available_bytes");
-  const bool is_known = bytes != machine->end() && bytes->is_number();
+std::optional<double> free_bytes(const protocol::Hello& hello, DeviceKind device) {
+  const auto bytes = hello.device.find("available_bytes");
+  const bool is_known =
+      device == DeviceKind::cpu && bytes != hello.device.end() && bytes->is_number();
   return is_known ? std::optional(bytes->get<double>()) : std::nullopt;
 }
 
@@ -345,9 +343,9 @@ class Estimation {
  private:
   /// A run measures the machine's rates before and after its heats.
   Status add_ceilings() {
-    for (const json& request : ceilings_requests(heats_)) {
+    for (const protocol::CeilingsRequest& request : ceilings_requests(heats_)) {
       const auto began = Clock::now();
-      const auto answer = ask(request, "ceilings");
+      const auto answer = pool_.ask(request, patience);
       if (answer.kind == Kind::cancelled) return {};
       if (answer.kind == Kind::no_worker) return fail("{}", answer.words);
       estimate_.seconds += 2 * seconds_between(began, Clock::now());
@@ -389,26 +387,26 @@ class Estimation {
     for (const std::size_t place : places) {
       const Heat& heat = *heats[place];
       if (heat.point.sequence_tokens > most_counted_tokens) continue;
-      std::map<std::string, json> answers;  // every implementation's, by what was asked
+      std::map<std::string, protocol::CountedCosts> answers;  // by the request
       for (const Contender& contender : heat.contenders) {
         const auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
         if (!pattern) continue;
-        const auto request = costs_request(
-            *pattern, contender.window ? contender.window->text() : "",
-            contender.model.substr(0, contender.model.find('+')), heat.point, heat.point.threads);
+        const auto request = costs_request(*pattern, contender.window,
+                                           contender.model.substr(0, contender.model.find('+')),
+                                           heat.point, heat.point.threads);
         if (!request) continue;
-        const auto [answer, is_new] = answers.try_emplace(request->dump());
-        if (is_new) answer->second = ask(*request, "costs").event;
-        const json rows = answer->second.is_object()
-                              ? answer->second.value("implementations", json::array())
-                              : json::array();
-        for (const json& row : rows) {
-          if (row.value("id", "") != contender.implementation || !row.value("reason", "").empty())
-            continue;
+        const auto [answer, is_new] = answers.try_emplace(protocol::as_request(*request).dump());
+        if (is_new) {
+          answer->second =
+              protocol::read_message<protocol::CountedCosts>(pool_.ask(*request, patience).event)
+                  .value_or(protocol::CountedCosts());
+        }
+        for (const protocol::ImplementationCosts& row : answer->second.implementations) {
+          if (row.id != contender.implementation || !row.reason.empty()) continue;
           costs[contender.id()].push_back(
               {.tokens = heat.point.sequence_tokens,
-               .flop = with_linear_layers(row.value("executed_flop", 0.0), heat.point),
-               .bytes = item_bytes(heat.point) + row.value("peak_bytes", 0.0)});
+               .flop = with_linear_layers(row.executed_flop.value_or(0), heat.point),
+               .bytes = item_bytes(heat.point) + static_cast<double>(row.peak_bytes.value_or(0))});
         }
       }
     }
@@ -436,10 +434,7 @@ class Estimation {
   }
 
   using Kind = WorkerPool::Answer::Kind;
-  WorkerPool::Answer ask(const json& request, std::string_view awaited) {
-    const WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
-    return pool_.ask(request, awaited, patience, [](const json&) {});
-  }
+  static constexpr WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
 
   std::vector<Heat> heats_;
   WorkerPool pool_;

@@ -20,6 +20,7 @@
 #include "engine/heat/cell.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/sweep.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 
@@ -96,10 +97,10 @@ struct Estimate {
 
 /// The request `costs` (docs/protocol.md) for one item of a point. `model`: the row of operation
 /// model, otherwise empty. Returns an error when the point's length is too short for its query.
-[[nodiscard]] Result<nlohmann::json> costs_request(const AttentionPattern& pattern,
-                                                   const std::string& window,
-                                                   const std::string& model, const HeatPoint& point,
-                                                   int cores);
+[[nodiscard]] Result<protocol::CostsRequest> costs_request(const AttentionPattern& pattern,
+                                                           std::optional<Window> window,
+                                                           const std::string& model,
+                                                           const HeatPoint& point, int cores);
 
 /// Heats that differ only in length, in the order of a sweep: ascending lengths.
 [[nodiscard]] std::vector<std::vector<const Heat*>> settings_of(const std::vector<Heat>& heats);
@@ -109,6 +110,6 @@ inline constexpr std::int64_t most_counted_tokens = std::int64_t{1} << 18;
 
 /// Free memory of the machine with this worker greeting, for heats on its processors; nothing if
 /// unknown.
-[[nodiscard]] std::optional<double> free_bytes(const nlohmann::json& hello, DeviceKind device);
+[[nodiscard]] std::optional<double> free_bytes(const protocol::Hello& hello, DeviceKind device);
 
 }  // namespace attnscope

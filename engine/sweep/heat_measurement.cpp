@@ -10,7 +10,7 @@
 
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 namespace {
@@ -166,10 +166,10 @@ class Assumption {
   const std::vector<Ceilings>& ceilings_;
 };
 
-class Measurement {
+class HeatMeasurement {
  public:
-  Measurement(const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
-              milliseconds patience, const HeatListener& listener)
+  HeatMeasurement(const Heat& heat, WorkerPool& pool, const std::vector<Ceilings>& ceilings,
+                  milliseconds patience, const HeatListener& listener)
       : heat_(heat),
         pool_(pool),
         ceilings_(ceilings),
@@ -217,7 +217,7 @@ class Measurement {
     // A contender and its checks take less than the limit without events.
     const WorkerPool::Patience patience{
         patience_, 4 * patience_ * static_cast<int>(requested.heat.contenders.size() + 2)};
-    Answer answer = pool_.ask(protocol::to_json(requested), "heat", patience,
+    Answer answer = pool_.ask(requested, patience,
                               [this](const nlohmann::json& event) { report_phase(event); });
     if (answer.kind != Answer::Kind::answered) return answer;
     auto result = read_result(answer.event);
@@ -263,26 +263,22 @@ class Measurement {
   }
 
   Result<HeatResult> read_result(const nlohmann::json& event) const {
-    const auto found = event.find("result");
-    if (found == event.end()) return fail("its answer has no field 'result'");
-    auto result = protocol::read_heat_result(*found);
-    if (!result) return result;
-    const bool same = result->point == heat_.point &&
-                      std::ranges::equal(result->cells, active_, {}, &Cell::contender,
+    auto measured = protocol::read_message<protocol::MeasuredHeat>(event);
+    if (!measured) return tl::unexpected(measured.error());
+    HeatResult& result = measured->result;
+    const bool same = result.point == heat_.point &&
+                      std::ranges::equal(result.cells, active_, {}, &Cell::contender,
                                          [this](std::size_t i) { return heat_.contenders[i]; });
     if (!same) return fail("it answered for another heat than the requested one");
-    return result;
+    return std::move(result);
   }
 
   void report_phase(const nlohmann::json& event) const {
-    const auto index = event.find("contender");
-    const auto phase = event.find("phase");
-    if (index == event.end() || !index->is_number_unsigned() || phase == event.end() ||
-        !phase->is_string() || index->get<std::size_t>() >= active_.size()) {
-      return;
-    }
-    listener_.on_phase(heat_.contenders[active_[index->get<std::size_t>()]],
-                       phase->get<std::string>());
+    const auto progress = protocol::read_message<protocol::Progress>(event);
+    if (!progress || progress->contender < 0) return;
+    const auto place = static_cast<std::size_t>(progress->contender);
+    if (place < active_.size())
+      listener_.on_phase(heat_.contenders[active_[place]], progress->phase);
   }
 
   // Whether the answer ends the measurement of the heat rather than of one contender.
@@ -445,7 +441,7 @@ Result<std::optional<HeatResult>> measure_heat(const Heat& heat, WorkerPool& poo
                                                const std::vector<Ceilings>& ceilings,
                                                std::optional<milliseconds> patience,
                                                const HeatListener& listener) {
-  return Measurement(heat, pool, ceilings, patience.value_or(default_patience(heat)), listener)
+  return HeatMeasurement(heat, pool, ceilings, patience.value_or(default_patience(heat)), listener)
       .run();
 }
 

@@ -2,43 +2,29 @@
 #include "engine/worker/ask.h"
 
 #include <chrono>
-#include <string>
 #include <utility>
+
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 
-Status ask(WorkerProcess& worker, const nlohmann::json& request,
-           const std::function<bool(const nlohmann::json&)>& on_event) {
-  if (Status sent = worker.send(request); !sent) return sent;
+Result<std::optional<nlohmann::json>> receive_event(
+    WorkerProcess& worker, std::string_view kind, const std::atomic<int>* interrupted,
+    const std::function<void(const nlohmann::json&)>& on_other) {
+  constexpr std::chrono::milliseconds between_looks(200);
   while (true) {
-    const WorkerProcess::Read read = worker.read(std::chrono::minutes(1));
-    if (read.wait == WorkerProcess::Wait::timeout) continue;  // large tensors take time
-    if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the measuring process ended before it answered: {}.", read.ended.words);
-    }
-    if (read.event.value("event", "") == "error") {
-      return fail("{}",
-                  read.event.value("message",
-                                   "the measuring process reported an error without a message."));
-    }
-    if (on_event(read.event)) return {};
-  }
-}
-
-Result<std::optional<nlohmann::json>> wait_for(WorkerProcess& worker, std::string_view kind,
-                                               const std::atomic<int>& interrupted) {
-  constexpr std::chrono::milliseconds look_around(200);
-  while (true) {
-    WorkerProcess::Read read = worker.read(look_around);
-    if (interrupted > 0) return std::optional<nlohmann::json>();
+    WorkerProcess::Read read = worker.read(between_looks);
+    if (interrupted != nullptr && *interrupted > 0) return std::optional<nlohmann::json>();
     if (read.wait == WorkerProcess::Wait::timeout) continue;
-    if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the computing process ended before it answered: {}", read.ended.words);
+    if (read.wait == WorkerProcess::Wait::ended)
+      return fail("the measuring process ended before it answered: {}", read.ended.words);
+    const std::string event = text_field(read.event, "event");
+    if (event == protocol::RequestFailed::name) {
+      const std::string message = text_field(read.event, "message");
+      return fail("{}", message.empty() ? "the measuring process gave no reason" : message);
     }
-    const std::string event = read.event.value("event", "");
-    if (event == "error")
-      return fail("{}", read.event.value("message", "an error without a message"));
     if (event == kind) return std::optional(std::move(read.event));
+    if (on_other) on_other(read.event);
   }
 }
 

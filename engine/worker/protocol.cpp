@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/worker/protocol.h"
 
-#include <cmath>
-#include <limits>
-
 #include "base/json.h"
 #include "base/sentences.h"
 #include "engine/heat/axes.h"
@@ -13,15 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no infinities and no NaN, but the error of a wrong output may be either.
 json number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
+  return JsonValue<double>::write(value);
 }
 
 json number(const std::optional<double>& value) {
-  return value ? number(*value) : json(nullptr);
+  return JsonValue<std::optional<double>>::write(value);
 }
 
 json to_json(const Sample& s) {
@@ -47,16 +41,12 @@ json to_json(const CellWork& work) {
           {"executed_bytes", number(work.executed_bytes)}};
 }
 
-/// Also reads the numbers that JSON does not have.
 double real(const JsonField& field) {
-  if (field.value() == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (field.value() == "inf") return std::numeric_limits<double>::infinity();
-  if (field.value() == "-inf") return -std::numeric_limits<double>::infinity();
-  return field.number();
+  return JsonValue<double>::read(field);
 }
 
 std::optional<double> real_or_null(const JsonField& field) {
-  return field.is_null() ? std::nullopt : std::optional(real(field));
+  return JsonValue<std::optional<double>>::read(field);
 }
 
 template <typename Each>
@@ -99,13 +89,6 @@ StopRule read_stop(const JsonField& f) {
           .min_samples = f["min_samples"].whole<int>(1),
           .placements = f["placements"].whole<int>(1),
           .processes = f["processes"].whole<int>(1)};
-}
-
-Heat read_one_heat(const JsonField& f) {
-  return {.index = f["index"].whole<int>(0),
-          .point = read_one_point(f["point"]),
-          .contenders = list(f["contenders"], read_contender),
-          .stop = read_stop(f["stop"])};
 }
 
 Sample read_sample(const JsonField& f) {
@@ -208,13 +191,6 @@ json to_json(const Heat& heat) {
           {"stop", to_json(heat.stop)}};
 }
 
-json to_json(const HeatRequest& request) {
-  return {{"request", "heat"},
-          {"heat", to_json(request.heat)},
-          {"process", request.process},
-          {"placements", request.placements}};
-}
-
 json to_json(const std::vector<PartTime>& parts) {
   json list = json::array();
   for (const PartTime& part : parts)
@@ -273,42 +249,43 @@ Result<std::vector<PartTime>> read_parts(const json& value) {
   return read_json(value, "parts", read_all_parts);
 }
 
-Result<Heat> read_heat(const json& value) {
-  return read_json(value, "heat", read_one_heat);
+Heat heat_in(const JsonField& f) {
+  return {.index = f["index"].whole<int>(0),
+          .point = read_one_point(f["point"]),
+          .contenders = list(f["contenders"], read_contender),
+          .stop = read_stop(f["stop"])};
 }
 
-Result<HeatRequest> read_heat_request(const json& value) {
-  return read_json(value, "request", [](const JsonField& f) {
-    return HeatRequest{.heat = read_one_heat(f["heat"]),
-                       .process = f["process"].whole<int>(0),
-                       .placements = list(f["placements"],
-                                          [](const JsonField& one) { return one.whole<int>(0); })};
-  });
+HeatResult heat_result_in(const JsonField& f) {
+  return {.heat_index = f["heat_index"].whole<int>(0),
+          .point = read_one_point(f["point"]),
+          .cells = list(f["cells"], read_cell)};
+}
+
+Ceilings ceilings_in(const JsonField& f) {
+  const JsonField device = f["device"];
+  const auto read_copy = [](const JsonField& copy) {
+    return Ceilings::Copy{copy["working_set_bytes"].whole(0), real(copy["bytes_per_second"])};
+  };
+  return {.threads = f["threads"].whole<int>(0),
+          .flop_per_second = real(f["flop_per_second"]),
+          .exponentials_per_second = real(f["exponentials_per_second"]),
+          .copy = list(f["copy"], read_copy),
+          .seconds_into_run = real(f["seconds_into_run"]),
+          .device = device.take(parse_device(device.text())),
+          .tensor_flop_per_second = real(f["tensor_flop_per_second"])};
+}
+
+Result<Heat> read_heat(const json& value) {
+  return read_json(value, "heat", heat_in);
 }
 
 Result<HeatResult> read_heat_result(const json& value) {
-  return read_json(value, "result", [](const JsonField& f) {
-    return HeatResult{.heat_index = f["heat_index"].whole<int>(0),
-                      .point = read_one_point(f["point"]),
-                      .cells = list(f["cells"], read_cell)};
-  });
+  return read_json(value, "result", heat_result_in);
 }
 
 Result<Ceilings> read_ceilings(const json& value) {
-  return read_json(value, "ceilings", [](const JsonField& f) {
-    const JsonField device = f["device"];
-    return Ceilings{.threads = f["threads"].whole<int>(0),
-                    .flop_per_second = real(f["flop_per_second"]),
-                    .exponentials_per_second = real(f["exponentials_per_second"]),
-                    .copy = list(f["copy"],
-                                 [](const JsonField& one) {
-                                   return Ceilings::Copy{one["working_set_bytes"].whole(0),
-                                                         real(one["bytes_per_second"])};
-                                 }),
-                    .seconds_into_run = real(f["seconds_into_run"]),
-                    .device = device.take(parse_device(device.text())),
-                    .tensor_flop_per_second = real(f["tensor_flop_per_second"])};
-  });
+  return read_json(value, "ceilings", ceilings_in);
 }
 
 Result<json> parse_line(std::string_view line) {

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 namespace {
@@ -48,14 +48,11 @@ void write_all(std::string_view text) {
 
 // The line feed before it ends a line that the worker may have left incomplete.
 void report_end(int status) {
-  nlohmann::json event = {{"event", "ended"}, {"contender", watched_beacon->contender()}};
-  if (WIFSIGNALED(status)) {
-    event["signal"] = WTERMSIG(status);
-  } else {
-    event["exit_code"] = WEXITSTATUS(status);
-  }
+  protocol::WorkerEnded ended{.contender = watched_beacon->contender()};
+  (WIFSIGNALED(status) ? ended.signal : ended.exit_code) =
+      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   write_all("\n");
-  write_all(protocol::write_line(event));
+  write_all(protocol::write_line(protocol::as_event(ended)));
 }
 
 [[noreturn]] void end_like(int status) {
@@ -145,7 +142,8 @@ std::jthread report_alive(std::chrono::milliseconds interval,
     // cppcheck-suppress localMutex
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
-      send({{"event", "alive"}, {"contender", beacon().contender()}, {"calls", beacon().calls()}});
+      send(protocol::as_event(
+          protocol::Alive{.contender = beacon().contender(), .calls = beacon().calls()}));
       ends.wait_for(lock, stop, interval, [] { return false; });
     }
   });

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/sentences.h"
+#include "engine/worker/ask.h"
 #include "engine/worker/turn.h"
 
 namespace attnscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds between_glances{100};
@@ -26,14 +26,13 @@ constexpr milliseconds before_another_try = std::chrono::seconds(1);
 constexpr int most_tries = 300;
 
 /// "A, B and 3 more".
-std::string list_in_words(const json& measured) {
+std::string list_in_words(const std::vector<Measurement>& measured) {
   constexpr std::size_t most_named = 3;
-  std::vector<std::string> names;
-  for (const json& measurement : measured) names.push_back(in_words(read_measurement(measurement)));
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
-    text.append(text.empty() ? "" : ", ").append(names[i]);
-  if (names.size() > most_named) text += fmt::format(" and {} more", names.size() - most_named);
+  for (std::size_t i = 0; i < std::min(measured.size(), most_named); ++i)
+    text.append(text.empty() ? "" : ", ").append(in_words(measured[i]));
+  if (measured.size() > most_named)
+    text += fmt::format(" and {} more", measured.size() - most_named);
   return text;
 }
 
@@ -78,22 +77,16 @@ TurnHolder::Ending TurnHolder::ask(const Listener& listener) {
     return Ending::ended;
   }
   worker_.emplace(std::move(*started));
-  static_cast<void>(send_request());  // the first read detects one that has died
+  // The first read detects a worker that has died.
+  static_cast<void>(send_request(*worker_, protocol::HoldRequest{.devices = measuring_.devices,
+                                                                 .what = measuring_.what,
+                                                                 .process = getpid(),
+                                                                 .host = host_name(),
+                                                                 .now = measuring_.now,
+                                                                 .driver = driver_ + "-turn"}));
   const Ending ending = wait(listener);
   if (ending == Ending::given_up) worker_->kill();  // it may not respond
   return ending;
-}
-
-Status TurnHolder::send_request() {
-  json devices = json::array();
-  for (const DeviceKind device : measuring_.devices) devices.push_back(name_of(device));
-  return worker_->send({{"request", "hold"},
-                        {"driver", driver_ + "-turn"},
-                        {"devices", std::move(devices)},
-                        {"now", measuring_.now},
-                        {"what", measuring_.what},
-                        {"process", getpid()},
-                        {"host", host_name()}});
 }
 
 TurnHolder::Ending TurnHolder::wait(const Listener& listener) {
@@ -114,16 +107,17 @@ TurnHolder::Ending TurnHolder::wait(const Listener& listener) {
     }
     last_sign = Clock::now();
     const std::string kind = text_field(read.event, "event");
-    if (kind == "waiting") {
+    if (kind == protocol::WaitingForTurn::name) {
       has_answered_ = true;
-      std::string words = in_words(read_measurement(read.event.value("by", json())));
+      const auto waiting = protocol::read_message<protocol::WaitingForTurn>(read.event);
+      std::string words = in_words(waiting && waiting->by ? *waiting->by : Measurement());
       if (words != waited_for) listener.on_waiting(words);
       waited_for = std::move(words);
-    } else if (kind == "held" || kind == "error") {
+    } else if (kind == protocol::TurnHeld::name || kind == protocol::RequestFailed::name) {
       has_answered_ = true;
-      words_ = in_a_sentence(text_field(read.event, kind == "held" ? "problem" : "message"),
-                             longest_words);
-      if (kind == "held" && words_.empty()) return Ending::held;
+      const bool held = kind == protocol::TurnHeld::name;
+      words_ = in_a_sentence(text_field(read.event, held ? "problem" : "message"), longest_words);
+      if (held && words_.empty()) return Ending::held;
       if (words_.empty()) words_ = "the measuring process gave no reason";
       return Ending::not_possible;
     }
@@ -132,14 +126,15 @@ TurnHolder::Ending TurnHolder::wait(const Listener& listener) {
 
 std::string TurnHolder::others(const std::function<bool()>& is_given_up) {
   if (!worker_) return {};
-  static_cast<void>(worker_->send({{"request", "others"}}));
+  static_cast<void>(send_request(*worker_, protocol::OthersRequest()));
   const auto until = Clock::now() + longest_silence;
   while (Clock::now() < until) {
     const WorkerProcess::Read read = worker_->read(between_glances);
     if (read.wait == WorkerProcess::Wait::ended) break;
-    if (read.wait == WorkerProcess::Wait::event && text_field(read.event, "event") == "others") {
-      const json measured = read.event.value("measured", json::array());
-      return measured.is_array() ? list_in_words(measured) : std::string();
+    if (read.wait == WorkerProcess::Wait::event &&
+        text_field(read.event, "event") == protocol::OtherMeasurements::name) {
+      const auto others = protocol::read_message<protocol::OtherMeasurements>(read.event);
+      return others ? list_in_words(others->measured) : std::string();
     }
     if (is_given_up()) return {};
   }

@@ -51,7 +51,6 @@ class TurnHolder {
  private:
   enum class Ending : std::uint8_t { held, given_up, ended, not_possible };
   [[nodiscard]] Ending ask(const Listener& listener);
-  [[nodiscard]] Status send_request();
   [[nodiscard]] Ending wait(const Listener& listener);
 
   Measuring measuring_;

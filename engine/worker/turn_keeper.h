@@ -5,11 +5,11 @@
 // turns end with the process.
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/pattern/axes.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/turn.h"
 
 namespace attnscope {
@@ -24,12 +24,12 @@ class TurnKeeper {
 
   /// Waits for the turns of a request `hold`, sends `waiting` meanwhile, then `held`. Gives up its
   /// places in the queue when `is_cancelled` returns true.
-  void hold(const nlohmann::json& request, const Send& send,
+  void hold(const protocol::HoldRequest& request, const Send& send,
             const std::function<bool()>& is_cancelled);
   void others(const Send& send);
 
  private:
-  [[nodiscard]] Status wait(Turn& turn, const std::string& device, const Send& send,
+  [[nodiscard]] Status wait(Turn& turn, DeviceKind device, const Send& send,
                             const std::function<bool()>& is_cancelled) const;
 
   std::function<std::string(DeviceKind)> name_of_lock_;

@@ -121,9 +121,8 @@ std::optional<WorkerPool::Answer> WorkerPool::no_worker_after(const StartFailure
 
 // Times of one run must be from one machine. The boot ID identifies a machine best, if it is known:
 // host names repeat, and a container has a new one each time.
-std::string WorkerPool::why_not_the_same(const json& hello) const {
-  const json before = hello_.value("device", json());
-  const json now = hello.value("device", json());
+std::string WorkerPool::why_not_the_same(const protocol::Hello& hello) const {
+  const json &before = hello_.device, &now = hello.device;
   const std::string boot_before = text_field(before, "boot_id");
   const std::string boot_now = text_field(now, "boot_id");
   const bool same_start =
@@ -174,18 +173,18 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
   const std::optional<std::int64_t> kills_before = memory_kills_();
   // The first read detects a worker that died between two requests.
   static_cast<void>(worker_->send(request));
-  const bool may_be_silent = is_here_ || awaited != "heat";
+  const bool may_be_silent = is_here_ || awaited != protocol::MeasuredHeat::name;
   const auto began = Clock::now();
   auto last_sign = began, last_byte = began;
   int reported = 0;
   std::optional<int> contender;  // running at the worker's last event
-  json calls;
+  std::int64_t calls = -1;
   std::size_t pending = 0;
   std::optional<Clock::time_point> cancel_deadline;
   while (true) {
     if (is_cancelled() && !cancel_deadline) {
       if (!std::exchange(reported_cancelling_, true)) on_cancelling_();
-      static_cast<void>(worker_->send({{"request", "cancel"}}));
+      static_cast<void>(worker_->send(protocol::as_request(protocol::CancelRequest())));
       cancel_deadline = Clock::now() + cancel_patience;
     }
     if (cancel_level() > 1 || (cancel_deadline && Clock::now() > *cancel_deadline)) {
@@ -204,13 +203,12 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
     if (read.wait == WorkerProcess::Wait::event) {
       last_byte = now;
       const std::string kind = text_field(read.event, "event");
-      if (kind == "alive") {
-        contender = int_field(read.event, "contender");
-        if (contender.value_or(0) < 0) contender.reset();
-        json made = read.event.value("calls", json());
-        if (made != calls) last_sign = now;
-        calls = std::move(made);
-      } else if (kind != awaited && kind != "error") {
+      if (kind == protocol::Alive::name) {
+        const auto alive =
+            protocol::read_message<protocol::Alive>(read.event).value_or(protocol::Alive());
+        contender = alive.contender < 0 ? std::nullopt : std::optional(alive.contender);
+        if (std::exchange(calls, alive.calls) != alive.calls) last_sign = now;
+      } else if (kind != awaited && kind != protocol::RequestFailed::name) {
         last_sign = now;
         ++reported;
         on_event(read.event);

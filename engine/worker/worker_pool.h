@@ -54,7 +54,7 @@ class WorkerPool {
                                                 MemoryKills memory_kills);
 
   /// The greeting of the first worker.
-  [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
+  [[nodiscard]] const protocol::Hello& hello() const { return hello_; }
   /// Whether the worker computes on this machine.
   [[nodiscard]] bool is_here() const { return is_here_; }
   /// Called after each failed attempt to reach a worker, once when a cancel has been passed on, and
@@ -67,12 +67,15 @@ class WorkerPool {
     Milliseconds silence;  // without a contender's call or other events
     Milliseconds whole;    // regardless of events
   };
-  /// Sends `request` (starting a worker if there is none) and waits for the event `awaited`; other
-  /// events go to `on_event`. A worker that exceeds the patience, or sends more events than
-  /// plausible, is killed.
-  [[nodiscard]] Answer ask(const nlohmann::json& request, std::string_view awaited,
-                           const Patience& patience,
-                           const std::function<void(const nlohmann::json&)>& on_event);
+  /// Sends the request (starting a worker if there is none) and waits for its answer, whose event
+  /// is read_message<Request::Answer>'s; other events go to `on_event`. A worker that exceeds the
+  /// patience, or sends more events than plausible, is killed.
+  template <typename Request>
+  [[nodiscard]] Answer ask(
+      const Request& request, const Patience& patience,
+      const std::function<void(const nlohmann::json&)>& on_event = [](const nlohmann::json&) {}) {
+    return ask(protocol::as_request(request), Request::Answer::name, patience, on_event);
+  }
   /// Ends the current worker: the next request uses a new process.
   void dismiss() { worker_.reset(); }
   /// Waits; any signal ends the wait early.
@@ -80,6 +83,9 @@ class WorkerPool {
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
 
  private:
+  [[nodiscard]] Answer ask(const nlohmann::json& request, std::string_view awaited,
+                           const Patience& patience,
+                           const std::function<void(const nlohmann::json&)>& on_event);
   WorkerPool(std::string command, std::vector<std::string> with, const ConnectionRule& connection,
              const std::atomic<int>* cancel, MemoryKills memory_kills);
   [[nodiscard]] int cancel_level() const;
@@ -87,7 +93,7 @@ class WorkerPool {
   [[nodiscard]] std::optional<Answer> provide_worker();
   [[nodiscard]] std::optional<Answer> no_worker_after(const StartFailure& failure,
                                                       std::chrono::steady_clock::time_point began);
-  [[nodiscard]] std::string why_not_the_same(const nlohmann::json& hello) const;
+  [[nodiscard]] std::string why_not_the_same(const protocol::Hello& hello) const;
   void end_worker();
   [[nodiscard]] Answer ended(const WorkerProcess::Ended& end,
                              std::optional<std::int64_t> kills_before);
@@ -100,7 +106,7 @@ class WorkerPool {
   MemoryKills memory_kills_;
   std::string driver_;  // number of this driver
   std::optional<WorkerProcess> worker_;
-  nlohmann::json hello_;
+  protocol::Hello hello_;
   bool is_here_ = true;
   bool over_a_line_ = false;  // the connection may be lost: another machine, or ssh to this one
   int losses_ = 0;

@@ -139,12 +139,6 @@ Status check_versions(const json& hello, const std::string& command) {
   return {};
 }
 
-json device_field(const json& hello, const char* field) {
-  const auto device = hello.find("device");
-  const bool reported = device != hello.end() && device->is_object() && device->contains(field);
-  return reported ? device->at(field) : json();
-}
-
 }  // namespace
 
 /// The process itself and its three pipes.
@@ -328,7 +322,8 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
 
 WorkerProcess::~WorkerProcess() {
   if (!child_ || ended_ || child_->end()) return;
-  static_cast<void>(child_->write(protocol::write_line({{"request", "quit"}}), milliseconds(100)));
+  static_cast<void>(child_->write(
+      protocol::write_line(protocol::as_request(protocol::QuitRequest())), milliseconds(100)));
   child_->close_input();
   child_->wait_for_end(quitting_patience);  // killed afterwards
 }
@@ -360,11 +355,8 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   auto started = start_ungreeted(program);
   if (!started) return wrong(started.error().message);
   WorkerProcess worker = std::move(*started);
-  static_cast<void>(worker.send({{"request", "hello"},
-                                 {"protocol", protocol::version},
-                                 {"version", ATTNSCOPE_VERSION},
-                                 {"driver", how.driver},
-                                 {"with", how.with}}));
+  static_cast<void>(worker.send(protocol::as_request(protocol::HelloRequest{
+      .version = ATTNSCOPE_VERSION, .driver = how.driver, .with = how.with})));
   Read answer = worker.read_greeting(how);
   if (answer.wait == Wait::timeout) {
     worker.kill();
@@ -380,11 +372,11 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
         /*was_killed=*/answer.ended.signal != 0});
   }
   const std::string event = in_words(answer.event, "event");
-  if (event == "error") {
+  if (event == protocol::RequestFailed::name) {
     return wrong(fmt::format("the measuring process '{}' refused to start: {}", program,
                              in_a_sentence(in_words(answer.event, "message"), longest_words)));
   }
-  if (event != "hello") {
+  if (event != protocol::Hello::name) {
     return wrong(fmt::format("'{}' is not a measuring process of this program: its greeting is {}",
                              program, excerpt(answer.event.dump())));
   }
@@ -394,7 +386,12 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
         fmt::format("the measuring process '{}' sent a greeting of more than 1 MiB", program));
   if (Status same = check_versions(answer.event, program); !same)
     return wrong(same.error().message);
-  worker.hello_ = std::move(answer.event);
+  auto hello = protocol::read_message<protocol::Hello>(answer.event);
+  if (!hello) {
+    return wrong(fmt::format("the measuring process '{}' sent a malformed greeting: {}", program,
+                             hello.error().message));
+  }
+  worker.hello_ = std::move(*hello);
   return worker;
 }
 
@@ -432,8 +429,9 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
         continue;
       }
       auto event = protocol::parse_line(*line);
-      if (event && in_words(*event, "event") == "ended") {
-        last_event_ = std::move(*event);
+      if (event && in_words(*event, "event") == protocol::WorkerEnded::name) {
+        last_event_ =
+            protocol::read_message<protocol::WorkerEnded>(*event).value_or(protocol::WorkerEnded());
         continue;
       }
       if (event && !text_field(*event, "event").empty())
@@ -462,15 +460,14 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
     const bool by_itself = child_->wait_for_end(quitting_patience).has_value();
     child_->kill();
     const int status = child_->end().value_or(0);
-    const bool reported = last_event_.is_object();
+    const bool reported = last_event_.has_value();
     Ended now;
     now.is_lost = !reported && before.empty();
     if (!before.empty()) {
       now.words = before;
     } else if (reported) {
-      now.signal = int_field(last_event_, "signal").value_or(0);
-      now.contender = int_field(last_event_, "contender");
-      if (now.contender.value_or(0) < 0) now.contender.reset();
+      now.signal = last_event_->signal.value_or(0);
+      if (last_event_->contender >= 0) now.contender = last_event_->contender;
     } else if (by_itself && WIFSIGNALED(status)) {
       now.signal = WTERMSIG(status);
     }
@@ -479,9 +476,8 @@ WorkerProcess::Read WorkerProcess::end(const std::string& before) {
     } else if (!reported && !by_itself && now.words.empty()) {
       now.words = "it closed its output and was ended";
     } else if (now.words.empty()) {
-      now.words = fmt::format(
-          "it ended with exit code {}",
-          reported ? int_field(last_event_, "exit_code").value_or(-1) : WEXITSTATUS(status));
+      now.words = fmt::format("it ended with exit code {}",
+                              reported ? last_event_->exit_code.value_or(-1) : WEXITSTATUS(status));
     }
     if (!child_->last_error_line().empty()) {
       now.words += fmt::format("; its last output: {}",
@@ -514,15 +510,15 @@ std::string default_worker() {
   return failed ? "attnscope-worker" : (self.parent_path() / "attnscope-worker").string();
 }
 
-bool is_this_machine(const json& hello) {
+bool is_this_machine(const protocol::Hello& hello) {
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
-  const json reported = device_field(hello, "boot_id");
-  return !reported.is_string() || reported == boot_id;
+  const auto reported = hello.device.find("boot_id");
+  return reported == hello.device.end() || !reported->is_string() || *reported == boot_id;
 }
 
-int worker_cores(const json& hello) {
-  if (const auto reported = protocol::cores_of(hello.value("device", json()))) return *reported;
+int worker_cores(const protocol::Hello& hello) {
+  if (const auto reported = protocol::cores_of(hello.device)) return *reported;
   cpu_set_t cores;
   CPU_ZERO(&cores);
   return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;

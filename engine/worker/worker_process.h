@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 
@@ -47,14 +48,14 @@ class WorkerProcess {
   /// program version (the error states both), no answer.
   [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(
       const std::string& command, const StartOptions& how = {});
-  /// The same without a greeting: hello() is null.
+  /// The same without a greeting: hello() is empty.
   [[nodiscard]] static Result<WorkerProcess> start_ungreeted(const std::string& command);
   WorkerProcess(WorkerProcess&&) noexcept;
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s
 
   /// Its greeting: build, device, implementations.
-  [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
+  [[nodiscard]] const protocol::Hello& hello() const { return hello_; }
   [[nodiscard]] Status send(const nlohmann::json& request);
 
   struct Ended {
@@ -85,9 +86,9 @@ class WorkerProcess {
   [[nodiscard]] Read end(const std::string& before = {});
 
   std::unique_ptr<Child> child_;
-  nlohmann::json hello_;
-  nlohmann::json last_event_;   // "ended", once it has come
-  std::optional<Ended> ended_;  // set once the end is known
+  protocol::Hello hello_;
+  std::optional<protocol::WorkerEnded> last_event_;  // once it has arrived
+  std::optional<Ended> ended_;                       // set once the end is known
 };
 
 /// Path of the worker of this program: $ATTNSCOPE_WORKER, otherwise next to the executable.
@@ -95,9 +96,9 @@ class WorkerProcess {
 
 /// Whether the worker with this greeting computes on this machine; true if the greeting does not
 /// state it.
-[[nodiscard]] bool is_this_machine(const nlohmann::json& hello);
+[[nodiscard]] bool is_this_machine(const protocol::Hello& hello);
 /// Number of cores that the worker may use, from its greeting; otherwise that of this process.
-[[nodiscard]] int worker_cores(const nlohmann::json& hello);
+[[nodiscard]] int worker_cores(const protocol::Hello& hello);
 
 /// A text field of a message; empty if missing.
 [[nodiscard]] std::string text_field(const nlohmann::json& message, const char* field);

@@ -402,7 +402,7 @@ TEST_F(Encode, ContinuesAnInterruptedEncoding) {
   const std::string whole = program_.read("cache");
   std::filesystem::remove(program_.path("cache"));
   EXPECT_THAT(encode("dual", {"--dtype", "int8", "--worker", worker_for(5)}),
-              FailsWith("the computing process ended before it answered"));
+              FailsWith("the measuring process ended before it answered"));
   EXPECT_FALSE(std::filesystem::exists(program_.path("cache")));
   const Outcome unfinished = score("dual", {"--cache", "cache.part", "--queries", "queries.tsv"});
   EXPECT_THAT(unfinished.err, HasSubstr("of its 2500 documents are encoded"));

@@ -31,7 +31,7 @@
 #include <string>
 
 #include "attnscope/build_info.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/sign_of_life.h"
 #include "engine/worker/turn_keeper.h"
 
@@ -231,7 +231,7 @@ bool run_contender(const protocol::HeatRequest& request, const Contender& conten
 }
 
 void answer_heat(const json& message) {
-  const auto request = protocol::read_heat_request(message);
+  const auto request = protocol::read_message<protocol::HeatRequest>(message);
   if (!request) return send({{"event", "error"}, {"message", request.error().message}});
   note("heat " + std::to_string(request->heat.point.sequence_tokens));
   if (has_fault("heats-die-before-running")) die_of(SIGABRT);
@@ -321,7 +321,9 @@ void answer_hold(TurnKeeper& turns, const json& message) {
   take_over_from(message.value("driver", ""));
   if (const char* path = std::getenv("FAKE_WORKER_TURNS"))
     std::ofstream(path, std::ios::app) << fmt::format("{}\n{}\n", getppid(), getpid());
-  turns.hold(message, send, [] { return false; });
+  const auto request = protocol::read_message<protocol::HoldRequest>(message);
+  if (!request) return send({{"event", "error"}, {"message", request.error().message}});
+  turns.hold(*request, send, [] { return false; });
 }
 
 int serve() {

@@ -141,7 +141,7 @@ TEST_F(PendingResultsTest, ARunThatSomebodyTookOutOfTheDatabase_IsNotWaitedFor) 
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->store_refusal,
-              AllOf(HasSubstr("there is no run"), HasSubstr("attnscope import")));
+              AllOf(HasSubstr("is no longer in the database"), HasSubstr("attnscope import")));
   EXPECT_THAT(files(), SizeIs(1));
 }
 

@@ -29,7 +29,7 @@ class WorkerProcessTest : public FaultFixture {
 TEST_F(WorkerProcessTest, Handshake_TellsOfTheWorker) {
   auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
   ASSERT_TRUE(worker) << worker.error().message;
-  EXPECT_EQ(worker->hello().at("device").at("name"), "Fake processor");
+  EXPECT_EQ(worker->hello().device.at("name"), "Fake processor");
 }
 
 TEST_F(WorkerProcessTest, CommandWithArguments_GoesThroughTheShell) {

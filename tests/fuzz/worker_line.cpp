@@ -4,7 +4,7 @@
 // is written and read again, and an error is one sentence.
 #include <nlohmann/json.hpp>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/messages.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {
@@ -13,25 +13,32 @@ namespace {
 using fuzz::expect;
 using nlohmann::json;
 
-template <typename Read>
-void journey(const json& message, Read read) {
+template <typename Read, typename Write>
+void journey(const json& message, Read read, Write write) {
   const auto value = read(message);
   if (!value) return fuzz::expect_sentence(value.error().message);
-  const std::string line = protocol::write_line(protocol::to_json(*value));
+  const std::string line = protocol::write_line(write(*value));
   expect(line.find('\n') == line.size() - 1, "a message is one line", line);
   const auto parsed = protocol::parse_line(std::string_view(line).substr(0, line.size() - 1));
   expect(parsed.has_value(), "a written message can be parsed", line);
   const auto again = read(*parsed);
   expect(again.has_value(), "a written message can be read", line);
-  expect(protocol::write_line(protocol::to_json(*again)) == line, "it is the same message", line);
+  expect(protocol::write_line(write(*again)) == line, "it is the same message", line);
+}
+
+template <typename... Messages>
+void read_each(const json& message, const std::tuple<Messages...>* /*types*/) {
+  (journey(message, protocol::read_message<Messages>, as_json<Messages>), ...);
 }
 
 void read_all(const json& message) {
-  journey(message, protocol::read_point);
-  journey(message, protocol::read_heat);
-  journey(message, protocol::read_heat_request);
-  journey(message, protocol::read_heat_result);
-  journey(message, protocol::read_ceilings);
+  const auto write = [](const auto& value) { return protocol::to_json(value); };
+  journey(message, protocol::read_point, write);
+  journey(message, protocol::read_heat, write);
+  journey(message, protocol::read_heat_result, write);
+  journey(message, protocol::read_ceilings, write);
+  read_each(message, static_cast<const protocol::AnsweredRequests*>(nullptr));
+  read_each(message, static_cast<const protocol::Events*>(nullptr));
 }
 
 }  // namespace

@@ -210,7 +210,8 @@ class AnswerPanelTest : public QObject {
 
   void AcceptsSeveralLengths() {
     type("document_tokens", u"3x100, 400"_s);
-    QTRY_VERIFY(heading_has("documents as 4 given (100 to 400 tokens, mean 175"));
+    QTRY_VERIFY(
+        heading_has("documents with the lengths of a sample of 4 (100 to 400 tokens, mean 175"));
   }
 
   void ReadsAFileOfLengthsAndShowsItsErrors() {

@@ -500,7 +500,7 @@ class AttentionPageTest : public QObject {
     const auto refused =
         charts::write_printable(what, folder_.filePath(u"narrow.pdf"_s).toStdString(), narrow);
     QVERIFY(!refused.has_value());
-    QVERIFY(refused.error().message.find("do not fit 30 mm") != std::string::npos);
+    QVERIFY(refused.error().message.find("do not fit into 30 mm") != std::string::npos);
   }
 
   void OffersARunOfTheProblem() {

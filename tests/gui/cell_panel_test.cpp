@@ -239,7 +239,7 @@ class CellPanelTest : public QObject {
     report::Row& row = table.rows[2];
     const QString executed = cell_tip(row, Quantity::executed);
     QVERIFY2(executed.startsWith(u"executes 1.95x the useful products: "_s), qPrintable(executed));
-    QVERIFY(executed.contains(u"GFLOP where 0.00197 are useful"_s));
+    QVERIFY(executed.contains(u"for 0.00197 useful GFLOP"_s));
     QVERIFY(cell_tip(row, Quantity::error).contains(u"float64 reference"_s));
     row.limit_ms = 1.2;
     QCOMPARE(cell_tip(row, Quantity::limit), u"The machine's ceilings allow 1.20 ms per call"_s);

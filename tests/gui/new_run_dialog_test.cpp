@@ -458,7 +458,7 @@ class NewRunDialogTest : public QObject {
   void SavesAPreset() {
     choose("quick");
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
-    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"ships"_s));
+    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"built-in"_s));
     type_into("sequence_tokens", u"72"_s);
     type_into("sweep_name", u"mine"_s);
     QTest::keyClick(find<QLineEdit>("sweep_name"), Qt::Key_K,

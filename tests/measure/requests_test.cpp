@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 #include "engine/worker/waiting_policy.h"
 #include "tests/measure/small_heat.h"
 #include "tests/measure/worker_under_test.h"
@@ -97,7 +97,7 @@ TEST(Worker, BinaryInputIsAnError) {
 
 TEST(Worker, HeatReportsProgressThenCells) {
   WorkerUnderTest worker;
-  worker.send(protocol::to_json(
+  worker.send(protocol::as_request(
       measure::small_heat({measure::contender("full", "dense"),
                            measure::contender("sparse", "segment", Window::of(4))})));
   std::vector<json> events = worker.read_until("heat");
@@ -115,7 +115,7 @@ TEST(Worker, HeatReportsProgressThenCells) {
 
 TEST(Worker, CancelEndsTheRunningHeat) {
   WorkerUnderTest worker;
-  worker.send(protocol::to_json(long_heat()));
+  worker.send(protocol::as_request(long_heat()));
   ASSERT_FALSE(worker.read_until("progress").empty());
   worker.send({{"request", "cancel"}});
   const std::vector<json> events = worker.read_until("heat");
@@ -130,7 +130,7 @@ TEST(Worker, CancelEndsTheRunningHeat) {
 TEST(Worker, CancelDoesNotAffectTheNextHeat) {
   WorkerUnderTest worker;
   worker.send({{"request", "cancel"}});
-  worker.send(protocol::to_json(measure::small_heat({measure::contender("full", "sdpa")})));
+  worker.send(protocol::as_request(measure::small_heat({measure::contender("full", "sdpa")})));
   const std::vector<json> events = worker.read_until("heat");
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
@@ -183,7 +183,7 @@ TEST(Worker, QuitEndsTheWorker) {
 
 TEST(Worker, QuitEndsTheRunningHeat) {
   WorkerUnderTest worker;
-  worker.send(protocol::to_json(long_heat()));
+  worker.send(protocol::as_request(long_heat()));
   ASSERT_FALSE(worker.read_until("progress").empty());
   worker.send({{"request", "quit"}});
   EXPECT_EQ(worker.wait_for_end(), 0);
@@ -194,7 +194,7 @@ TEST(Worker, EndOfInputEndsTheWorkerAlsoDuringAHeat) {
   idle.close_input();
   EXPECT_EQ(idle.wait_for_end(), 0);
   WorkerUnderTest busy;
-  busy.send(protocol::to_json(long_heat()));
+  busy.send(protocol::as_request(long_heat()));
   ASSERT_FALSE(busy.read_until("progress").empty());
   busy.close_input();
   EXPECT_EQ(busy.wait_for_end(), 0);

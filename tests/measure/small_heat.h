@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
-#include "engine/worker/protocol.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope::measure {
 

@@ -111,7 +111,7 @@ TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
   EXPECT_THAT(refused_after(one_row, std::string("\x7f\0\0\0\0\0\0\0", 8)),
               HasSubstr("do not ascend from 0 to its 2 rows"));
   EXPECT_THAT(refused_after("\"offsets\":{\"dtype\":\"I64\"", "\"offsets\":{\"dtype\":\"F64\""),
-              HasSubstr("'offsets' is no list of I64"));
+              HasSubstr("'offsets' is not a list of I64"));
 }
 
 TEST_F(DocumentCacheFile, ScoringRefusesACacheOfOtherWeights) {

@@ -402,12 +402,12 @@ TEST_F(LateErrors, ReportsInvalidOptions) {
            {"contexts-2", "'context_cls' is [1, 48] in these weights"},
            {"interaction-layers-3", "these weights have no 'decoder."},
            {"contexts-5",
-            "there is no option 'contexts-5' of a model of the family mixencoder; it has "
+            "there is no option 'contexts-5' for models of the family mixencoder; it has "
             "contexts-1, "}}) {
     EXPECT_THAT(made_with(a, option), HasSubstr(message)) << option;
   }
   EXPECT_THAT(made_with(LateRowModel({.row = "dual-bert"}), "cosine"),
-              HasSubstr("there is no option 'cosine' of a model of the family dual-bert, which has "
+              HasSubstr("there is no option 'cosine' for models of the family dual-bert, which has "
                         "none"));
   ModelShape two = small_shape();
   two.layers = 2;

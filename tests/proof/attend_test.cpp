@@ -38,8 +38,8 @@ class Attend : public testing::Test {
   void SetUp() override {
     request_.in = (folder_ / "in.safetensors").string();
     request_.out = (folder_ / "out.safetensors").string();
-    request_.pattern_json = pattern_json(find_pattern("sparse").value());
-    request_.window = "2";
+    request_.pattern = find_pattern("sparse").value();
+    request_.window = Window::of(2);
     request_.layout_json = R"({"items":[{"cls":1,"query":3,"document":20}]})";
     request_.layout_source = "layout.json";
     request_.implementation = "dense";
@@ -144,7 +144,7 @@ TEST_F(Attend, AllImplementationsWriteTheSameGradients) {
 
 TEST_F(Attend, GradientsOfIsolatedTokensAreTheIncomingOnes) {
   request_.backward = true;
-  request_.window = "0";
+  request_.window = Window::of(0);
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
   const auto outcome = attend(request_);
@@ -179,7 +179,7 @@ TEST_F(Attend, RefusesAnIncomingGradientThatIsMissingOrNotFinite) {
 }
 
 TEST_F(Attend, WindowZeroOfADocumentAloneReturnsItsValues) {
-  request_.window = "0";
+  request_.window = Window::of(0);
   request_.layout_json = R"({"items":[{"cls":0,"query":0,"document":24}]})";
   request_.implementation = "segment";
   const auto outcome = attend(request_);
@@ -193,7 +193,7 @@ TEST_F(Attend, WindowZeroOfADocumentAloneReturnsItsValues) {
 }
 
 TEST_F(Attend, ComputesInTheRequestedDtype) {
-  request_.dtype = "bfloat16";
+  request_.dtype = DType::bfloat16;
   const auto outcome = attend(request_);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_GT(outcome->relative_error, 1e-6);
@@ -229,12 +229,9 @@ TEST_F(Attend, RefusesInvalidRequests) {
             "there is no implementation 'segmnet'; did you mean 'segment'"},
            {[](AttendRequest& r) { r.implementation = "sdpa"; },
             "sdpa cannot compute this: sdpa supports only full attention"},
-           {[](AttendRequest& r) { r.pattern_json = "{"; }, "pattern"},
-           {[](AttendRequest& r) { r.window = "-1"; }, "-1"},
-           {[](AttendRequest& r) { r.window = ""; }, "window"},
+           {[](AttendRequest& r) { r.window.reset(); }, "window"},
            {[](AttendRequest& r) { r.layout_json = R"({"items":[{"cls":1,"qurey":3}]})"; },
             "layout.json"},
-           {[](AttendRequest& r) { r.dtype = "float61"; }, "float61"},
            {[](AttendRequest& r) { r.threads = 0; }, "threads is 0"},
            {[](AttendRequest& r) { r.in += ".absent"; }, "absent: cannot be opened"},
            {[](AttendRequest& r) { r.out = "/no/such/out"; }, "no/such/out: cannot be written"}}) {

@@ -219,7 +219,7 @@ class Contenders(unittest.TestCase):
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert supports float32, not bfloat16"))
         (cell,) = self.cells(["full/bert"]).values()
         self.assertEqual((cell["status"], cell["reason"]), (
-            "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
+            "unsupported", "bert is a whole re-ranker; name it as MODEL/bert in a sweep of operation model"))
 
     def test_repeating_a_run_needs_its_program(self):
         self.cells(["full/by-hand"])

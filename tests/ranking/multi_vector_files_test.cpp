@@ -77,9 +77,10 @@ TEST_F(MultiVectorFiles, AnExpansionIsChecked) {
 }
 
 TEST_F(MultiVectorFiles, PaddingAtTheLeftAndAModelWithoutAMaskAreRefused) {
-  EXPECT_THAT(error_of("encoder-fixed", "tokenizer.json", "\"padding\": null",
-                       R"("padding": {"direction": "Left", "pad_token": "[PAD]"})"),
-              AllOf(HasSubstr("tokenizer.json: 'padding.direction'"), HasSubstr("expanded on the left")));
+  EXPECT_THAT(
+      error_of("encoder-fixed", "tokenizer.json", "\"padding\": null",
+               R"("padding": {"direction": "Left", "pad_token": "[PAD]"})"),
+      AllOf(HasSubstr("tokenizer.json: 'padding.direction'"), HasSubstr("expanded on the left")));
   EXPECT_THAT(error_of("encoder-fixed", "tokenizer_config.json", "{",
                        R"({"model_input_names": ["input_ids"], )"),
               HasSubstr("has no 'attention_mask'"));

@@ -46,7 +46,7 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->window, Window::of(4));
   EXPECT_EQ(model->limits.most_tokens, model->shape.positions);
   EXPECT_EQ(model->limits.most_query_tokens, 31);
-  EXPECT_EQ(model->request["window"], "4");
+  EXPECT_EQ(model->request.window, Window::of(4));
 }
 
 /// A golden model with a vocabulary, opened with what is asked for.
@@ -82,10 +82,10 @@ TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOne
   const auto own = open_modern();
   ASSERT_TRUE(own.has_value()) << own.error().message;
   EXPECT_EQ(own->pattern.name, "full");
-  EXPECT_EQ(own->request["local"]["window"], "64");
+  EXPECT_EQ(own->request.local->window, Window::of(64));
   EXPECT_EQ(own->is_local, (std::vector<bool>{false, true, true, false, true}));
 
-  EXPECT_TRUE(open_modern({.pattern = "full"})->request["local"].is_null());
+  EXPECT_FALSE(open_modern({.pattern = "full"})->request.local);
   EXPECT_EQ(open_modern({.local_window = "16"})->local->window, Window::of(16));
   const auto both = open_modern({.pattern = "sparse", .window = "4", .local_pattern = "full"});
   ASSERT_TRUE(both.has_value()) << both.error().message;
@@ -128,7 +128,7 @@ TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
   const auto full = open(sparse(), {.pattern = "full"});
   ASSERT_TRUE(full.has_value());
   EXPECT_EQ(full->window, std::nullopt);
-  EXPECT_TRUE(full->request["window"].is_null());
+  EXPECT_FALSE(full->request.window);
 }
 
 TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
@@ -157,7 +157,7 @@ TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
   const auto extended = open(sparse(), {.positions = 2 * positions, .most_tokens = positions + 1});
   ASSERT_TRUE(extended.has_value());
   EXPECT_EQ(extended->limits.most_tokens, positions + 1);
-  EXPECT_EQ(extended->request["positions"], 2 * positions);
+  EXPECT_EQ(extended->request.positions, 2 * positions);
 }
 
 TEST(ScoringModel, ALabelThatUnreadModulesWouldHaveSaysSo) {

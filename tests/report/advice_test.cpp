@@ -193,7 +193,8 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
   EXPECT_NEAR(ms(of(advice, "full")), 50 * squares / 1000, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 50 * 128 * sum / 1000, 1e-3);
   EXPECT_NEAR(of(advice, "sparse").to_baseline->ratio, 128 * sum / squares, 1e-9);
-  EXPECT_THAT(advice.heading, HasSubstr("4 given (51 to 499 tokens, mean 211, p50 51, p95 499)"));
+  EXPECT_THAT(advice.heading,
+              HasSubstr("a sample of 4 (51 to 499 tokens, mean 211, p50 51, p95 499)"));
 }
 
 TEST(Advice, CountsDocumentsThatAreTooLong) {

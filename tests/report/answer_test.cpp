@@ -161,9 +161,10 @@ TEST(FitAnswer, NamesTheLongestAndTheFirstThatDoesNotFit) {
               without_time("a", 4096, CellStatus::oom, "it asks for 48 GB, 8 GB are free.")});
   EXPECT_EQ(fit.longest, 1024);
   EXPECT_EQ(fit.next, 2048);
-  EXPECT_EQ(fit.sentence,
-            "Full, a fits 1024 tokens, not 2048 (oom: it asks for 12 GB, 8 GB are free); 105 MB a "
-            "document there.");
+  EXPECT_EQ(
+      fit.sentence,
+      "Full, a fits 1024 tokens, not 2048 (oom: it asks for 12 GB, 8 GB are free); 105 MB per "
+      "document at that length.");
 }
 
 TEST(FitAnswer, IgnoresAShorterLengthWithoutATime) {

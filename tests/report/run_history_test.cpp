@@ -68,7 +68,7 @@ TEST(RunHistory, OfEqualRuns_HasNoChange) {
   EXPECT_THAT(changes_sheet(histories[0]).blocks, IsEmpty());
   EXPECT_THAT(history_in_words(histories[0]),
               AllOf(HasSubstr("3 runs of nightly on Some CPU"), HasSubstr("commit aaaaaaaaaa"),
-                    HasSubstr("of 3 cells no change is shown")));
+                    HasSubstr("no change is shown in 3 cells")));
 }
 
 TEST(RunHistory, DatesAChangeByItsCommit) {

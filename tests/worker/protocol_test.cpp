@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/worker/protocol.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <random>
 
 #include "engine/heat/axes.h"
+#include "engine/worker/machine_messages.h"
 
 namespace attnscope {
 namespace {
@@ -190,14 +189,14 @@ json over_the_wire(const json& message) {
 
 constexpr unsigned rounds = 300;
 
-TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
+TEST(Protocol, HeatRequestsAreReadAsTheyWereWritten) {
   for (unsigned seed = 0; seed < rounds; ++seed) {
     Random r(seed);
     const protocol::HeatRequest sent{
         .heat = random_heat(r), .process = r.small(), .placements = {r.small(), r.small()}};
-    const json message = over_the_wire(protocol::to_json(sent));
+    const json message = over_the_wire(protocol::as_request(sent));
     EXPECT_EQ(message.at("request"), "heat");
-    const auto received = protocol::read_heat_request(message);
+    const auto received = protocol::read_message<protocol::HeatRequest>(message);
     ASSERT_TRUE(received) << received.error().message;
     expect_equal(received->heat, sent.heat);
     EXPECT_EQ(received->process, sent.process);
@@ -205,7 +204,7 @@ TEST(Protocol, HeatRequests_SurviveTheWayThereAndBack) {
   }
 }
 
-TEST(Protocol, HeatResults_SurviveTheWayThereAndBack) {
+TEST(Protocol, HeatResultsAreReadAsTheyWereWritten) {
   for (unsigned seed = 0; seed < rounds; ++seed) {
     Random r(seed);
     HeatResult sent{.heat_index = r.small(), .point = random_point(r), .cells = {}};
@@ -221,7 +220,7 @@ TEST(Protocol, HeatResults_SurviveTheWayThereAndBack) {
   }
 }
 
-TEST(Protocol, Ceilings_SurviveTheWayThereAndBack) {
+TEST(Protocol, CeilingsAreReadAsTheyWereWritten) {
   Random r(1);
   const Ceilings sent{.threads = 2,
                       .flop_per_second = 2e11 / 3,
@@ -243,7 +242,7 @@ TEST(Protocol, Ceilings_SurviveTheWayThereAndBack) {
   EXPECT_EQ(received->tensor_flop_per_second, sent.tensor_flop_per_second);
 }
 
-TEST(Protocol, ErrorThatIsNotANumber_Survives) {
+TEST(Protocol, AnErrorOfNaNIsKept) {
   HeatResult sent;
   sent.point.sequence_tokens = 64;
   sent.cells.emplace_back().relative_error = std::numeric_limits<double>::quiet_NaN();
@@ -253,23 +252,23 @@ TEST(Protocol, ErrorThatIsNotANumber_Survives) {
   EXPECT_TRUE(std::isnan(*received->cells[0].relative_error));
 }
 
-TEST(Protocol, BytesThatAreNoText_StillMakeALine) {
+TEST(Protocol, InvalidUtf8IsReplacedInALine) {
   HeatResult sent;
   sent.point.sequence_tokens = 64;
   sent.cells.emplace_back().reason = "\xFF\xFE";
   EXPECT_TRUE(protocol::read_heat_result(over_the_wire(protocol::to_json(sent))));
 }
 
-TEST(Protocol, MissingField_IsNamedWithItsWay) {
+TEST(Protocol, AMissingFieldIsNamedWithItsPath) {
   Random r(3);
-  json message = protocol::to_json(
+  json message = protocol::as_request(
       protocol::HeatRequest{.heat = random_heat(r), .process = 0, .placements = {}});
   message["heat"]["point"].erase("heads");
-  EXPECT_THAT(protocol::read_heat_request(message).error().message,
-              AllOf(HasSubstr("'request.heat.point'"), HasSubstr("needs the field 'heads'")));
+  EXPECT_THAT(protocol::read_message<protocol::HeatRequest>(message).error().message,
+              AllOf(HasSubstr("'heat.point'"), HasSubstr("needs the field 'heads'")));
 }
 
-TEST(Protocol, WrongKind_IsNamedWithItsWay) {
+TEST(Protocol, AValueOfAnotherTypeIsNamedWithItsPath) {
   HeatResult result;
   result.point.sequence_tokens = 64;
   result.cells.resize(2);
@@ -279,7 +278,7 @@ TEST(Protocol, WrongKind_IsNamedWithItsWay) {
               AllOf(HasSubstr("'result.cells[1].batch'"), HasSubstr("not \"many\"")));
 }
 
-TEST(Protocol, NumbersOutOfRange_AreRefused) {
+TEST(Protocol, NumbersOutOfRangeAreErrors) {
   json point = protocol::to_json(HeatPoint{.sequence_tokens = 64});
   point["threads"] = 3'000'000'000;
   EXPECT_THAT(protocol::read_point(point).error().message, HasSubstr("'point.threads'"));
@@ -290,7 +289,7 @@ TEST(Protocol, NumbersOutOfRange_AreRefused) {
   EXPECT_THAT(protocol::read_point(point).error().message, HasSubstr("whole number"));
 }
 
-TEST(Protocol, UnknownWord_NamesFieldAndNearest) {
+TEST(Protocol, AnUnknownNameIsAnErrorWithTheNearest) {
   json point = protocol::to_json(HeatPoint{.sequence_tokens = 64});
   point["dtype"] = "float23";
   EXPECT_THAT(protocol::read_point(point).error().message,
@@ -298,7 +297,7 @@ TEST(Protocol, UnknownWord_NamesFieldAndNearest) {
 }
 
 // Every value of a valid message replaced by every other kind: a sentence or a reading, no crash.
-TEST(Protocol, AnyFieldOfAnyKind_IsReadOrRefused) {
+TEST(Protocol, AnyFieldOfAnyTypeIsReadOrAnError) {
   Random r(5);
   HeatResult result{.heat_index = 1, .point = random_point(r), .cells = {random_cell(r)}};
   result.cells[0].samples.resize(1);
@@ -315,7 +314,7 @@ TEST(Protocol, AnyFieldOfAnyKind_IsReadOrRefused) {
   }
 }
 
-TEST(Protocol, LineThatIsNoObject_IsQuoted) {
+TEST(Protocol, ALineThatIsNoObjectIsQuoted) {
   EXPECT_THAT(protocol::parse_line("Welcome to gpubox!").error().message,
               HasSubstr("Welcome to gpubox!"));
   EXPECT_FALSE(protocol::parse_line(""));
@@ -323,7 +322,7 @@ TEST(Protocol, LineThatIsNoObject_IsQuoted) {
   EXPECT_FALSE(protocol::parse_line("{\"a\":1} trailing"));
 }
 
-TEST(Protocol, DeeplyNestedLine_IsRefusedBeforeItFillsTheStack) {
+TEST(Protocol, ADeeplyNestedLineIsAnErrorBeforeItIsParsed) {
   const std::string brackets = std::string(2'000'000, '[') + std::string(2'000'000, ']');
   const auto message = protocol::parse_line("{\"event\":" + brackets + "}");
   ASSERT_FALSE(message);
@@ -331,13 +330,13 @@ TEST(Protocol, DeeplyNestedLine_IsRefusedBeforeItFillsTheStack) {
   EXPECT_LT(message.error().message.size(), 200U);
 }
 
-TEST(Protocol, BracketsInsideTexts_AreNoNesting) {
+TEST(Protocol, BracketsInsideStringsAreNoNesting) {
   const std::string text = std::string(100, '[') + "\\\"" + std::string(100, '{');
   const auto message = protocol::parse_line("{\"event\":\"" + text + "\"}");
   ASSERT_TRUE(message) << message.error().message;
 }
 
-TEST(Protocol, LineOfControlCharacters_IsQuotedInOneLine) {
+TEST(Protocol, ALineOfControlCharactersIsQuotedInOneLine) {
   const auto message = protocol::parse_line("\x1b[2J\nno\xff");
   ASSERT_FALSE(message);
   EXPECT_THAT(message.error().message, HasSubstr("found: ?[2J?no?"));

@@ -62,7 +62,7 @@ class MultiVectorDescription final : public FamilyDescription {
                                                  const AttentionPattern& /*pattern*/,
                                                  ModelOptions requested) const override {
     if (requested.empty()) return requested;
-    return fail("there is no option '{}' of a model of the family {}, which has none",
+    return fail("there is no option '{}' for models of the family {}, which has none",
                 in_a_sentence(*requested.begin()), id());
   }
 };
