@@ -234,7 +234,7 @@ TEST_F(PendingResultsTest, ACopyThatStaysLocked_IsNamedBesideTheFile) {
     if (event.heat->index == 2) other_.emplace(saved_database());
   });
   ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_THAT(outcome->store_refusal, AllOf(HasSubstr("is in " + saved_database().string()),
+  EXPECT_THAT(outcome->store_refusal, AllOf(HasSubstr("are in " + saved_database().string()),
                                             HasSubstr("attnscope import")));
   EXPECT_THAT(files(), SizeIs(1));
 }
