@@ -231,8 +231,8 @@ std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
       std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
   if (beyond == 0) return {};
   return fmt::format(
-      "{} of {} cells took less than the measured ceilings allow: do not rely on their times until "
-      "the ceilings are measured again on an idle machine",
+      "{} of {} cells took less time than the measured ceilings allow: do not rely on their times "
+      "until the ceilings are measured again on an idle machine",
       beyond, timed);
 }
 

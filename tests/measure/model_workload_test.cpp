@@ -217,7 +217,7 @@ TEST(ModelStages, OfflineAndLoadAreJudgedByTheResultingScores) {
     const HeatResult result = run_models(request);
     SCOPED_TRACE(name_of(stage));
     EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
-    EXPECT_THAT(result.cells[0].reason, HasSubstr("keeps nothing of documents"));
+    EXPECT_THAT(result.cells[0].reason, HasSubstr("stores nothing of documents"));
     for (std::size_t i = 1; i < result.cells.size(); ++i) {
       const Cell& cell = result.cells[i];
       SCOPED_TRACE(cell.contender.id());
