@@ -297,7 +297,7 @@ class AttentionWorkload final : public Workload {
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
     if (!verdict.wrong.empty()) {
       verdict.wrong =
-          "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
+          "it was correct when it was checked, but wrong after the timed calls: " + verdict.wrong;
     }
     return verdict;
   }

@@ -301,10 +301,10 @@ std::vector<std::string> notes_on(const Advice& advice) {
   }
   if (point.operation != Operation::windowed_matmul &&
       point.query_tokens != *advice.question.query_tokens) {
-    notes.push_back(fmt::format(
-        "The run has queries of {} tokens; its times are used by the length of the whole "
-        "sequence.",
-        point.query_tokens));
+    notes.push_back(
+        fmt::format("The run has queries of {} tokens; its times are looked up by the length of "
+                    "the whole sequence.",
+                    point.query_tokens));
   }
   return notes;
 }

@@ -195,7 +195,7 @@ TEST_F(Score, CountsTruncatedQueries) {
   EXPECT_THAT(score({"--max-tokens", "8"}),
               Notes("1 of 2 queries was truncated; a pair has at most 8 tokens"));
   EXPECT_THAT(score({"--max-tokens", "3"}),
-              FailsWith("line 1: a limit of 3 tokens leaves no room for a pair"));
+              FailsWith("line 1: a limit of 3 tokens leaves none for a pair"));
 }
 
 TEST_F(Score, ScoresAndNotesAnEmptyQuery) {

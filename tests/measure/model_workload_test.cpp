@@ -447,7 +447,7 @@ TEST(ModelGate, LaterScoresMayDifferOnlyByRounding) {
   const ModelOutput checked{.scores = {1, 2}, .states = {1, 1}};
   EXPECT_EQ(wrong(checked, {1, 2}), "");
   EXPECT_EQ(wrong(checked, {1, 2.00001F}), "");
-  EXPECT_THAT(wrong(checked, {1, 2.1F}), HasSubstr("right when they were checked"));
+  EXPECT_THAT(wrong(checked, {1, 2.1F}), HasSubstr("correct when they were checked"));
   EXPECT_NE(wrong({.scores = {1}, .states = {1}}, {nan}), "");
   EXPECT_EQ(wrong({.scores = {1, 0}, .states = {0, 0}}, {1.00001F, 0}), "");
   EXPECT_NE(wrong({.scores = {1, 0}, .states = {0, 0}}, {1.1F, 0}), "");
