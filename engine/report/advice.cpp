@@ -74,7 +74,7 @@ std::string speed_in_words(const Advised& advised, const Advice& advice) {
     case Verdict::no_difference_shown:
       break;
   }
-  return fmt::format(", no difference to {} shown", baseline);
+  return fmt::format(", no difference from {} shown", baseline);
 }
 
 std::string longer_in_words(const Advised& advised) {

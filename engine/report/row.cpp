@@ -206,8 +206,8 @@ std::string disturbance_in_words(const Row& row) {
     constexpr double noticed = 0.05;  // cores
     const double load = median_foreign_load(row);
     reasons.push_back(fmt::format(
-        "{} of {} samples waited for cores; in its heat, too few samples did not wait to use only "
-        "those ({})",
+        "{} of {} samples waited for cores; all are used, because too few samples of its heat did "
+        "not wait ({})",
         std::ranges::count_if(row.cell.cell.samples,
                               [&](const Sample& sample) {
                                 return attnscope::is_disturbed(sample, row.cell.point.threads);
