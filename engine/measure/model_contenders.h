@@ -99,11 +99,11 @@ class SharedWeights {
 /// Checks the attention of a heat's models row by row, on one item in the memory order of their
 /// projections: a wrong row of one layer may change the [CLS] state of a random model by less than
 /// rounding. Returns ok for an implementation that does not take the item's plan as a whole.
-class AttentionInside {
+class LayerAttentionCheck {
  public:
-  AttentionInside(const HeatSetting& setting, Heat of_attention);
-  AttentionInside(const AttentionInside&) = delete;
-  AttentionInside& operator=(const AttentionInside&) = delete;
+  LayerAttentionCheck(const HeatSetting& setting, Heat of_attention);
+  LayerAttentionCheck(const LayerAttentionCheck&) = delete;
+  LayerAttentionCheck& operator=(const LayerAttentionCheck&) = delete;
   [[nodiscard]] Verdict judge(std::size_t contender);
   /// Frees its tensors.
   void release() { attention_.reset(); }

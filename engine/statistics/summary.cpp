@@ -225,9 +225,9 @@ struct Spread {
   double squared_error = 0;  // mean squared error of a placement's median
 };
 
-/// Disturbances of one contender's placements are no estimate for another's: short calls fit into gaps
-/// that long ones do not. In disturbed heats, others' placements therefore only replace missing own
-/// ones.
+/// Disturbances of one contender's placements are no estimate for another's: short calls fit into
+/// gaps that long ones do not. In disturbed heats, others' placements therefore only replace
+/// missing own ones.
 PooledSpread pooled(const std::vector<Spread>& spreads, bool is_disturbed) {
   PooledSpread pooled;
   if (is_disturbed) pooled.presumed = presumed_disturbed_spread;

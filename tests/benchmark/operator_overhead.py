@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of attnscope.torch.segment_attention costs beside the kernel's call in C++, in one process, in turns:
+"""Compares a call of attnscope.torch.segment_attention with the kernel's call in C++, alternating in one process:
 operator_overhead.py BUILD_FOLDER [TOKENS]   (ninja attnscope_torch attnscope_operator_call)
 """
 import ctypes

@@ -1,5 +1,7 @@
 #pragma once
-// A file of a document's regions, as a worker writes it, to be opened or spoilt.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file of a document's regions, as a worker writes it, whose parts a test can change.
 
 #include <gtest/gtest.h>
 
@@ -37,13 +39,13 @@ struct RegionsFile {
                 {"note", ""}};
     for (std::size_t r = 0; r < regions.size(); ++r)
       regions[r] = r < 45 ? static_cast<float>(r) * 0.1F - 3 : 0;
-    // The third is the second again, as of short documents; beside the first stand 19 and 21.
+    // The third repeats the second, as for short documents; 19 and 21 are next to the first.
     counted = {20, 2, 2, 19, 1, 1, 21, 3, 3, 18, 0, 0, 22, 4, 4};
-    // Of the peaks -0.5 and -0.7 - 0.7, of those beside the first -0.55 - 0.45.
+    // The peaks add -0.5 and -0.7 - 0.7, the regions next to the first -0.55 - 0.45.
     weights = {0.5, 0.25, 0.25, 0.5, 0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0};
     unmatched[0] = -2.25F;
     unmatched[1] = -2.8F;
-    shares[0 * 22 + 11] = 1.5F;  // of the second word by the first kernel
+    shares[0 * 22 + 11] = 1.5F;  // the second word's, by the first kernel
     shares[0 * 22 + 1] = -0.25F;
   }
   [[nodiscard]] Status write(const std::filesystem::path& file) const {
