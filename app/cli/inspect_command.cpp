@@ -84,7 +84,7 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
 /// An option for heads is an error for a model that shows regions.
 Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
   if (!model.regions || arguments.of_heads.empty()) return {};
-  return fail("{}: this model has regions of a document and no heads; remove {}", model.name,
+  return fail("{}: this model has document regions instead of heads; remove {}", model.name,
               arguments.of_heads);
 }
 
@@ -352,8 +352,8 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   }
   if (*wanted == Wanted::masses && model->regions) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has regions and no attention mass; give -o "
-                                    "FILE as .html, .pdf, .svg, .png or .safetensors",
+                        fmt::format("{}: this model has document regions instead of attention "
+                                    "mass; give -o FILE as .html, .pdf, .svg, .png or .safetensors",
                                     model->name));
   }
   if (*wanted == Wanted::figure && !model->regions && arguments.head >= model->shape.heads) {

@@ -84,7 +84,7 @@ class PreparedBatch {
     const HeatPoint& point = heat_.point;
     if (point.memory_order == MemoryOrder::head_major && !layout_.is_uniform()) {
       return fail(
-          "head-major memory needs a query of its own in every item; use memory_order token-major "
+          "head-major memory needs a separate query in every item; use memory_order token-major "
           "with a shared query");
     }
     const auto planned = plan_for(heat_.contenders[contender]);
