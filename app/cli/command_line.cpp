@@ -82,12 +82,12 @@ double number_in(const std::string& value) {
 
 std::string above_zero(const std::string& value) {
   if (number_in(value) > 0) return "";
-  return fmt::format("must be a number above 0, not '{}'", in_a_sentence(value));
+  return fmt::format("must be greater than 0, not '{}'", in_a_sentence(value));
 }
 
 std::string zero_or_above(const std::string& value) {
   if (number_in(value) >= 0) return "";
-  return fmt::format("must be 0 or a number above it, not '{}'", in_a_sentence(value));
+  return fmt::format("must be 0 or greater, not '{}'", in_a_sentence(value));
 }
 
 void add_database_option(CLI::App& command, std::filesystem::path& database) {

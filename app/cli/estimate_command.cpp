@@ -252,8 +252,8 @@ std::string time_in_words(const json& answer, double least) {
     return fmt::format("more than {}, since one call of each contender takes that long",
                        number(least));
   return fmt::format(
-      "at most {} of timing, or twice that on a busy machine, or one call of each contender if "
-      "that takes longer; set-up and checks are not included",
+      "at most {} of timing (twice that on a busy machine), unless one call of each contender "
+      "takes longer; set-up and checks are not included",
       number(longest));
 }
 

@@ -194,14 +194,14 @@ void add_evaluate_command(CLI::App& app, Session& session) {
       ->required();
   add_run_columns_option(*command, arguments->third_column);
   add_option(*command, "--baseline", arguments->baseline, "RUN",
-             "Run that the others are tested against, by its file or by its name in the table");
+             "Run that the others are tested against: its file, or its name in the table");
   add_option(*command, "--measures", arguments->measures, "NAME,...",
              "Measures to compute, named as in ir-measures (nDCG, nDCG(dcg='exp-log2'), RR, AP, P, "
              "R, Rprec, Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k and (rel=2)) "
              "or in trec_eval (ndcg_cut_10, map, recip_rank, P_5, recall_100)")
       ->capture_default_str();
   add_option(*command, "--margin", arguments->question.margin, "D",
-             "Largest difference of two means that counts as equivalent")
+             "Largest difference between two means that counts as equivalent")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
   add_option(*command, "--alpha", arguments->question.alpha, "A", "Significance level of each test")

@@ -26,10 +26,10 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
              "Resolution of a .png in dots per inch; default: 300");
   command.add_flag("--no-title,!--title", arguments.no_title, "Do not draw a title");
   command.add_flag("--csv", arguments.csv,
-                   "Also write the drawn values to FIGURE.csv, replacing an existing file");
+                   "Also write the drawn values to FIGURE.csv; an existing file is replaced");
   command.add_flag("--tex", arguments.tex,
-                   "Also write a LaTeX figure environment that includes the figure to FIGURE.tex, "
-                   "replacing an existing file");
+                   "Also write FIGURE.tex, a LaTeX figure environment that includes the figure; an "
+                   "existing file is replaced");
 }
 
 #ifdef ATTNSCOPE_HAS_GUI

@@ -84,7 +84,7 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
 /// An option for heads is an error for a model that shows regions.
 Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
   if (!model.regions || arguments.of_heads.empty()) return {};
-  return fail("{}: this model has regions of a document and no heads; remove {}", model.name,
+  return fail("{}: this model has document regions instead of heads; remove {}", model.name,
               arguments.of_heads);
 }
 
@@ -352,8 +352,8 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   }
   if (*wanted == Wanted::masses && model->regions) {
     return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has regions and no attention mass; give -o "
-                                    "FILE as .html, .pdf, .svg, .png or .safetensors",
+                        fmt::format("{}: this model has document regions instead of attention "
+                                    "mass; give -o FILE as .html, .pdf, .svg, .png or .safetensors",
                                     model->name));
   }
   if (*wanted == Wanted::figure && !model->regions && arguments.head >= model->shape.heads) {
@@ -382,7 +382,7 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
 void add_inspect_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<InspectCommandArguments>();
   CLI::App* command =
-      app.add_subcommand("inspect", "Show or write the attention of a checkpoint in one pair");
+      app.add_subcommand("inspect", "Show or write a checkpoint's attention for one pair");
   add_model_arguments(*command, arguments->model);
   auto* query = add_option(*command, "--query", arguments->query, "TEXT", "Query text");
   auto* document = add_option(*command, "--document", arguments->document, "TEXT", "Document text");
@@ -391,13 +391,13 @@ void add_inspect_command(CLI::App& app, Session& session) {
   document->excludes(file);
   auto* pairs = add_option(
       *command, "--pairs", arguments->pairs, "FILE",
-      "Query-document pairs, in a .tsv or .jsonl file as for score, instead of one pair: draw the "
-      "positions of the best regions in all documents (models with regions)");
+      "File of query-document pairs (.tsv or .jsonl, as for score) instead of one pair: draws the "
+      "positions of the best regions in all documents; only for models with regions");
   for (auto* other : {query, document, file}) pairs->excludes(other);
   add_option(*command, "--pairs-format", arguments->pairs_format, "FORMAT",
              "Format of --pairs: tsv or jsonl; default: by file name");
   add_option(*command, "--layers", arguments->layers, "N,...",
-             "Layers to write with a dump or --mass, such as 0,5; default: all")
+             "Layers to include in a dump or in --mass, such as 0,5; default: all")
       ->delimiter(',');
   add_option(*command, "--layer", arguments->layer, "N",
              "Layer to draw, counted from 0; default: 0")
@@ -405,7 +405,7 @@ void add_inspect_command(CLI::App& app, Session& session) {
   add_option(*command, "--head", arguments->head, "N", "Head to draw, counted from 0; default: 0")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--linear", arguments->linear,
-                    "Use a linear colour scale of the weights instead of a logarithmic one");
+                    "Use a linear colour scale for the weights instead of a logarithmic one");
   command->add_flag("--half", arguments->half, "Write the dump in float16");
   add_option(*command, "--mass", arguments->mass, "FORMAT",
              "Print the attention mass between token groups for every head, as text, csv or json");

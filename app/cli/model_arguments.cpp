@@ -59,9 +59,9 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments, const cha
             "limit, or else its number of positions");
   add_count(command, "--max-query-tokens", question.most_query_tokens,
             "Maximum number of tokens of a query, including its [SEP]; default: the checkpoint's");
-  add_count(command, "--extend-positions", question.positions,
-            "Number of positions to interpolate the position embeddings to; default: the "
-            "checkpoint's, without interpolation");
+  add_count(
+      command, "--extend-positions", question.positions,
+      "Interpolate the position embeddings to this number of positions; default: no interpolation");
   add_option(command, "--label", question.label, "LABEL",
              "Score of a model with several labels: 1 (logit of label 1), 1-0 (difference of two "
              "logits) or log-softmax-1 (log-probability of label 1)");
@@ -113,10 +113,10 @@ namespace {
 void note_slow_products(const protocol::Hello& hello, Products precision) {
   const std::string set = text_field(hello.device, "instruction_set");
   if (precision != Products::bfloat16 || set == "avx512-bf16" || set == "amx") return;
-  note(fmt::format(
-      "this processor has no bfloat16 multiplication (its instructions: {}), so --precision "
-      "bfloat16 is slower here than float32, although it rounds to bfloat16; int8 is faster",
-      set.empty() ? "unknown" : set));
+  note(
+      fmt::format("this processor has no bfloat16 multiplication (its instructions: {}), so "
+                  "--precision bfloat16 is slower here than float32 and less exact; int8 is faster",
+                  set.empty() ? "unknown" : set));
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOption
   model.question.only_scores = true;
   CLI::Option* cls_only = command.add_flag_callback(
       "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
-      "Compute the last layer for [CLS] alone, and refuse models that need its other tokens; "
-      "default: for [CLS] alone where that does not change scores");
+      "Compute the last layer only for [CLS]; an error if the model needs its other tokens. "
+      "Default: only for [CLS] where that does not change scores");
   command
       .add_flag_callback(
           "--whole-last-layer", [&model] { model.question.only_scores = false; },
@@ -171,8 +171,8 @@ void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
             arguments.sample = pairs;
             arguments.is_sample_given = true;
           },
-          "Number of pairs, from the first on, that are also scored in float32 to report what "
-          "--precision changes; 0 disables it. Default: 256, or all pairs with --qrels")
+          "Number of pairs, from the beginning of the input, that are also scored in float32 to "
+          "report what --precision changes; 0 disables it. Default: 256, or all pairs with --qrels")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000));
   add_option(command, "--qrels", arguments.qrels, "FILE",
@@ -195,8 +195,8 @@ Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
   if (precision == "float32") {
     if (requested.qrels.empty() && !requested.is_sample_given) return std::nullopt;
     return fail(
-        "{} reports what a --precision other than float32 changes; give one, or evaluate the run "
-        "with 'attnscope evaluate'",
+        "{} reports what a --precision other than float32 changes; add --precision, or evaluate "
+        "the run with 'attnscope evaluate'",
         requested.qrels.empty() ? "--precision-sample" : "--qrels");
   }
   if (requested.sample == 0) return std::nullopt;

@@ -143,8 +143,8 @@ void attend(Session& session, const AttendCommand& arguments) {
   if (!worker) return session.fail(worker.error());
   if (!is_this_machine(worker->hello())) {
     return session.fail(exit_wrong_use,
-                        "attend passes its tensors as files of this machine, but the worker is on "
-                        "another machine; run attend there.");
+                        "attend passes its tensors as local files, but the worker is on another "
+                        "machine; run attend there.");
   }
   request->threads = worker_cores(worker->hello());
   const auto answer = ask(*worker, *request);

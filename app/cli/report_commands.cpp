@@ -192,8 +192,8 @@ Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& op
   const std::vector<report::Advice> advice = report::make_advice(*table, *question);
   if (advice.empty() && !table->rows.empty()) {
     return fail(
-        "run {} has documents of random lengths, so no time belongs to one length; measure fixed "
-        "lengths with \"sequence_tokens\"",
+        "run {} has documents of random lengths, so it has no time for a single length; measure "
+        "fixed lengths with \"sequence_tokens\"",
         open.run.number);
   }
   return report::write_advice(open.run, advice, format);
@@ -261,7 +261,7 @@ void add_table_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
   command->footer(
       "Marks: ~ the time drifted during the measurement, ! other programs disturbed the "
-      "measurement; a note below the block gives the reason (docs/measurement.md).");
+      "measurement; a note below the table gives the reason (docs/measurement.md).");
   add_table_arguments(*command, *arguments);
   add_format_option(*command, arguments->format);
   add_option(*command, "--rows", arguments->rows, "KEY",
@@ -272,8 +272,8 @@ void add_table_command(CLI::App& app, Session& session) {
              "Pivot table: values of the cells, separated by commas: time, memory, ratio, limit, "
              "error, executed, per-ms; default: time");
   add_option(*command, "--published", arguments->alongside, "TABLE",
-             "Print whole models in the form of a published table, next to its numbers: "
-             "ecir24-table3, mixencoder-table6 or tkl-table1");
+             "Print whole models in the layout of a published table, next to the published "
+             "numbers: ecir24-table3, mixencoder-table6 or tkl-table1");
   command->add_flag("--growth", arguments->growth,
                     "Add a column with the time per token relative to the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });
@@ -289,11 +289,11 @@ void add_answer_command(CLI::App& app, Session& session) {
   add_option(*command, "--x", arguments->x, "AXIS",
              "Axis along which crossovers are searched: length or window; default: length");
   add_option(*command, "--document-tokens", arguments->document_tokens, "N|FILE",
-             "Number of tokens per candidate, a file with one number per line, or the JSON of "
-             "'lengths': rank all contenders for the whole list");
+             "Number of tokens per candidate, a file with one number per line, or the JSON output "
+             "of 'lengths': rank all contenders by their cost for the whole list of candidates");
   add_option(
       *command, "--sequence-tokens", arguments->sequence_tokens, "N|FILE",
-      "As --document-tokens, but for whole sequences: [CLS], query, document and every [SEP]")
+      "Like --document-tokens, but for whole sequences: [CLS], query, document and every [SEP]")
       ->excludes("--document-tokens");
   add_option(*command, "--query-tokens", arguments->query_tokens, "N",
              "Number of tokens of the query without its [SEP]; default: as measured")

@@ -90,7 +90,7 @@ Result<std::string> take_files(RerankCommand& arguments) {
     return std::string();
   }
   if (arguments.run.empty()) {
-    return fail("--beir has no first stage; give its run, such as that of BM25, with --run");
+    return fail("--beir has no first-stage run; give one, such as BM25's, with --run");
   }
   if (arguments.out.empty() && (arguments.with_metadata || !arguments.own_metadata.empty()))
     return fail("--ir-metadata writes into the run; give its file with -o");
@@ -130,8 +130,8 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   auto model = open_ranker(arguments.model);
   if (model && model->is_listwise && arguments.max_p) {
     return fail(
-        "{}: this model compares the documents of a query with each other, which passages of one "
-        "document do not allow; remove --max-p",
+        "{}: this model compares the documents of a query with each other, so they cannot be split "
+        "into passages; remove --max-p",
         model->name);
   }
   if (!model) return tl::unexpected(model.error());
@@ -327,7 +327,7 @@ void add_rerank_command(CLI::App& app, Session& session) {
                     "Write metadata about method, platform, time and energy as comments at the "
                     "beginning of the run (ir-metadata.org)");
   add_option(*command, "--ir-metadata-with", arguments->own_metadata, "FILE",
-             "As --ir-metadata, merged with this JSON file: {\"actor\": {\"name\": ...}, "
+             "Like --ir-metadata, merged with this JSON file: {\"actor\": {\"name\": ...}, "
              "\"research goal\": {...}}");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);

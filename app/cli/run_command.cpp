@@ -299,11 +299,11 @@ void add_run_command(CLI::App& app, Session& session) {
   add_now_option(*command, arguments->now);
   command->add_flag(
       "--oversize", arguments->oversize,
-      "Start even if an item needs more than the machine's memory; its cells become oom");
+      "Start even if an item needs more than the machine's memory; its cells are reported as oom");
   add_option(*command, "--slurm", arguments->slurm, "KEY=VALUE,...",
-             "Measure with a Slurm job array: array=N sets the number of tasks, dir=FOLDER the "
-             "folder of their files, other keys are long options of sbatch; with --resume, measure "
-             "only missing heats")
+             "Measure with a Slurm job array: array=N sets the number of tasks, dir=FOLDER sets "
+             "the folder of their files, and other keys are long options of sbatch; with --resume, "
+             "measure only missing heats")
       ->expected(1)
       ->take_all();
   command->add_flag("--slurm-dry-run", arguments->slurm_dry_run,

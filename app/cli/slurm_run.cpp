@@ -145,11 +145,11 @@ std::string advice_on(const Answer& refusal, int tasks) {
   const std::string size =
       fmt::format("; the array has {}", counted(static_cast<std::size_t>(tasks), "task"));
   constexpr std::string_view fewer =
-      "give a smaller array=N, and each task measures more of the heats";
+      "give a smaller array=N, so that each task measures more heats";
   if (limit == ArrayLimit::jobs_of_a_user) {
     return fmt::format(
-        "{}, each of which counts as a job of yours (sacctmgr show qos "
-        "format=name,maxsubmitjobsperuser shows the limit); {}",
+        "{}, each of which counts towards your limit of jobs (sacctmgr show qos "
+        "format=name,maxsubmitjobsperuser shows it); {}",
         size, fewer);
   }
   std::optional<int> most;
@@ -161,8 +161,8 @@ std::string advice_on(const Answer& refusal, int tasks) {
                     "{}, and this Slurm allows {} (MaxArraySize and max_array_tasks in "
                     "scontrol show config); {}",
                     size, *most, fewer)
-              : fmt::format("{}, and scontrol show config has the limit, MaxArraySize; {}", size,
-                            fewer);
+              : fmt::format("{}, and Slurm allows fewer (MaxArraySize in scontrol show config); {}",
+                            size, fewer);
 }
 
 /// Result of sbatch: the job's number, or why it is unknown whether there is a job.
@@ -379,8 +379,8 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   if (!sent->job) {
     session.fail(exit_wrong_use,
                  fmt::format("{}; its tasks may have been submitted, so run {} and its folder are "
-                             "kept: {} shows whether there is a job; after it has ended, {} "
-                             "collects its tasks' heats; if there is none, {} submits them again",
+                             "kept: {} shows whether there is a job; if there is one, {} collects "
+                             "its tasks' heats after it has ended; if not, {} submits them again",
                              sent->doubt, run.number, shell_line({"squeue", "--name=" + name}),
                              by_hand, command_on(run, "run --resume", "--slurm array=N,...")));
     return true;
@@ -404,11 +404,11 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   if (!merge || !merge->job) {
     session.fail(exit_wrong_use,
                  fmt::format("the tasks are submitted, but {} the job that collects their results: "
-                             "{}; after they have ended, {} collects them",
+                             "{}; after the tasks have ended, {} collects the results",
                              merge ? "perhaps not" : "not",
                              merge ? merge->doubt : merge.error().message, by_hand));
   } else if (!arguments.quiet) {
-    print_status("job {} collects them into {} after all have ended", *merge->job,
+    print_status("job {} collects their results into {} after all of them have ended", *merge->job,
                  report::one_line(array.database.string()));
   }
   return true;

@@ -76,11 +76,10 @@ void describe(Session& session, const DescribeCommand& arguments) {
   for (const std::vector<std::string>& given : {arguments.tags, arguments.untags}) {
     for (const std::string& tag : given) {
       if (tag_words(tag).size() == 1) continue;
-      return session.fail(
-          exit_wrong_use,
-          fmt::format(
-              "'{}' is not one word, as a tag must be; give --tag or --untag once for each tag",
-              in_a_sentence(tag)));
+      return session.fail(exit_wrong_use,
+                          fmt::format("'{}' is not a tag, because a tag is one word; give --tag or "
+                                      "--untag once for each tag",
+                                      in_a_sentence(tag)));
     }
   }
   if (has_control_character(arguments.name.value_or("")) ||

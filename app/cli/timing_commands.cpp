@@ -131,8 +131,8 @@ std::vector<std::string> notes_on(const report::ModelLatency& latency, const Que
     if (*found) most = std::max(most, (*found)->top_k);
   if (const auto [queries, documents] = sample.borrowed(most); queries > 0) {
     notes.push_back(fmt::format(
-        "{} of {} queries have fewer than {} documents in {}: {} of {} documents are filled up "
-        "from other queries, in the order of the file",
+        "{} of {} queries have fewer than {} documents in {}: {} of {} documents are taken from "
+        "other queries, in the order of the file",
         queries, latency.queries, most, latency.pairs, documents, latency.queries * most));
   }
   if (model.keeps_documents) {
@@ -213,8 +213,8 @@ void add_latency_command(CLI::App& app, Session& session) {
   add_model_arguments(*command, arguments->model);
   add_pairs_option(*command, arguments->pairs);
   add_option(*command, "--top-k", arguments->top_k, "N,...",
-             "Numbers of documents per query, such as 10,100; default: those of 10, 20, 50 and 100 "
-             "that the file has")
+             "Numbers of documents per query, such as 10,100; default: 10, 20, 50 and 100, up to "
+             "the number of documents in the file")
       ->delimiter(',')
       ->check(above_zero);
   add_option(*command, "--within", arguments->within_ms, "MS",

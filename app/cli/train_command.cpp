@@ -351,7 +351,8 @@ void add_train_command(CLI::App& app, Session& session) {
       "Loss: localized cross-entropy, which ranks the positive above all its negatives");
   add_optimizer_arguments(*command, options);
   add_number(*command, "--save-every", options.save_every,
-             "Number of steps between two saved training states, from which the training resumes")
+             "Number of steps between two saved training states, from which an interrupted "
+             "training resumes")
       ->capture_default_str();
   add_validation_arguments(*command, options);
   command->add_flag("--restart", options.restart,

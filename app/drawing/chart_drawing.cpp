@@ -315,8 +315,8 @@ void ChartDrawing::note_left_out(const report::Figure& figure, int left_out) {
   };
   add(left_out, QStringLiteral("value that these axes cannot show (zero, infinite or missing)"),
       QStringLiteral("values that these axes cannot show (zero, infinite or missing)"));
-  add(figure.without_place, QStringLiteral("cell that has no place along x"),
-      QStringLiteral("cells that have no place along x"));
+  add(figure.without_place, QStringLiteral("cell that has no value on the x axis"),
+      QStringLiteral("cells that have no value on the x axis"));
   note_ = notes.join(QStringLiteral("; "));
 }
 

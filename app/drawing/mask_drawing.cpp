@@ -145,7 +145,7 @@ void MaskDrawing::collect_texts() {
     note_ += QLatin1Char('.');
   }
   if (problem_.tokens() > crisp_tokens) {
-    note_ += QStringLiteral("Paler: only a share of the pairs at that place.");
+    note_ += QStringLiteral("Paler: only some of the pairs there are allowed.");
   }
 }
 

@@ -225,52 +225,65 @@ std::string Measure::name() const {
 
 std::string Measure::definition() const {
   const std::string top = cutoff > 0 ? fmt::format("the first {} ranks", cutoff) : "all ranks";
-  const std::string relevant = fmt::format("relevant from {} on", relevant_from);
+  const std::string relevant = fmt::format("relevant: judged {} or higher", relevant_from);
   std::string text;
   switch (kind) {
     case MeasureKind::ndcg:
-      text = fmt::format("gain {}, discount log2(rank + 1), {} over the ideal of all judged",
-                         is_exponential ? "2^relevance - 1" : "relevance", top);
+      text = fmt::format(
+          "gain {}, discount log2(rank + 1), summed over {} and divided by this sum for the ideal "
+          "ranking of all judged documents",
+          is_exponential ? "2^relevance - 1" : "relevance", top);
       break;
     case MeasureKind::rr:
-      text = fmt::format("1 / rank of the first relevant, of {}; {}", top, relevant);
+      text = fmt::format("1 / rank of the first relevant document in {}; {}", top, relevant);
       break;
     case MeasureKind::ap:
-      text = fmt::format("precision at each relevant of {} over all relevant; {}", top, relevant);
+      text = fmt::format(
+          "sum of the precisions at the relevant documents in {} / number of all relevant "
+          "documents; {}",
+          top, relevant);
       break;
     case MeasureKind::p:
-      text = fmt::format("relevant of {} over {}; {}", top, cutoff, relevant);
+      text = fmt::format("number of relevant documents in {} / {}; {}", top, cutoff, relevant);
       break;
     case MeasureKind::r:
-      text = fmt::format("relevant of {} over all relevant; {}", top, relevant);
+      text =
+          fmt::format("number of relevant documents in {} / number of all relevant documents; {}",
+                      top, relevant);
       break;
     case MeasureKind::judged:
-      text = fmt::format("judged of {} over all of them", top);
+      text = fmt::format("share of judged documents in {}", top);
       break;
     case MeasureKind::rprec:
-      text = fmt::format("relevant of the first R ranks over R, the count of all relevant; {}",
-                         relevant);
+      text = fmt::format(
+          "number of relevant documents in the first R ranks / R, where R is the number of all "
+          "relevant documents; {}",
+          relevant);
       break;
     case MeasureKind::success:
-      text = fmt::format("1 where {} have a relevant document, else 0; {}", top, relevant);
+      text = fmt::format("1 if a relevant document is in {}, else 0; {}", top, relevant);
       break;
     case MeasureKind::err:
       text = fmt::format(
-          "1 / rank where a reader stops, expected over {}; a reader who reaches a document stops "
-          "with probability (2^relevance - 1) / 2^{}",
+          "expected value of 1 / rank where a reader stops, over {}; a reader who reaches a "
+          "document stops with probability (2^relevance - 1) / 2^{}",
           top, err_scale);
       break;
     case MeasureKind::bpref:
       text = fmt::format(
-          "1 - (judged not relevant above) / min(relevant, judged not relevant) of each relevant "
-          "document that is ranked, over all relevant; {}",
+          "mean over all relevant documents of 1 - (judged non-relevant documents above) / "
+          "min(relevant, judged non-relevant), 0 if not ranked; {}",
           relevant);
       break;
     case MeasureKind::set_p:
-      text = fmt::format("relevant of all ranks over all ranks; {}", relevant);
+      text = fmt::format(
+          "number of relevant documents that are ranked / number of ranked documents; {}",
+          relevant);
       break;
     case MeasureKind::set_r:
-      text = fmt::format("relevant of all ranks over all relevant; {}", relevant);
+      text = fmt::format(
+          "number of relevant documents that are ranked / number of all relevant documents; {}",
+          relevant);
       break;
     case MeasureKind::set_f:
       text = fmt::format("harmonic mean of SetP and SetR; {}", relevant);

@@ -29,7 +29,7 @@ constexpr double largest_scale = 1000;
 Result<std::string> text_of(const Metadata& metadata, const char* key, const std::string& file) {
   const auto found = metadata.find(key);
   if (found != metadata.end()) return found->second;
-  return fail("{}: has no metadata '{}'; it is no dump of scripts/attnscope_dump.py", file, key);
+  return fail("{}: has no metadata '{}'; it is not a dump of scripts/attnscope_dump.py", file, key);
 }
 
 Result<json> list_of(const std::string& text, const char* key, const std::string& file) {
@@ -133,7 +133,7 @@ Result<double> read_scale(const std::string& text, const std::string& file) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (whole && scale > 0 && scale <= largest_scale) return scale;
-  return fail("{}: metadata 'scale' is '{}', which is no number above 0 and up to {}", file,
+  return fail("{}: metadata 'scale' is '{}', which is not a number above 0 and up to {}", file,
               in_a_sentence(text), largest_scale);
 }
 
@@ -148,8 +148,9 @@ Result<std::vector<std::int64_t>> read_rows(const std::string& text, std::int64_
     const std::uint64_t value = number ? row.get<std::uint64_t>() : 0;
     const bool ascending = rows.empty() || value > static_cast<std::uint64_t>(rows.back());
     if (!number || value >= static_cast<std::uint64_t>(tokens) || !ascending) {
-      return fail("{}: metadata 'global_rows': entry {} is no ascending token number below {}",
-                  file, rows.size(), tokens);
+      return fail(
+          "{}: metadata 'global_rows': entry {} is not a token number below {} in ascending order",
+          file, rows.size(), tokens);
     }
     rows.push_back(static_cast<std::int64_t>(value));
   }
@@ -292,7 +293,7 @@ Status ByteSource::read(std::int64_t offset, std::span<std::byte> bytes) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail("{}: cannot be read: {}", name_, system_reason(errno));
     if (got == 0) {
-      return fail("{}: was cut short since it was opened; open it again", name_);
+      return fail("{}: was truncated after it was opened; open it again", name_);
     }
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += got;
@@ -361,7 +362,7 @@ Status Dump::check_tensors() {
   const auto one_a_layer = [&](auto& given, std::string_view key) -> Status {
     if (given.size() == 1) given.resize(layers, given.front());
     if (given.size() == layers) return {};
-    return fail("{0}: metadata '{1}' gives {2} {1}s for {3} layers; give one, or one a layer",
+    return fail("{0}: metadata '{1}' gives {2} {1}s for {3} layers; give one, or one per layer",
                 source_.name(), key, given.size(), layers);
   };
   if (Status windows = one_a_layer(info_.windows, "window"); !windows) return windows;

@@ -110,7 +110,7 @@ Result<MassFormat> parse_mass_format(std::string_view text) {
   if (text == "text") return MassFormat::text;
   if (text == "csv") return MassFormat::csv;
   if (text == "json") return MassFormat::json;
-  return fail("'{}' is no format of masses; known: text, csv, json", in_a_sentence(text));
+  return fail("'{}' is not a format for masses; known: text, csv, json", in_a_sentence(text));
 }
 
 std::string write_masses(const GroupMasses& masses, MassFormat format) {

@@ -283,11 +283,11 @@ std::string notes_in_words(const DocumentRegions& regions) {
   if (regions.read < all)
     add(fmt::format("The model read the first {} of {} words.", regions.read, all));
   if (regions.kept < regions.read) {
-    add(fmt::format("{} behind word {} in no chunk's middle and so in no region, as published.",
-                    regions.read - regions.kept == 1
-                        ? "One word is"
-                        : fmt::format("{} words are", regions.read - regions.kept),
-                    regions.kept));
+    add(fmt::format(
+        "{} after word {} in the middle of no chunk and therefore in no region, as in the paper.",
+        regions.read - regions.kept == 1 ? "One word is"
+                                         : fmt::format("{} words are", regions.read - regions.kept),
+        regions.kept));
   }
   std::vector<std::string> unknown;
   for (std::size_t i = 0; i < regions.query.size(); ++i) {
@@ -295,9 +295,10 @@ std::string notes_in_words(const DocumentRegions& regions) {
       unknown.push_back(regions.query[i]);
   }
   if (!unknown.empty()) {
-    add(fmt::format(
-        "Not in the model's list of words: {}; any unknown word of the document is equal to {}.",
-        fmt::join(unknown, ", "), unknown.size() == 1 ? "it" : "them"));
+    add(
+        fmt::format("Not in the model's list of words: {}; every unknown word of the document "
+                    "counts as equal to {}.",
+                    fmt::join(unknown, ", "), unknown.size() == 1 ? "it" : "them"));
   }
   return words;
 }
@@ -317,7 +318,7 @@ std::string shares_in_words(const DocumentRegions& regions, const RegionPeak& pe
   }
   const std::string others = number_in_words(regions, left, true);
   if (words.empty()) {
-    return others == nothing ? "nothing of the query matches"
+    return others == nothing ? "no query word matches"
                              : fmt::format("many small ones ({})", others);
   }
   return others == nothing ? words : fmt::format("{}, others ({})", words, others);

@@ -84,7 +84,7 @@ class PreparedBatch {
     const HeatPoint& point = heat_.point;
     if (point.memory_order == MemoryOrder::head_major && !layout_.is_uniform()) {
       return fail(
-          "head-major memory needs a query of its own in every item; use memory_order token-major "
+          "head-major memory needs a separate query in every item; use memory_order token-major "
           "with a shared query");
     }
     const auto planned = plan_for(heat_.contenders[contender]);
@@ -297,7 +297,7 @@ class AttentionWorkload final : public Workload {
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
     if (!verdict.wrong.empty()) {
       verdict.wrong =
-          "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
+          "it was correct when it was checked, but wrong after the timed calls: " + verdict.wrong;
     }
     return verdict;
   }

@@ -307,10 +307,9 @@ Verdict judge_again(const ModelOutput& checked, const ModelOutput& later, double
   const double error = error_of_scores(checked, later.scores);
   if (error <= 2 * bound) return {};
   return {{.error = error, .bound = 2 * bound},
-          fmt::format(
-              "its scores were right when they were checked, but differ after the timed calls by "
-              "{:.3g}, above {:.3g}",
-              error, 2 * bound)};
+          fmt::format("its scores were correct when they were checked, but differ after the timed "
+                      "calls by {:.3g}, above {:.3g}",
+                      error, 2 * bound)};
 }
 
 }  // namespace attnscope::measure

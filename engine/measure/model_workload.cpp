@@ -99,7 +99,7 @@ class ModelWorkload final : public Workload {
         entry.watch.emplace(*offer);
       if (!entry.keeps_documents() &&
           (point_.stage == Stage::offline || point_.stage == Stage::load)) {
-        entry.variant = fail("it keeps nothing of documents: all of it is computed online");
+        entry.variant = fail("it stores nothing of documents: everything is computed online");
       }
     }
   }

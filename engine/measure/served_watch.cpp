@@ -30,7 +30,7 @@ double nanoseconds_of(const Action& action) {
 }
 
 constexpr const char* returns_cached_scores =
-    "it returns cached scores: other documents have exactly the same scores";
+    "it returns cached scores: different documents have exactly the same scores";
 
 }  // namespace
 
@@ -76,8 +76,8 @@ void ServedAttentionWatch::inspect(PreparedAttention& prepared) {
   if (fetches_ >= least_fetches &&
       shortest_fetch_ns_ > fetch_ns + touches_a_fetch * shortest_touch_ns_) {
     record({.error = {},
-            .wrong = fmt::format("it computes after its calls have returned: fetching an output "
-                                 "took {:.3g} ms at least, and reading all inputs {:.3g} ms",
+            .wrong = fmt::format("it still computes after its calls have returned: fetching an "
+                                 "output took {:.3g} ms at least, and reading all inputs {:.3g} ms",
                                  shortest_fetch_ns_ / 1e6, shortest_touch_ns_ / 1e6)});
   }
 }
@@ -85,7 +85,8 @@ void ServedAttentionWatch::inspect(PreparedAttention& prepared) {
 void ServedAttentionWatch::record(Verdict verdict) {
   if (verdict_.wrong.empty() && !verdict.wrong.empty()) {
     verdict_ = std::move(verdict);
-    verdict_.wrong = "it was right when it was checked and wrong in timed calls: " + verdict_.wrong;
+    verdict_.wrong =
+        "it was correct when it was checked, but wrong in the timed calls: " + verdict_.wrong;
   }
 }
 
@@ -175,8 +176,9 @@ Verdict ServedModelWatch::judge_sample(
     verdict.error = {.error = error, .bound = 2 * bound};
     if (error > 2 * bound) {
       verdict.wrong = fmt::format(
-          "it was right when it was checked and wrong in timed calls: a score of other words "
-          "differs from what this program computes: the relative error is {:.3g}, above {:.3g}",
+          "it was correct when it was checked, but wrong in the timed calls: a score of other "
+          "words differs from what this program computes: the relative error is {:.3g}, above "
+          "{:.3g}",
           error, 2 * bound);
     }
   } else {

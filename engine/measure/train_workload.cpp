@@ -141,7 +141,7 @@ class TrainWorkload final : public Workload {
     const Entry& entry = entries_[contender];
     if (entry.scored == entry.checked) return {};
     return {{.error = std::numeric_limits<double>::infinity(), .bound = 0},
-            "its scores were others after timed calls than when they were checked, though the "
+            "its scores after the timed calls differ from those that were checked, although the "
             "weights are the same"};
   }
 

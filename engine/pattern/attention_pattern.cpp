@@ -207,7 +207,7 @@ class PatternReader {
         GroupRule& rule = pattern_.attends[from][to];
         if (pairs_[from][to] && rule.kind != GroupRule::Kind::whole) {
           pairs_[from][to]->wrong(
-              fmt::format("contradicts 'global', which makes {} whole; remove one of them",
+              fmt::format("contradicts 'global', which makes {} whole; remove one of the two",
                           group_names[global_[from] ? from : to]));
         }
         rule = {.kind = GroupRule::Kind::whole};
@@ -223,7 +223,8 @@ class PatternReader {
     }
     if (pattern_.sentence_every && !pattern_.has_sentences()) {
       root_["sentences"].wrong(
-          "makes sentence tokens that no rule names; name 'sentence' in 'attends' or 'global'");
+          "makes sentence tokens, but no rule names them; name 'sentence' in 'attends' or "
+          "'global'");
     }
   }
 

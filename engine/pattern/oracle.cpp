@@ -167,8 +167,9 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
   const Place to = place_of(key);
   const BlockVerdict verdict = judge_blocks(head, query, key);
   const bool sees = verdict != BlockVerdict::other_item && verdict != BlockVerdict::unseen;
-  const std::string pair = fmt::format("{} {} {}", words_for(from, layout_),
-                                       sees ? "sees" : "does not see", words_for(to, layout_));
+  const std::string pair =
+      fmt::format("{} {} {}", words_for(from, layout_), sees ? "attends to" : "does not attend to",
+                  words_for(to, layout_));
   const auto block = [&](std::int64_t token, const Place& place) {
     return block_of(token, place.item);
   };
@@ -179,11 +180,13 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
       return fmt::format("{}: an item of at most {} tokens is full attention", pair,
                          pattern_.blocks->full_attention_up_to());
     case BlockVerdict::outer_query:
-      return fmt::format("{}: block {}, an outer one, sees everything", pair, block(query, from));
+      return fmt::format("{}: block {}, an outer one, attends to all tokens", pair,
+                         block(query, from));
     case BlockVerdict::outer_key:
-      return fmt::format("{}: block {}, an outer one, is seen by everything", pair, block(key, to));
+      return fmt::format("{}: block {}, an outer one, is attended to by all tokens", pair,
+                         block(key, to));
     case BlockVerdict::near:
-      return fmt::format("{}: block {} sees itself and its neighbours, including {}", pair,
+      return fmt::format("{}: block {} attends to itself and its neighbours, including {}", pair,
                          block(query, from), block(key, to));
     case BlockVerdict::random:
       return fmt::format("{}: block {} is a random block of block {} in head {}", pair,
@@ -200,8 +203,9 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
 std::string Oracle::explain_item(std::int64_t query, std::int64_t key) const {
   const Place from = place_of(query), to = place_of(key);
   const bool sees = allowed(0, query, key);
-  const std::string pair = fmt::format("{} {} {}", words_for(from, layout_),
-                                       sees ? "sees" : "does not see", words_for(to, layout_));
+  const std::string pair =
+      fmt::format("{} {} {}", words_for(from, layout_), sees ? "attends to" : "does not attend to",
+                  words_for(to, layout_));
   if (from.item != to.item) {
     return fmt::format("{}: they belong to items {} and {}", pair, from.item, to.item);
   }
@@ -223,32 +227,33 @@ std::string Oracle::explain(std::int64_t query, std::int64_t key, std::int32_t h
   const auto chunk = [&] {
     const ChunkRule& rule = pattern_.rule(from.group, to.group).chunk;
     const TokenRange own = chunk_of(rule, from.position);
-    return fmt::format("its chunk, {} to {}, sees itself and {} more to each side", own.begin,
+    return fmt::format("its chunk, {} to {}, attends to itself and {} more to each side", own.begin,
                        own.end - 1, counted(static_cast<std::size_t>(rule.overlap), "token"));
   };
   switch (judge(pattern_, window_, from, to)) {
     case Verdict::other_item:
-      return fmt::format("{} does not see {}: they belong to items {} and {}", a, b, from.item,
-                         to.item);
+      return fmt::format("{} does not attend to {}: they belong to items {} and {}", a, b,
+                         from.item, to.item);
     case Verdict::other_document:
-      return fmt::format("{} does not see {}: documents of one item do not see each other", a, b);
+      return fmt::format(
+          "{} does not attend to {}: documents of one item do not attend to each other", a, b);
     case Verdict::no_rule:
-      return fmt::format("{} does not see {}: {} tokens do not attend to {} tokens", a, b,
+      return fmt::format("{} does not attend to {}: {} tokens do not attend to {} tokens", a, b,
                          name_of(from.group), name_of(to.group));
     case Verdict::whole:
-      return fmt::format("{} sees {}: {} tokens see all {} tokens", a, b, name_of(from.group),
-                         name_of(to.group));
+      return fmt::format("{} attends to {}: {} tokens attend to all {} tokens", a, b,
+                         name_of(from.group), name_of(to.group));
     case Verdict::inside_window:
-      if (!w()) return fmt::format("{} sees {}: the window is infinite", a, b);
-      return fmt::format("{} sees {}: window, |{}-{}| <= {}", a, b, from.position, to.position,
-                         *w());
+      if (!w()) return fmt::format("{} attends to {}: the window is infinite", a, b);
+      return fmt::format("{} attends to {}: window, |{}-{}| <= {}", a, b, from.position,
+                         to.position, *w());
     case Verdict::outside_window:
-      return fmt::format("{} does not see {}: window, |{}-{}| > {}", a, b, from.position,
+      return fmt::format("{} does not attend to {}: window, |{}-{}| > {}", a, b, from.position,
                          to.position, *w());
     case Verdict::near_chunk:
-      return fmt::format("{} sees {}: {}", a, b, chunk());
+      return fmt::format("{} attends to {}: {}", a, b, chunk());
     case Verdict::far_from_chunk:
-      return fmt::format("{} does not see {}: {}", a, b, chunk());
+      return fmt::format("{} does not attend to {}: {}", a, b, chunk());
   }
   return {};
 }

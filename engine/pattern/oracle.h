@@ -33,8 +33,8 @@ class Oracle {
   };
   [[nodiscard]] Place place_of(std::int64_t token) const;
 
-  /// Why a pair is allowed or not, as a sentence: "document 17 sees document 20: window, |17-20| <=
-  /// 4".
+  /// Why a pair is allowed or not, as a sentence: "document 17 attends to document 20: window,
+  /// |17-20| <= 4".
   [[nodiscard]] std::string explain(std::int64_t query, std::int64_t key,
                                     std::int32_t head = 0) const;
 

@@ -149,7 +149,7 @@ Result<SequenceLayout> SequenceLayout::make(std::vector<LayoutItem> items,
       return tl::unexpected(sizes.error());
     }
     if (!layout.place(items[i])) {
-      return fail("item {}: brings the batch to more than {} tokens; split it into several layouts",
+      return fail("item {}: makes the batch larger than {} tokens; split it into several layouts",
                   index, max_tokens);
     }
     if (Status sentences = check_sentences(items[i], index); !sentences) {

@@ -262,9 +262,9 @@ class Case {
     WorstError worst;
     try {
       auto prepared = implementation.prepare(problem_);
-      row.reason = prepared
-                       ? what_is_wrong(**prepared, worst)
-                       : "supports() accepts what prepare() refuses: " + prepared.error().message;
+      row.reason = prepared ? what_is_wrong(**prepared, worst)
+                            : "supports() accepts an input that prepare() refuses: " +
+                                  prepared.error().message;
     } catch (const std::exception& exception) {
       row.reason = exception.what();
     }

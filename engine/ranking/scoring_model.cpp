@@ -423,7 +423,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
     limits->most_document_tokens =
         limits->most_tokens - config.family->first_tokens_of_document(config, *options);
     if (limits->most_document_tokens < 1) {
-      return fail("{} tokens leave none for a document after the {} before it; allow more",
+      return fail("{} tokens leave none for a document after the {} tokens before it; allow more",
                   limits->most_tokens, limits->most_tokens - limits->most_document_tokens);
     }
   } else if (texts == nullptr && !config.family->reads_words()) {

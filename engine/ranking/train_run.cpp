@@ -283,7 +283,8 @@ Status TrainRun::check_folder() {
   }
   const auto folder = ScoringModel::open(question);
   if (!folder) return wrong(folder.error().message);
-  if (folder->tokenizer->cls() != ready_.model.tokenizer->cls()) return wrong("its [CLS] differs");
+  if (folder->tokenizer->cls() != ready_.model.tokenizer->cls())
+    return wrong("its [CLS] token differs");
   std::vector<TokenPair> pairs;
   std::vector<std::string> names;
   for (const TextPair& text : *texts) {
@@ -295,7 +296,7 @@ Status TrainRun::check_folder() {
     const auto read = encode(*folder);
     if (!read) return wrong(read.error().message);
     if (read->query != wanted->query || read->document != wanted->document)
-      return wrong(in_words(text) + " other tokens than in the training");
+      return wrong(in_words(text) + " other tokens than in training");
     if (tokens_of(*wanted) > most_scored) continue;
     pairs.push_back(std::move(*wanted));
     names.push_back(in_words(text));
@@ -317,8 +318,7 @@ Status TrainRun::check_folder() {
         std::fabs(was - is) <= rounding * std::max(1.0, std::fabs(was))) {
       continue;
     }
-    return wrong(
-        fmt::format("{} the score {:.6g}, and had {:.6g} in the training", names[i], is, was));
+    return wrong(fmt::format("{} the score {:.6g}, but had {:.6g} in training", names[i], is, was));
   }
   return {};
 }

@@ -74,7 +74,7 @@ std::string speed_in_words(const Advised& advised, const Advice& advice) {
     case Verdict::no_difference_shown:
       break;
   }
-  return fmt::format(", no difference to {} shown", baseline);
+  return fmt::format(", no difference from {} shown", baseline);
 }
 
 std::string longer_in_words(const Advised& advised) {
@@ -301,10 +301,10 @@ std::vector<std::string> notes_on(const Advice& advice) {
   }
   if (point.operation != Operation::windowed_matmul &&
       point.query_tokens != *advice.question.query_tokens) {
-    notes.push_back(fmt::format(
-        "The run has queries of {} tokens; its times are used by the length of the whole "
-        "sequence.",
-        point.query_tokens));
+    notes.push_back(
+        fmt::format("The run has queries of {} tokens; its times are looked up by the length of "
+                    "the whole sequence.",
+                    point.query_tokens));
   }
   return notes;
 }

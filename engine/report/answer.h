@@ -67,8 +67,8 @@ struct Answer {
 
 /// The note for rows whose document lengths are drawn from a distribution.
 inline constexpr std::string_view no_answer_to_one_length =
-    "Document lengths are drawn from a distribution: the results are for all lengths together, and "
-    "there is no answer for a single length.";
+    "Document lengths are drawn from a distribution, so results are for all lengths together, not "
+    "for a single length.";
 
 /// Like make_table, but always with a baseline: by default the first measured contender of the
 /// sweep. For x = window, the baseline may be named without its window; each window is then

@@ -117,7 +117,7 @@ void widen(Comparison& comparison) {
 std::string between_in_words(const Comparison& comparison) {
   const statistics::BetweenRuns& between = comparison.between;
   std::string text = fmt::format(
-      "between the two runs the machine shifted all cells by {:.1f} %, and single cells by a "
+      "between the two runs the machine shifted all cells by {:.1f} %, and individual cells by a "
       "further {:.1f} %; the intervals include both",
       100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
   if (comparison.machine_moved) {

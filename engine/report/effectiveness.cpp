@@ -171,7 +171,7 @@ void note_depths(EffectivenessReport& report) {
     const std::size_t depth = depth_of(run);
     if (depth == expected) continue;
     report.notes.push_back(fmt::format(
-        "{} has up to {} documents per query, {} up to {}: a difference may come from their depths",
+        "{} has up to {} documents per query, {} up to {}: differences may be due to their depths",
         run.name, depth, first.name, expected));
   }
 }
@@ -405,7 +405,7 @@ Sheet differences_sheet(const EffectivenessReport& report,
                           {"rbo", "RBO"},
                           {"tau", "Tau"},
                           {"difference", fmt::format("{} change", measure.name())},
-                          {"moved", "Moved most (rank there > here)", false}},
+                          {"moved", "Moved most (rank in baseline > in run)", false}},
               .block_column = SheetColumn{"run", "Run", false}};
   for (const RankingDifference& difference : differences) {
     if (sheet.blocks.empty() || sheet.blocks.back().title != difference.run)

@@ -278,7 +278,7 @@ std::vector<std::string> sentences_of(const ModelLatency& latency) {
     return has_too_few(row, reported_latencies.back());
   });
   if (few != latency.rows.end()) {
-    sentences.push_back(fmt::format("{} the longest of {} calls, since p{} needs at least {}",
+    sentences.push_back(fmt::format("{} the longest of {} calls, because p{} needs at least {}",
                                     longest_mark, few->seconds.size(), reported_latencies.back(),
                                     least_calls(reported_latencies.back())));
   }

@@ -328,10 +328,9 @@ Result<std::string> side_by_side_table6(const Table& table, TableFormat format) 
                    {"paper_cache_gb", "GB"}},
        .block_column = SheetColumn{"candidates", "Candidates", false},
        .below = {fmt::format(
-           "Speed-ups are per candidate over {}; ° which was measured with fewer "
-           "candidates. Offline is the encoding of a document, before any query. The "
-           "paper has only 1,000 candidates, and its GB are those of 100 queries with "
-           "1,000 candidates each.",
+           "Speed-ups are per candidate, relative to {}; °: it was measured with fewer candidates. "
+           "Offline is the time to encode a document before any query. The paper has only 1,000 "
+           "candidates, and its GB are for 100 queries with 1,000 candidates each.",
            table.baseline.value_or("Cross-BERT"))}},
       lines, table, "mixencoder-table6", "", format);
 }

@@ -34,7 +34,7 @@ constexpr std::array<Words, 8> quantity_words{{
     {"vs base", "time against the baseline's"},
     {"of limit", "share of the machine's limit"},
     {"error", "error against the float64 reference"},
-    {"executed", "executed over useful products"},
+    {"executed", "executed products / useful products"},
     {"docs/ms", "documents per millisecond"},
     {"worth", "effectiveness measured with the run († equivalent to its baseline)"},
 }};

@@ -298,7 +298,7 @@ ordered_json history_view(const RunHistory& history, std::span<const HistoryCell
     all.push_back(std::move(line));
   }
   return {{"name", view_of(y).title},
-          {"x", "Runs, the oldest first"},
+          {"x", "Runs, oldest first"},
           {"y", y == YAxis::time ? "Time per document (ms)" : "Memory per document (MB)"},
           {"names", std::move(names)},
           {"xlog", false},
@@ -505,7 +505,7 @@ class SectionOfRun {
 std::string chart_in_page(const std::string& chart) {
   return fmt::format(
       "<figure class=\"chart\"><svg class=\"plot\"></svg>\n<noscript><p class=\"small\">Charts are "
-      "drawn by a script, which does not run here; the table below has all their "
+      "drawn by a script, which does not run here; the table below contains all their "
       "numbers.</p></noscript>\n<script type=\"application/json\">{}</script></figure>\n",
       chart);
 }
@@ -544,8 +544,8 @@ std::string section_of(const RunHistory& history) {
   if (const Sheet changes = changes_sheet(history); !changes.blocks.empty())
     html += "<h3>What changed</h3>\n" + html_table(changes);
   html += in_paragraph(
-      "A change is reported where the 95 % interval of two runs' ratio, which is unpaired and "
-      "widened by what may have changed between the runs, excludes 1.",
+      "A change is reported where the 95 % interval of the ratio of two runs excludes 1; the "
+      "interval is unpaired and widened by what may have changed between the runs.",
       "small");
   if (const std::string chart = chart_of(history); !chart.empty()) html += chart_in_page(chart);
   if (!history.cells.empty())

@@ -187,7 +187,7 @@ bool has_many_outliers(const Row& row) {
 
 std::string drift_in_words(const Row& row) {
   std::string text =
-      fmt::format("drifted by {} over its heat", format_relative(1 + row.drift.change));
+      fmt::format("drifted by {} during its heat", format_relative(1 + row.drift.change));
   if (row.ratio_drifted) {
     text += *row.ratio_drifted ? ", and so did its ratio to another contender"
                                : "; its ratio to another contender did not";
@@ -206,14 +206,16 @@ std::string disturbance_in_words(const Row& row) {
     constexpr double noticed = 0.05;  // cores
     const double load = median_foreign_load(row);
     reasons.push_back(fmt::format(
-        "{} of {} samples waited for cores, too many of its heat to use only the others ({})",
+        "{} of {} samples waited for cores; all are used, because too few samples of its heat did "
+        "not wait ({})",
         std::ranges::count_if(row.cell.cell.samples,
                               [&](const Sample& sample) {
                                 return attnscope::is_disturbed(sample, row.cell.point.threads);
                               }),
         row.cell.cell.samples.size(),
         load < noticed
-            ? "what used them cannot be seen from here: another container or the host"
+            ? "the programs that used the cores are not visible: they run in another container or "
+              "on the host"
             : fmt::format("other processes kept {} cores busy, in addition to the {} it uses",
                           three_digits(load), std::max(row.cell.point.threads, 1))));
   }
@@ -231,8 +233,8 @@ std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
       std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
   if (beyond == 0) return {};
   return fmt::format(
-      "{} of {} cells took less than the measured ceilings allow: do not rely on their times until "
-      "the ceilings are measured again on an idle machine",
+      "{} of {} cells took less time than the measured ceilings allow: do not rely on their times "
+      "until the ceilings are measured again on an idle machine",
       beyond, timed);
 }
 
@@ -355,10 +357,10 @@ std::vector<std::string> notes_on_time(const Row& row) {
   if (row.drift.is_flagged) notes.push_back(drift_in_words(row));
   if (is_disturbed(row)) notes.push_back(disturbance_in_words(row));
   if (is_beyond_limit(row)) {
-    notes.push_back(fmt::format(
-        "{} % of the limit: shorter than the measured ceilings allow, so they or the time are "
-        "disturbed",
-        three_digits(100 * *row.share_of_limit)));
+    notes.push_back(
+        fmt::format("{} % of the limit: shorter than the measured ceilings allow, so the ceilings "
+                    "or the time are disturbed",
+                    three_digits(100 * *row.share_of_limit)));
   }
   if (const double cores = share_of_threads(row); cores > implausible) {
     const int threads = std::max(row.cell.point.threads, 1);
@@ -368,8 +370,9 @@ std::vector<std::string> notes_on_time(const Row& row) {
   }
   if (auto bound = launch_bound_in_words(row)) notes.push_back(std::move(*bound));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {
-    notes.push_back(fmt::format("{} of {} samples were taken while throttled for heat or power",
-                                throttled, row.cell.cell.samples.size()));
+    notes.push_back(fmt::format(
+        "{} of {} samples were measured while the machine was throttled for heat or power",
+        throttled, row.cell.cell.samples.size()));
   }
   return notes;
 }

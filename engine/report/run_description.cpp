@@ -120,7 +120,7 @@ std::string program_of(const json& provenance, const char* part) {
   const json dirty = provenance_at(provenance, fmt::format("/{}/dirty", part));
   if (!version.is_string() || !commit.is_string()) return {};
   return fmt::format("AttnScope {}, commit {}{}", words(version), words(commit),
-                     dirty == true ? ", with changes that no commit names" : "");
+                     dirty == true ? ", with uncommitted changes" : "");
 }
 
 std::string memory_of(const json& provenance) {
@@ -205,7 +205,7 @@ std::string cells_in_words(const std::vector<Row>& rows) {
 void warn_of_build(const json& provenance, std::vector<std::string>& found) {
   if (provenance_at(provenance, "/build/dirty") == true) {
     found.emplace_back(
-        "the measuring program was built from modified sources, which no commit names");
+        "the measuring program was built from modified sources, which no commit identifies");
   }
   const json type = provenance_at(provenance, "/build/build_type");
   if (type.is_string() && type != "Release") {

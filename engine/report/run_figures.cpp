@@ -78,13 +78,13 @@ Drawn measured_value(const Row& row, YAxis axis) {
                    time.high_ns / (1e6 * documents));
     case YAxis::per_query:
       if (row.cell.point.stage == Stage::offline) {
-        return {std::nullopt, "documents are encoded before there is a query"};
+        return {std::nullopt, "documents are encoded before the query is known"};
       }
       return value(time.median_ns / 1e6, time.low_ns / 1e6, time.high_ns / 1e6);
     case YAxis::cache:
     case YAxis::space: {
       const auto& kept = row.cell.cell.memory.cache_bytes;
-      if (!kept) return {std::nullopt, "it keeps no data of its documents"};
+      if (!kept) return {std::nullopt, "it stores no data of documents"};
       const double mb = static_cast<double>(*kept) / 1e6;
       return value(mb, mb, mb);
     }
@@ -362,14 +362,14 @@ std::string y_label(const Table& table, YAxis y) {
     case YAxis::limit:
       return "Share of the machine's limit";
     case YAxis::executed:
-      return "Executed over useful products";
+      return "Executed / useful products";
     case YAxis::roofline:
       return "Useful work per second (GFLOP/s)";
     case YAxis::per_query:
       return "Time per query (ms)";
     case YAxis::cache:
     case YAxis::space:
-      return "Kept of the documents (MB)";
+      return "Size of cached documents (MB)";
     case YAxis::trec_ndcg:
       return fmt::format("nDCG@10, TREC 2019 ({})", published_label);
     case YAxis::dev_ndcg:

@@ -398,7 +398,7 @@ struct Kind {
 };
 constexpr std::array<Kind, 7> kinds{{
     {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
-     "~: times that drifted over their heat", "drifted"},
+     "~: times that drifted during their heat", "drifted"},
     {is_disturbed,
      "!: disturbed, by other processes or by many outliers: close other programs and measure again",
      "disturbed"},

@@ -205,7 +205,7 @@ Sheet sheet_of(const PairLengths& lengths, bool for_programs) {
 
 std::vector<std::string> sentences_of(const PairLengths& lengths) {
   std::vector<std::string> sentences{
-      "Queries and documents without [SEP]; pairs with [CLS] and every [SEP]."};
+      "Queries and documents are counted without [SEP], pairs with [CLS] and every [SEP]."};
   for (const CutAt& cut : cuts_of(lengths)) {
     sentences.push_back(
         fmt::format("A limit of {} tokens{} truncates {} of the pairs, {} of all tokens.",

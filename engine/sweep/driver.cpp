@@ -606,8 +606,9 @@ Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
       return in_a_sentence(value.is_string() ? value.get<std::string>() : value.dump(), 100);
     };
     return fail(
-        "run {} began with the {} '{}' and would continue with '{}', and their times are not "
-        "comparable; resume it where it began, or measure all of it again with run --again {}",
+        "run {} began with the {} '{}' and would continue with '{}', but their times are not "
+        "comparable; resume it under the original conditions, or measure all of it again with run "
+        "--again {}",
         earlier.number, then[i].first, words(then[i].second), words(now[i].second), earlier.number);
   }
   return {};
@@ -753,7 +754,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   // Tasks of a cluster measured the heats so far; any other run is refused above.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(fmt::format(
-        "the run began on '{}' and continues on '{}', and their times are not comparable",
+        "the run began on '{}' and continues on '{}', but their times are not comparable",
         earlier.start.device, restart.device));
   }
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),

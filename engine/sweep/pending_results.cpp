@@ -125,7 +125,7 @@ std::string PendingResults::in_words() const {
 }
 
 Status PendingResults::write(const std::filesystem::path& file, RunStatus status) const {
-  if (!info_) return fail("the run could not be read when it began");
+  if (!info_) return fail("the run could not be read at its start");
   auto store = Store::create_with(file, *info_);
   if (!store) return tl::unexpected(store.error());
   for (const Measured& result : waiting_) {
@@ -141,16 +141,16 @@ std::string PendingResults::write_out(RunStatus status, const Error& why) {
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "pending", run_, ".attn");
     if (write(file, status)) {
-      return fmt::format("{}; {} that could not be stored in it {} in {}: {}", reason, in_words(),
-                         waiting_.size() == 1 ? "is" : "are", file.string(),
+      return fmt::format("{}; {} that could not be stored in the database {} in {}: {}", reason,
+                         in_words(), waiting_.size() == 1 ? "is" : "are", file.string(),
                          import_advice(file, database));
     }
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
   }
   return fmt::format(
-      "{}; {} could not be written to a file next to it or in {} either and are lost; attnscope "
-      "run --resume {}{} measures them again",
+      "{}; {} could not be written to a file next to the database or in {} either and are lost; "
+      "attnscope run --resume {}{} measures them again",
       reason, in_words(), folders_for(database).back().string(), run_.uuid.substr(0, 8),
       database_option(database));
 }

@@ -101,7 +101,7 @@ void check_models(const JsonField& root, Values& values) {
   constexpr std::array<Rule, 5> rules{{
       {"direction", "forward", ": a re-ranker only scores"},
       {"memory_order", "token-major", ", the layout of a model's projections; remove it"},
-      {"cache", "warm", ": each layer reads what the layer before it left there"},
+      {"cache", "warm", ": each layer reads the output of the layer before it"},
       {"shared_query", "false",
        ", whose batch is always one query with many documents, encoded once where the model can; "
        "remove it"},
@@ -110,7 +110,7 @@ void check_models(const JsonField& root, Values& values) {
   const auto& candidates = values_of(values, "candidates");
   if (candidates.size() > 1 && std::ranges::find(candidates, 0) != candidates.end()) {
     root["candidates"].wrong(
-        "has 0, which means the batch size; remove it, or give numbers from 1 on");
+        "has 0, which means the batch size; remove it, or give only numbers of 1 or more");
   }
   for (const Rule& rule : rules) {
     const auto& requested = values_of(values, rule.key);

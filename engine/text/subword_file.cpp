@@ -289,7 +289,7 @@ std::optional<PairTemplate> read_post_processor(const JsonField& object,
   for (const JsonField& field : object["processors"].elements()) {
     auto read = read_post_processor(field, vocabulary, gives_types);
     if (read && pair)
-      field.wrong("is the second processor that assembles pairs; only one is supported");
+      field.wrong("is a second processor that assembles pairs; only one is supported");
     if (read) pair = std::move(read);
   }
   return pair;

@@ -101,8 +101,7 @@ Status SubwordTokenizer::cut_longest_first(TokenPair& pair, std::int64_t room) c
   const auto document = static_cast<std::int64_t>(pair.document.size());
   if (query + document <= room) return {};
   if (room < 1) {
-    return fail("a limit of {} tokens leaves no room for a pair; allow more",
-                room + special_tokens());
+    return fail("a limit of {} tokens leaves none for a pair; allow more", room + special_tokens());
   }
   const bool query_is_shorter = query <= document;
   std::int64_t shorter = std::min(query, document);
@@ -314,7 +313,7 @@ Result<bool> MultiVectorTokenizer::append(std::string_view text, const MultiVect
   if (!content) return tl::unexpected(content.error());
   const std::int64_t others = side.marker.empty() ? 1 : 2;
   if (most < others) {
-    return fail("a limit of {} tokens leaves no room for a text; allow more", most + 1);
+    return fail("a limit of {} tokens leaves none for a text; allow more", most + 1);
   }
   if (static_cast<std::int64_t>(content->size()) > most - others) {
     if (Status may = pieces_.may_be_cut(*content, without_position_, most + 1); !may)

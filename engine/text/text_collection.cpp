@@ -153,7 +153,8 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   struct stat info {};
   if (file == "-" || (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))) {
     return fail(
-        "{}: is not a regular file, which random access to its texts needs; write it to one",
+        "{}: is not a regular file, but its texts are read in random order; write it to a regular "
+        "file",
         in_a_sentence(file.string()));
   }
   Result<TextFile> opened = TextFile::open_to_seek(file, on_progress);

@@ -163,10 +163,8 @@ Result<double> margin_in(const json& object) {
   constexpr double rounded = 0.01;  // margins in files are rounded to a few digits
   if (*margin && difference &&
       std::fabs(**margin - *difference) > rounded * std::max(1.0, std::fabs(*difference))) {
-    return fail(
-        "has the 'margin' {:g} and 'scores' whose difference is {:g}; leave out the one that is "
-        "not meant",
-        **margin, *difference);
+    return fail("has the 'margin' {:g} and 'scores' whose difference is {:g}; remove the wrong one",
+                **margin, *difference);
   }
   return *margin ? **margin : *difference;
 }

@@ -111,7 +111,7 @@ Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
   for (const TrainingGroup& group : batch) {
     const auto documents = static_cast<std::int64_t>(group.documents.size());
     if (documents < 2 || (options_.objective != Objective::localized_ce && documents != 2)) {
-      return fail("a group of {} has {} documents, including the relevant one",
+      return fail("a group of {} has {} documents, including the relevant document",
                   name_of(options_.objective), documents);
     }
     for (const auto& document : group.documents) {

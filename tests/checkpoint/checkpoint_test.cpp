@@ -248,8 +248,8 @@ TEST(HostileCheckpoint, RefusesUnsupportedAndContradictoryFields) {
            Case{"hidden_size", "0", "'hidden_size' must be a whole number"},
            Case{"vocab_size", "1e300", "'vocab_size' must be a whole number"},
            Case{"layer_norm_eps", "\"small\"", "'layer_norm_eps' must be"},
-           Case{"doc_query_attention", "false", "disables attention between groups other than"},
-           Case{"query_cls_attention", "false", "disables attention between groups other than"},
+           Case{"doc_query_attention", "false", "disables attention between other groups than"},
+           Case{"query_cls_attention", "false", "disables attention between other groups than"},
        }) {
     EXPECT_THAT(with_config(field, value), HasSubstr(error)) << field;
   }

@@ -235,7 +235,7 @@ TEST_F(InspectRegions, RefusesOptionsForHeads) {
   take_words("tk");
   for (const char* option : {"--layer", "--head", "--layers"}) {
     EXPECT_THAT(inspect({option, "0", "-o", "page.html"}),
-                FailsWith(fmt::format("no heads; remove {}", option)));
+                FailsWith(fmt::format("instead of heads; remove {}", option)));
   }
   EXPECT_THAT(inspect({"--half", "-o", "r.safetensors"}).err, HasSubstr("remove --half"));
 }

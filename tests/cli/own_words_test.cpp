@@ -64,8 +64,8 @@ TEST_F(StoredRunCommands, OmitsColumnsThatAreEmptyInEveryRun) {
 TEST_F(StoredRunCommands, DescribeRefusesInvalidNamesTagsAndNotes) {
   refused({"describe", "1"}, 2, "--name");
   refused({"describe", "7", "--tag", "x"}, 3, "'7'");
-  refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not one word");
-  refused({"describe", "1", "--tag", " "}, 2, "is not one word");
+  refused({"describe", "1", "--tag", "two words"}, 2, "'two words' is not a tag");
+  refused({"describe", "1", "--tag", " "}, 2, "is not a tag");
   refused({"describe", "1", "last", "--name", "x"}, 2, "one run");
   refused({"describe", "1", "--name", "two\nlines"}, 2, "control characters");
   refused({"describe", "1", "--note", "bell\a"}, 2, "control characters");

@@ -287,7 +287,7 @@ TEST_F(RerankBeir, ReranksAndEvaluatesABeirFolder) {
 }
 
 TEST_F(RerankBeir, ReportsMissingFiles) {
-  EXPECT_THAT(rerank_set({}), FailsWith("--beir has no first stage; give its run"));
+  EXPECT_THAT(rerank_set({}), FailsWith("--beir has no first-stage run; give one"));
   EXPECT_THAT(rerank_set({"--run", "bm25.trec", "--split", "dev"}),
               FailsWith("has no judgements qrels/dev.tsv; --split is one of: test"));
   EXPECT_THAT(rerank_set({"--run", "bm25.trec", "--queries", "queries.tsv"}),

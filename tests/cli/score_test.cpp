@@ -195,7 +195,7 @@ TEST_F(Score, CountsTruncatedQueries) {
   EXPECT_THAT(score({"--max-tokens", "8"}),
               Notes("1 of 2 queries was truncated; a pair has at most 8 tokens"));
   EXPECT_THAT(score({"--max-tokens", "3"}),
-              FailsWith("line 1: a limit of 3 tokens leaves no room for a pair"));
+              FailsWith("line 1: a limit of 3 tokens leaves none for a pair"));
 }
 
 TEST_F(Score, ScoresAndNotesAnEmptyQuery) {
@@ -373,7 +373,7 @@ TEST_F(Score, ProfileReportsTheTimeOfEachPart) {
               FailsWith("has no Qt and cannot draw"));
 #endif
   EXPECT_THAT(program_.run(joined(requested, {"--max-pairs", "0"})),
-              FailsWith("must be a number above 0"));
+              FailsWith("must be greater than 0"));
   program_.write("none.tsv", "");
   EXPECT_THAT(program_.run({"profile", "--checkpoint", ".", "--pairs", "none.tsv"}).err,
               HasSubstr("none.tsv: has no pairs"));
@@ -461,8 +461,8 @@ TEST_F(Score, LatencyReportsTimesAndTheLargestTopK) {
   EXPECT_THAT(latency({"--within", "1e9", "--quantile", "p50"}).out,
               HasSubstr("6 of 6 queries have fewer than "));
 
-  EXPECT_THAT(latency({"--within", "0"}), Refuses("must be a number above 0"));
-  EXPECT_THAT(latency({"--top-k", "5,0"}), Refuses("must be a number above 0"));
+  EXPECT_THAT(latency({"--within", "0"}), Refuses("must be greater than 0"));
+  EXPECT_THAT(latency({"--top-k", "5,0"}), Refuses("must be greater than 0"));
   for (const std::string number : {"010", "99999999999999999999", "1e3", "2.5"}) {
     EXPECT_THAT(latency({"--queries", number}),
                 Refuses("--queries: '" + number + "' is not a whole number from -"));

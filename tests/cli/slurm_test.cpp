@@ -248,7 +248,7 @@ TEST_F(SlurmRun, ReportsTheLimitOfAnArrayThatIsTooLarge) {
   EXPECT_EQ(runs(), 0U);
   tool("scontrol", "exit 1");
   EXPECT_THAT(send("array=2").err,
-              HasSubstr("the array has 2 tasks, and scontrol show config has"));
+              HasSubstr("the array has 2 tasks, and Slurm allows fewer"));
 }
 
 TEST_F(SlurmRun, RefusesInvalidOptionsInOneSentence) {

@@ -397,7 +397,7 @@ TEST_F(Train, RefusesContradictoryOptionsAndInvalidFiles) {
            {{"--implementation", "dense"}, "use segment, windowed, sdpa"},
            {{"--keep", "best"}, "needs a validation"},
            {{"--gradient-accumulation", "100000000"}, "groups that one update may have"},
-           {{"--max-grad-norm", "nan"}, "must be 0 or a number above it, not 'nan'"},
+           {{"--max-grad-norm", "nan"}, "must be 0 or greater, not 'nan'"},
            {{"--extend-positions", "10"}, "positions, which cannot be extended to 10"},
            {{"--warmup-steps", "50"}, "--warmup-steps 50 is more than --steps 1"}})
     refused(ranknet(more), words);

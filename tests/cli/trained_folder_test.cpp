@@ -186,9 +186,9 @@ TEST_F(TrainedFolder, RefusesAFolderThatDiffersFromTheTrainedModel) {
   // The worker changes files of the folder when the weights are written.
   for (const auto& [change, complaint] : std::vector<std::pair<std::string, std::string>>{
            {"'s/^the$/ferry/;t;s/^ferry$/the/' out/vocab.txt",
-            "have other tokens than in the training"},
+            "have other tokens than in training"},
            {"'s/\"layer_norm_eps\": .*,/\"layer_norm_eps\": 0.5,/' out/config.json",
-            "in the training"}}) {
+            "in training"}}) {
     program_.write("worker.sh", fmt::format("while IFS= read -r line; do case $line in "
                                             "*write-trained*) sed -i {};; esac; "
                                             "printf '%s\\n' \"$line\"; done",

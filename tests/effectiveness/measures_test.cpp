@@ -108,7 +108,8 @@ TEST(Measures, UnknownMeasuresAreRefusedWithTheKnownOnes) {
 TEST(Measures, HaveADefinition) {
   EXPECT_THAT(parse_measure("nDCG@10")->definition(), HasSubstr("gain relevance"));
   EXPECT_THAT(parse_measure("nDCG(dcg='exp-log2')")->definition(), HasSubstr("2^relevance - 1"));
-  EXPECT_THAT(parse_measure("RR(rel=2)@10")->definition(), HasSubstr("relevant from 2 on"));
+  EXPECT_THAT(parse_measure("RR(rel=2)@10")->definition(),
+              HasSubstr("relevant: judged 2 or higher"));
   EXPECT_THAT(parse_measure("AP(judged_only=True)")->definition(),
               HasSubstr("unjudged documents ignored"));
 }

@@ -162,7 +162,7 @@ TEST(TrialWorker, OneForbiddenPair_IsWrong) {
 TEST(TrialWorker, RightOnlyWhileItIsChecked_IsWrong) {
   const Cell cell = trial(failing(), "late-wrong");
   EXPECT_EQ(cell.status, CellStatus::wrong);
-  EXPECT_THAT(cell.reason, HasSubstr("wrong after timed calls"));
+  EXPECT_THAT(cell.reason, HasSubstr("wrong after the timed calls"));
   EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
 }
 

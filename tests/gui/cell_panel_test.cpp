@@ -231,7 +231,7 @@ class CellPanelTest : public QObject {
     QVERIFY(pivot_text(table, Quantity::time, 2).endsWith(u" ~"_s));
     QVERIFY(!pivot_text(table, Quantity::time, 0).contains(u'~'));
     const QString tip = cell_tip(table.rows[2], Quantity::time);
-    QVERIFY2(tip.contains(u"drifted by +3.1 % over its heat"_s), qPrintable(tip));
+    QVERIFY2(tip.contains(u"drifted by +3.1 % during its heat"_s), qPrintable(tip));
   }
 
   void ExplainsExecutedWorkErrorAndShareOfTheLimit() {

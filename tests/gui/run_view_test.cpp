@@ -158,11 +158,11 @@ class RunViewTest : public QObject {
     QComboBox* right = box("second_view");
     QCOMPARE(right->currentText(), u"Memory"_s);
     QVERIFY(!view_->chart()->figure(1).line_at);
-    choose(right, right->findText(u"Executed over useful work"_s));
+    choose(right, right->findText(u"Executed / useful work"_s));
     const report::Figure& figure = view_->chart()->figure(1);
     QCOMPARE(figure.line_at, std::optional(1.0));
     QCOMPARE(figure.series.back().points.front().y, 1.95);
-    QVERIFY(view_->chart()->accessibleName().contains(u", Executed over useful products; "_s));
+    QVERIFY(view_->chart()->accessibleName().contains(u", Executed / useful products; "_s));
     choose(right, right->count() - 1);
     QCOMPARE(view_->chart()->facets().panels.size(), std::size_t{1});
   }

@@ -129,7 +129,7 @@ TEST(Dump, FileTruncatedAfterOpeningIsAnError) {
   std::filesystem::resize_file(path, 64);
   const Result<HeadVectors> head = dump->head(1, 1);
   ASSERT_FALSE(head);
-  EXPECT_THAT(head.error().message, HasSubstr("cut short since it was opened"));
+  EXPECT_THAT(head.error().message, HasSubstr("truncated after it was opened"));
 }
 
 struct InvalidDump {
@@ -163,7 +163,7 @@ std::vector<InvalidDump> invalid_dumps() {
     return [key](DumpParts& parts) { parts.metadata.erase(key); };
   };
   return {
-      {"NoDump", "no dump of scripts/attnscope_dump.py", without("attnscope_dump")},
+      {"NoDump", "not a dump of scripts/attnscope_dump.py", without("attnscope_dump")},
       {"NewerDump", "version '2'", metadata("attnscope_dump", "2")},
       {"NoLayout", "'layout'", without("layout")},
       {"GarbageLayout", "'layout'", metadata("layout", "{\"items\": [{\"cls\"")},

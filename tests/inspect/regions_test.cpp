@@ -30,7 +30,7 @@ TEST(DocumentRegions, AreReadWithTheirShares) {
   EXPECT_EQ(shares_in_words(*regions, best, 6),
             "tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250)");
   EXPECT_EQ(shares_in_words(*regions, best, 1), "tall near cosine 1 (+1.500), others (-0.250)");
-  EXPECT_EQ(shares_in_words(*regions, regions->peaks[1], 6), "nothing of the query matches");
+  EXPECT_EQ(shares_in_words(*regions, regions->peaks[1], 6), "no query word matches");
   EXPECT_EQ(regions->words_of(44).end, 90) << "cut at the last word";
   EXPECT_EQ(notes_in_words(*regions), "The model read the first 90 of 95 words.");
 }

@@ -217,7 +217,7 @@ TEST(ModelStages, OfflineAndLoadAreJudgedByTheResultingScores) {
     const HeatResult result = run_models(request);
     SCOPED_TRACE(name_of(stage));
     EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
-    EXPECT_THAT(result.cells[0].reason, HasSubstr("keeps nothing of documents"));
+    EXPECT_THAT(result.cells[0].reason, HasSubstr("stores nothing of documents"));
     for (std::size_t i = 1; i < result.cells.size(); ++i) {
       const Cell& cell = result.cells[i];
       SCOPED_TRACE(cell.contender.id());
@@ -447,7 +447,7 @@ TEST(ModelGate, LaterScoresMayDifferOnlyByRounding) {
   const ModelOutput checked{.scores = {1, 2}, .states = {1, 1}};
   EXPECT_EQ(wrong(checked, {1, 2}), "");
   EXPECT_EQ(wrong(checked, {1, 2.00001F}), "");
-  EXPECT_THAT(wrong(checked, {1, 2.1F}), HasSubstr("right when they were checked"));
+  EXPECT_THAT(wrong(checked, {1, 2.1F}), HasSubstr("correct when they were checked"));
   EXPECT_NE(wrong({.scores = {1}, .states = {1}}, {nan}), "");
   EXPECT_EQ(wrong({.scores = {1, 0}, .states = {0, 0}}, {1.00001F, 0}), "");
   EXPECT_NE(wrong({.scores = {1, 0}, .states = {0, 0}}, {1.1F, 0}), "");

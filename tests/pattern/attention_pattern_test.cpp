@@ -235,7 +235,7 @@ TEST(PatternErrors, OfGlobalTokensAndSentencesNameTheField) {
        {R"({"name": "n", "global": "cls"})", "1", "must be a list"},
        {R"({"name": "n", "global": [7]})", "1", "must be a string"},
        {"{\"name\": \"n\", \"global\": [\"cls\"],\n\"sentences\": {\"every\": 30}}",
-        "2: 'sentences' makes sentence tokens that no rule names", ""},
+        "2: 'sentences' makes sentence tokens, but no rule names them", ""},
        {R"({"name": "n", "global": ["sentence"], "sentences": {"every": 0}})", "1",
         "'sentences.every' must be a whole number from 1"},
        {R"({"name": "n", "global": ["sentence"], "sentences": {}})", "1", "has no 'every'"}});

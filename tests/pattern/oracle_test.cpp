@@ -31,7 +31,7 @@ TEST(Oracle, SparseWithWindowOneIsFigure1dOfThePaper) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
   EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(1), layout),
             (std::vector<std::string>{
-                "########",  // [CLS] sees everything (Eq. 1)
+                "########",  // [CLS] attends to all tokens (Eq. 1)
                 ".##.....",  // the query sees the query (Eq. 2)
                 ".##.....",
                 "#####...",  // a document token sees [CLS], the query and its neighbours (Eq. 3)
@@ -117,16 +117,16 @@ TEST(Oracle, ExplainsAllowedAndDisallowedPairs) {
   const Oracle oracle(sparse, Window::of(4), layout);
   const std::int64_t document = 3;
   EXPECT_EQ(oracle.explain(document + 17, document + 20),
-            "document 17 sees document 20: window, |17-20| <= 4");
+            "document 17 attends to document 20: window, |17-20| <= 4");
   EXPECT_EQ(oracle.explain(document + 17, document + 22),
-            "document 17 does not see document 22: window, |17-22| > 4");
+            "document 17 does not attend to document 22: window, |17-22| > 4");
   EXPECT_EQ(oracle.explain(0, document),
-            "cls 0 sees document 0: cls tokens see all document tokens");
+            "cls 0 attends to document 0: cls tokens attend to all document tokens");
   EXPECT_EQ(oracle.explain(1, document),
-            "query 0 does not see document 0: query tokens do not attend to document tokens");
-  EXPECT_EQ(oracle.explain(0, 33), "cls 0 does not see cls 0: they belong to items 0 and 1");
+            "query 0 does not attend to document 0: query tokens do not attend to document tokens");
+  EXPECT_EQ(oracle.explain(0, 33), "cls 0 does not attend to cls 0: they belong to items 0 and 1");
   EXPECT_EQ(Oracle(sparse, Window::infinite(), layout).explain(document, document + 29),
-            "document 0 sees document 29: the window is infinite");
+            "document 0 attends to document 29: the window is infinite");
 }
 
 AttentionPattern small_chunks() {
@@ -139,7 +139,7 @@ TEST(Oracle, ChunksAttendToThemselvesAndTheirOverlap) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {7}});
   EXPECT_EQ(picture(small_chunks(), std::nullopt, layout),
             (std::vector<std::string>{
-                "#########",  // [CLS] sees everything
+                "#########",  // [CLS] attends to all tokens
                 ".#.......",  // the query sees itself
                 "..####...",  // the first chunk and a token more on its right
                 "..####...",  //
@@ -173,11 +173,11 @@ TEST(Oracle, ExplainsChunks) {
   const Oracle oracle(chunks, std::nullopt, layout);
   const std::int64_t document = 3;
   EXPECT_EQ(oracle.explain(document + 50, document + 84),
-            "document 50 sees document 84: its chunk, 40 to 79, sees itself and 5 tokens more to "
-            "each side");
+            "document 50 attends to document 84: its chunk, 40 to 79, attends to itself and 5 "
+            "tokens more to each side");
   EXPECT_EQ(oracle.explain(document + 50, document + 85),
-            "document 50 does not see document 85: its chunk, 40 to 79, sees itself and 5 tokens "
-            "more to each side");
+            "document 50 does not attend to document 85: its chunk, 40 to 79, attends to itself "
+            "and 5 tokens more to each side");
 }
 
 TEST(Oracle, BlocksWithoutRandomOnesAttendToNeighboursAndOuterBlocks) {
@@ -202,14 +202,16 @@ TEST(Oracle, ExplainsBlocks) {
   const auto text = [&](std::int64_t query, std::int64_t key) {
     return oracle.explain(query, key, 1);
   };
-  EXPECT_EQ(text(0, 500), "cls 0 sees document 496: block 0, an outer one, sees everything");
+  EXPECT_EQ(text(0, 500),
+            "cls 0 attends to document 496: block 0, an outer one, attends to all tokens");
   EXPECT_EQ(text(500, 1),
-            "document 496 sees query 0: block 0, an outer one, is seen by everything");
+            "document 496 attends to query 0: block 0, an outer one, is attended to by all tokens");
   EXPECT_EQ(text(500, 575),
-            "document 496 sees document 571: block 7 sees itself and its neighbours, including 8");
-  EXPECT_EQ(text(0, 1000), "cls 0 does not see cls 0: they belong to items 0 and 1");
+            "document 496 attends to document 571: block 7 attends to itself and its neighbours, "
+            "including 8");
+  EXPECT_EQ(text(0, 1000), "cls 0 does not attend to cls 0: they belong to items 0 and 1");
   EXPECT_EQ(text(1000, 1001),
-            "cls 0 sees query 0: an item of at most 704 tokens is full attention");
+            "cls 0 attends to query 0: an item of at most 704 tokens is full attention");
   const std::vector<std::int64_t> drawn =
       random_blocks(3, {.seed = 1, .blocks = 16, .head = 1, .block = 7});
   for (std::int64_t block = 1; block < 15; ++block) {
@@ -227,8 +229,8 @@ TEST(Oracle, NamesTheDocumentIfAnItemHasSeveral) {
   const auto layout = SequenceLayout::make({{.cls = 0, .documents = {2, 2}}});
   const AttentionPattern sparse = *find_pattern("sparse");
   EXPECT_EQ(Oracle(sparse, Window::of(4), *layout).explain(0, 3),
-            "document 0 of document #0 does not see document 1 of document #1: documents of one "
-            "item do not see each other");
+            "document 0 of document #0 does not attend to document 1 of document #1: documents of "
+            "one item do not attend to each other");
 }
 
 TEST(Oracle, RefusesAPatternWithoutItsWindow) {

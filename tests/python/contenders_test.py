@@ -98,14 +98,14 @@ class Contenders(unittest.TestCase):
                     "derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
                     # The comparison of an earlier call may find its effect first.
                     "spoils-later": ("wrong", ("it changed its inputs after it was checked",
-                                               "wrong in timed calls: the relative error of its output")),
+                                               "wrong in the timed calls: the relative error of its output")),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
                     "writes": ("wrong", "it changed its inputs"),
-                    "remembers": ("wrong", "it was right when it was checked and wrong in timed calls"),
-                    "nan-now-and-then": ("wrong", "wrong in timed calls"),
+                    "remembers": ("wrong", "it was correct when it was checked, but wrong in the timed calls"),
+                    "nan-now-and-then": ("wrong", "wrong in the timed calls"),
                     "row-now-and-then": ("wrong", "a row of its output differs from that of the call that was checked"),
-                    "later": ("wrong", "wrong in timed calls"),
-                    "writes-once": ("wrong", "wrong in timed calls"),
+                    "later": ("wrong", "wrong in the timed calls"),
+                    "writes-once": ("wrong", "wrong in the timed calls"),
                     "rounds": ("wrong", "the relative error of its output"),
                     "dies-in-supports": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies-in-prepare": ("crashed", "was ended by signal 9 (SIGKILL)"),
@@ -178,7 +178,7 @@ class Contenders(unittest.TestCase):
         self.assertIn("its scores of the same ids differ in its next call", cells["full/own-drifts"]["reason"])
 
     def test_a_model_with_scores_independent_of_documents_is_wrong(self):
-        of_the_same = "it returns cached scores: other documents have exactly the same scores"
+        of_the_same = "it returns cached scores: different documents have exactly the same scores"
         for pairs, name, reason in ((1, "bert-remembers", of_the_same), (1, "bert-remembers-int8", of_the_same),
                                     (3, "bert-remembers-int8", of_the_same),
                                     (3, "bert-of-one-for-all-int8", "all 3 documents have exactly the same score")):

@@ -224,7 +224,7 @@ TEST(Advice, SentencesStateSpeedUpAndCrossover) {
   EXPECT_THAT(of(advice_at(64), "sparse").sentence, HasSubstr("2.0x the time of full attention"));
   const Advised same = of(advice_at(128), "sparse");
   EXPECT_EQ(same.to_baseline->verdict, Verdict::no_difference_shown);
-  EXPECT_THAT(same.sentence, HasSubstr("no difference to full attention shown"));
+  EXPECT_THAT(same.sentence, HasSubstr("no difference from full attention shown"));
 }
 
 TEST(Advice, SortsContendersThatAreTooSlowLast) {

@@ -136,7 +136,7 @@ TEST(DrawnLengths, HaveARankingForAllLengthsTogether) {
   EXPECT_EQ(answers[0].rankings[0].place, "Documents of lognormal 804/3267 up to 2000 words");
   EXPECT_THAT(answers[0].crossovers, IsEmpty());
   EXPECT_THAT(answers[0].fits, IsEmpty());
-  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("no answer for a single length")));
+  EXPECT_THAT(answers[0].notes, testing::Contains(HasSubstr("not for a single length")));
 }
 
 TEST(DrawnLengths, OfDifferentDistributions_AreNotJoined) {

@@ -61,7 +61,7 @@ TEST(Effectiveness, EveryFormatStatesMeasureGainAndTieRule) {
     const std::string text = write_sheet(effectiveness_sheet(report, format), format);
     EXPECT_THAT(text, HasSubstr("nDCG@10"));
     EXPECT_THAT(text, HasSubstr("gain relevance"));
-    EXPECT_THAT(text, HasSubstr("relevant from 2 on"));
+    EXPECT_THAT(text, HasSubstr("relevant: judged 2 or higher"));
     EXPECT_THAT(text, HasSubstr("greater document id first"));
   }
 }

@@ -275,7 +275,7 @@ TEST(FigureOfRerankers, Space_IsPlottedOverTheTimeOfAQuery) {
   EXPECT_EQ(mix.points[0].label, "10 candidates");
   const Series& cross = series_of(figure, "cross-bert/segment");
   EXPECT_TRUE(cross.points.empty());
-  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("it keeps no data"));
+  EXPECT_THAT(cross.rail.at(0).reason, HasSubstr("it stores no data"));
   EXPECT_EQ(cross.rail.at(0).word(), "no value");
 }
 

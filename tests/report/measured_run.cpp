@@ -58,7 +58,7 @@ HeatResult stage_heat(Stage stage, std::int64_t candidates) {
   if (stage != Stage::online) {
     heat.cells[0].samples.clear();
     heat.cells[0].status = CellStatus::unsupported;
-    heat.cells[0].reason = "it keeps nothing of documents";
+    heat.cells[0].reason = "it stores nothing of documents";
   }
   return heat;
 }

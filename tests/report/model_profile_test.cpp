@@ -121,7 +121,7 @@ TEST(Latency, IsATableForReadersAndNumbersForPrograms) {
               HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens per pair, float32, attention "
                         "by segment, 2 threads"));
   EXPECT_THAT(text, HasSubstr("55.0 *")) << "p99 of 60 calls";
-  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls, since p99 needs at least 100"));
+  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls, because p99 needs at least 100"));
   EXPECT_THAT(text, HasSubstr("Up to 43 documents"));
   EXPECT_THAT(text, HasSubstr("a note"));
   const auto whole = nlohmann::json::parse(write_latency(of_sixty_queries(), TableFormat::json));

@@ -236,7 +236,7 @@ TEST(TableNotes, HaveOneSentencePerKind) {
   for (Row& row : table.rows) row.share_of_limit = 0.5;
   table.rows[0].share_of_limit = 1.2;
   const std::vector<std::string> wanted{
-      "no room (Full/dense, 512 tokens)", "~: times that drifted over their heat (9 cells)",
+      "no room (Full/dense, 512 tokens)", "~: times that drifted during their heat (9 cells)",
       "!: disturbed, by other processes or by many outliers: close other programs and measure "
       "again (sparse/sdpa-mask, w = 4, 64 tokens: ",
       "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "

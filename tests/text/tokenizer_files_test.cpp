@@ -248,7 +248,7 @@ TEST(TokenizerFiles, BuildsPairsOfRoberta) {
   EXPECT_THAT(cut->document, ElementsAre(1));
   EXPECT_TRUE(cut->query_cut);
   EXPECT_THAT(pieces->encode("abab", "a", {.most_tokens = 4}).error().message,
-              HasSubstr("a limit of 4 tokens leaves no room for a pair"));
+              HasSubstr("a limit of 4 tokens leaves none for a pair"));
 }
 
 TEST(TokenizerFiles, RefusesInvalidBytePairs) {

@@ -87,7 +87,7 @@ TEST(WordPiece, TruncatesTheQueryToItsOwnLimit) {
 
 TEST(WordPiece, RefusesALimitWithoutRoomForTexts) {
   EXPECT_THAT(small().encode("how tall", "a", {.most_tokens = 3}).error().message,
-              HasSubstr("a limit of 3 tokens leaves no room for a pair"));
+              HasSubstr("a limit of 3 tokens leaves none for a pair"));
   const auto pair = small().encode("how tall", "a", {.most_tokens = 5});
   ASSERT_TRUE(pair.has_value());
   EXPECT_THAT(pair->query, ElementsAre(4, 3));

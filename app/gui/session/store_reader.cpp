@@ -371,11 +371,12 @@ void StoreReader::write_note(const QString& uuid, const QString& note, const QSt
       return written;
     }
     if (is_another) {
-      Q_EMIT succeeded((note.isEmpty() ? tr("The note of run %1 was changed by another "
-                                            "program: it was not cleared.")
-                                       : tr("The note of run %1 was changed by another "
-                                            "program: it contains that text and yours below it."))
-                           .arg(run->number));
+      Q_EMIT succeeded(
+          (note.isEmpty()
+               ? tr("The note of run %1 was changed by another program, so it was not cleared.")
+               : tr("The note of run %1 was changed by another program: it now contains that text, "
+                    "followed by yours."))
+              .arg(run->number));
     }
     return {};
   };

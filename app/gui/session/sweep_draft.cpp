@@ -215,17 +215,18 @@ const QList<SweepField>& sweep_fields() {
     }
     all.append(
         {{QStringLiteral("stop.relative_interval"), tr_form("Interval to reach"),
-          tr_form(
-              "A cell is done when its interval's half-width is at most this part of the median"),
+          tr_form("A cell is finished when the half-width of its interval is at most this fraction "
+                  "of the median"),
           QStringLiteral("0.02")},
          {QStringLiteral("stop.max_seconds"), tr_form("Maximum seconds per cell"),
-          tr_form("The cell ends then, settled or not"), QStringLiteral("3")},
+          tr_form("Measuring the cell stops then, even if the interval is not reached"),
+          QStringLiteral("3")},
          {QStringLiteral("stop.min_samples"), tr_form("Minimum samples per cell"),
-          tr_form("Samples taken before the interval is used"), QStringLiteral("10")},
+          tr_form("Number of samples before the interval is checked"), QStringLiteral("10")},
          {QStringLiteral("stop.placements"), tr_form("Placements"),
           tr_form("Number of times that the buffers are reallocated"), QStringLiteral("5")},
          {QStringLiteral("stop.processes"), tr_form("Processes"),
-          tr_form("Worker processes that the placements are spread over"), QStringLiteral("2")}});
+          tr_form("Number of worker processes that share the placements"), QStringLiteral("2")}});
     return all;
   }();
   return fields;

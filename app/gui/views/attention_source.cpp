@@ -74,7 +74,8 @@ QTableWidgetItem* heading_item(const QString& text, const QString& tip) {
 
 HeadGrid::HeadGrid(QWidget* parent) : QTableWidget(parent) {
   set_up_table(this);
-  setAccessibleName(tr("Heads: one row per layer, one column per head, the mean last"));
+  setAccessibleName(
+      tr("Heads: one row per layer, one column per head; the last column is the mean"));
   setToolTip(
       tr("A small map of each head, from some of its rows; choose one by mouse or arrow keys"));
   setItemDelegate(new PictureDelegate(this));

@@ -299,7 +299,7 @@ std::string label_of(const Sample& sample, bool is_outlier) {
   if (sample.temperature_c) text += fmt::format(", {:.0f} °C", *sample.temperature_c);
   if (sample.involuntary_switches > 0) {
     text += fmt::format(
-        ", taken off a core {}",
+        ", preempted {}",
         attnscope::counted(static_cast<std::size_t>(sample.involuntary_switches), "time"));
   }
   return text;

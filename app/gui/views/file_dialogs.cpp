@@ -32,9 +32,9 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   // A checkpoint's config.json gives the patterns of its layers.
   for (const char* field : {"attends", "item", "blocks", "model_type"})
     if (json.is_object() && json.contains(field)) return FileKind::pattern;
-  if (json.is_discarded()) return fail("{}: is not valid JSON; was it cut short?", file.string());
+  if (json.is_discarded()) return fail("{}: is not valid JSON; is it truncated?", file.string());
   return fail(
-      "{}: neither a sweep (it would have \"contenders\"), nor a pattern (\"attends\", \"item\" or "
+      "{}: neither a sweep (which has \"contenders\"), nor a pattern (\"attends\", \"item\" or "
       "\"blocks\") or a checkpoint's config.json (\"model_type\"); docs/sweeps.md and "
       "docs/patterns.md show them.",
       file.string());
@@ -59,9 +59,9 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
   if (file.filename() == training_curve_file) return FileKind::training;
   if (is_database(file)) return FileKind::database;
   return fail(
-      "{}: not a file of AttnScope's; it opens databases, exported runs (.attn, .attn.gz), sweeps "
-      "and "
-      "patterns (.json), attention dumps (.safetensors) and trainings (training.tsv).",
+      "{}: not a file that AttnScope can open; it opens databases, exported runs (.attn, "
+      ".attn.gz), sweeps and patterns (.json), attention dumps (.safetensors) and trainings "
+      "(training.tsv).",
       file.string());
 }
 

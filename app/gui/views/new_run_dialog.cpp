@@ -444,10 +444,9 @@ void NewRunDialog::show_checked(CheckedDraft checked) {
   if (from_file_) {
     file_is_wrong_ = !ok;
   } else if (ok && file_is_wrong_) {
-    show_message(
-        tr("%1 still contains the text that you saved last, which is not a valid sweep; this form "
-           "no longer follows it.")
-            .arg(file_->path()));
+    show_message(tr("%1 still contains the text that you saved last, which is not a valid sweep; "
+                    "this form is no longer updated from it.")
+                     .arg(file_->path()));
   } else if (ok) {
     file_->follow(checked_.sweep_text);
   }

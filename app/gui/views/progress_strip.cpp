@@ -476,7 +476,7 @@ void ProgressStrip::show_pause(const Progress& progress) {
   const bool waits = pause_requested_.value_or(reported);
   pause_->setText(waits ? tr("Continue run") : tr("Pause run"));
   pause_->setToolTip(waits ? tr("Continue the run")
-                           : tr("Pause after the current heat; the worker's memory is then free"));
+                           : tr("Pause after the current heat; the worker's memory is then freed"));
   pause_button_->setText(pause_->text());
   pause_button_->setToolTip(
       QStringLiteral("%1 (%2)").arg(pause_->toolTip(), pause_->shortcut().toString()));

@@ -189,8 +189,8 @@ class TokenDelegate : public QStyledItemDelegate {
 TokenText::TokenText(QWidget* parent) : QListView(parent) {
   setAccessibleName(tr("Tokens"));
   setToolTip(
-      tr("Each token on the colour of the mass it receives. Select attending tokens by click, "
-         "drag, or arrow keys with Shift; Escape selects all"));
+      tr("The background of each token shows the mass that it receives. Select attending tokens by "
+         "click, drag, or arrow keys with Shift; Escape selects all"));
   setFlow(QListView::LeftToRight);
   setWrapping(true);
   setResizeMode(QListView::Adjust);

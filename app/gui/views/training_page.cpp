@@ -248,7 +248,7 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
   ui_->column->insertWidget(1, ended_);
   QAction* start = add_action(this, tr("New training…"), QKeySequence(tr("Ctrl+Shift+T")),
                               &TrainingPage::start_training);
-  start->setToolTip(tr("Trains a checkpoint further, with any pattern (Ctrl+Shift+T)"));
+  start->setToolTip(tr("Fine-tunes a checkpoint with any pattern (Ctrl+Shift+T)"));
   ui_->new_training->setDefaultAction(start);
   ui_->open_training->setDefaultAction(open_action_);
   ui_->stop_training->setDefaultAction(stop_action_);

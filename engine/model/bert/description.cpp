@@ -76,8 +76,8 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const bool query_sees_all = groups.query_cls && groups.query_document;
   if (!groups.others_see_all() || !(query_alone || query_sees_all)) {
     config.wrong(
-        "disables attention between groups other than from the query to both [CLS] and the "
-        "document; only the sparse cross-encoders that disable exactly those two are supported");
+        "disables attention between other groups than from the query to [CLS] and from the query "
+        "to the document; only sparse cross-encoders that disable exactly these two are supported");
   }
   if (query_sees_all && !window) return;
   model.pattern = query_alone ? "sparse" : "sparse-without-independent-query";

@@ -98,7 +98,7 @@ class MixEncoderDescription final : public LateDescription {
     own.without_h = read_flag(config, "without_H", false);
     own.without_e = read_flag(config, "without_E", false);
     if (own.without_h && own.without_e) {
-      config["without_E"].wrong("is true together with 'without_H', which leaves no interaction");
+      config["without_E"].wrong("is true together with 'without_H', so no interaction is left");
     }
     model.own = std::move(own);
   }
@@ -120,7 +120,7 @@ class MixEncoderDescription final : public LateDescription {
     if (option == "without-h") own.without_h = true;
     if (option == "without-e") own.without_e = true;
     if (own.without_h && own.without_e)
-      return fail("leaves no interaction together with without-h");
+      return fail("together with without-h leaves no interaction");
     return {};
   }
 

@@ -102,8 +102,8 @@ class ModernEncoder {
     if (!has_unseen_tokens(layout)) return stages_of(query_variant_, &local_variant_, layout);
     if (!local_variant_.pattern.item) {
       return fail(
-          "a query expanded by tokens that others do not attend to needs local layers with a "
-          "window over all tokens, not the pattern '{}'",
+          "if other tokens do not attend to a query's expansion, local layers need a window over "
+          "all tokens, not the pattern '{}'",
           local_variant_.pattern.name);
     }
     return stages_of(query_variant_, &local_query_variant_, layout);
