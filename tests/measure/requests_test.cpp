@@ -75,8 +75,7 @@ TEST(Worker, InvalidLinesAreErrorsAndTheWorkerContinues) {
            {R"({"request": "ceilings", "threads": "two"})", "'threads'"},
            {R"({"request": "check", "device": "abacus"})", "abacus"},
            {R"({"request": "attend", "in": "x"})", "'out'"},
-           {R"({"request": "attend", "in": "x", "out": "y", "backward": "yes"})",
-            "'backward' in the protocol message must be true or false"},
+           {R"({"request": "attend", "in": "x", "out": "y"})", "the field 'pattern_json'"},
            {std::string("\xff\xfe\x00{\"request\"", 13), ""}}) {
     worker.send_text(line + "\n");
     const json event = worker.read_event();
