@@ -512,7 +512,7 @@ class ModelWorkload final : public Workload {
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  AttentionInside attention_;
+  AttentionCheck attention_;
   std::map<std::string, std::unique_ptr<CheckpointFolder>> folders_;  // by name of the weights
   std::vector<Entry> entries_;
   SharedWeights weights_;

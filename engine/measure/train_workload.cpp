@@ -230,7 +230,7 @@ class TrainWorkload final : public Workload {
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  AttentionInside attention_;  // including its gradients
+  AttentionCheck attention_;  // including its gradients
   std::vector<Entry> entries_;
   SharedWeights weights_;
   bool is_placed_ = false;

@@ -71,7 +71,8 @@ class ModelWeights {
   Tensors tensors_;
 };
 
-/// Ok, or which tensor of a model of that config is missing or has another shape.
+/// Ok, or an error that names a tensor of a model of that config that is missing or has another
+/// shape.
 [[nodiscard]] Status has_tensors(const ModelWeights& weights, const ModelConfig& config);
 
 /// A model's weights in float64, first rounded to the variant's dtype, as the inputs of every

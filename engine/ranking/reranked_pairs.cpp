@@ -20,8 +20,9 @@ std::int64_t length_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// Ok, or an error that names queries and documents of the run, up to the depth, that are missing.
-/// `has_document` checks a document id; `documents_name` is the name of the documents' file.
+/// Ok, or an error that names the first missing query, or the first missing document up to the
+/// depth, and the number of missing ones. `has_document` checks a document id; `documents_name` is
+/// the name of the documents' file.
 template <typename HasDocument>
 Status find_named(const TrecRun& run, std::int64_t depth, TextCollection& queries,
                   const std::string& documents_name, const HasDocument& has_document) {
@@ -67,7 +68,8 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   if (!*query)
     return fail("{}: query '{}' no longer exists; run the command again", texts_.queries.name(),
                 id);
-  // With one passage the tokenizer truncates the pair, as in `score`; several are cut here.
+  // The tokenizer truncates a pair with a single passage, as in `score`; several passages are cut
+  // below.
   const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;
   PairLimits limits = model_.limits;
   if (!one_passage) {

@@ -89,8 +89,8 @@ double squared_error_of_median(const std::vector<double>& values) {
   std::vector<double> deviations;
   deviations.reserve(values.size());
   for (const double value : values) deviations.push_back(std::abs(value - middle));
-  // The factor 0.6745 scales it to the standard deviation of a normal sample, whose median has
-  // 1.2533 times the error of its mean.
+  // Division by 0.6745 scales the median deviation to the standard deviation of a normal sample,
+  // whose median has 1.2533 times the error of its mean.
   const double error = 1.2533 * median_of(std::move(deviations)) / 0.6745;
   return error * error / static_cast<double>(values.size());
 }
@@ -146,7 +146,7 @@ double student_t95(int degrees) {
          (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
 }
 
-/// Number of additional presumed values, and the sum of their variances.
+/// Prior knowledge, counted as this many additional values with this sum of squared deviations.
 struct Presumed {
   int count = 0;
   double squares = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of attnscope.torch.segment_attention costs beside the kernel's call in C++, in one process, in turns:
+"""The overhead of attnscope.torch.segment_attention over a call of the kernel from C++, measured alternately in one process:
 operator_overhead.py BUILD_FOLDER [TOKENS]   (ninja attnscope_torch attnscope_operator_call)
 """
 import ctypes
@@ -47,7 +47,7 @@ for round_ in range(ROUNDS + 5):
         taken = measure()
         if round_ >= 5:
             times[name].append(taken)
-print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, one thread, its own time; medians of {ROUNDS} rounds of {CALLS} calls")
+print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, CPU time of one thread; medians of {ROUNDS} rounds of {CALLS} calls")
 base = times["kernel in C++"]
 for name, taken in times.items():
     ratio = statistics.median(one / other for one, other in zip(taken, base))

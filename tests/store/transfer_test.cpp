@@ -71,7 +71,7 @@ TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
   EXPECT_EQ(files, 1);
 }
 
-TEST_F(Transfer, AnExportIsPackedByItsName_InAnyCase) {
+TEST_F(Transfer, FileNameDecidesWhetherAnExportIsPacked_InAnyCase) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
   EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
   const Store exported = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_only);
@@ -162,7 +162,7 @@ TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
-TEST_F(Transfer, ANameOfSqlitesOwnFiles_IsRefused) {
+TEST_F(Transfer, NameOfAnSqliteSideFile_IsRefused) {
   { const Store other = open_or_throw(folder_ / "other.db"); }
   for (const char* ending : {"-wal", "-journal", "-shm"}) {
     const Status exported =
@@ -194,7 +194,8 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
-  EXPECT_EQ(other.find_run("last")->id, runs_[2]);  // the one that came last, whatever its date
+  EXPECT_EQ(other.find_run("last")->id,
+            runs_[2]);  // the run that was imported last, regardless of its date
   expect_equal_run(other, runs_[1]);
   expect_equal_run(other, runs_[2]);
 
@@ -212,7 +213,7 @@ TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt) {
   ok_or_throw(store_.resume_run(run, start));
   ok_or_throw(store_.add_heat(run, random_heat(random_, 1, 1)));
   {
-    // Another process, which only reads the file.
+    // A connection that neither started nor resumed the run: the start of its heat is unknown.
     Store other = open_or_throw(folder_ / "results.db");
     ok_or_throw(other.add_heat(run, random_heat(random_, 2, 1)));
   }
@@ -275,7 +276,7 @@ TEST_F(Transfer, NameTagAndNote_AreExported) {
 
   ASSERT_TRUE(other.describe_run(runs_[1], {.name = "mine"}));
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
-  EXPECT_EQ(other.find_run("last")->name, "mine") << "what is there is never replaced";
+  EXPECT_EQ(other.find_run("last")->name, "mine") << "an import never replaces an existing run";
 }
 
 TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
@@ -297,7 +298,7 @@ TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   EXPECT_EQ(store_.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, RunsInAnothersTrash_AreNotImported) {
+TEST_F(Transfer, RunsInTheTrashOfAnotherDatabase_AreNotImported) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   Store other = open_or_throw(folder_ / "other.db");
   const auto imported = other.import_file(folder_ / "results.db");

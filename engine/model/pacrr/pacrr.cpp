@@ -216,12 +216,12 @@ class PacrrFamily final : public WordsFamily {
 }  // namespace
 
 const Family& pacrr_family() {
-  static const PacrrFamily family(pacrr_description(), pacrr::by_pacrr);
+  static const PacrrFamily family(pacrr_description(), pacrr::pacrr_features);
   return family;
 }
 
 const Family& co_pacrr_family() {
-  static const PacrrFamily family(co_pacrr_description(), pacrr::by_co_pacrr);
+  static const PacrrFamily family(co_pacrr_description(), pacrr::co_pacrr_features);
   return family;
 }
 
