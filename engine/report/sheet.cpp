@@ -456,7 +456,7 @@ std::string text_of(const Value& value) {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
           return "";
         } else {
-          return fmt::format("{}", held);  // the shortest text of the same value, in no locale
+          return fmt::format("{}", held);  // shortest exact text, without a locale
         }
       },
       value);

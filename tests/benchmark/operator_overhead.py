@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead of attnscope.torch.segment_attention over a call of the kernel from C++, measured alternately in one process:
+"""The overhead of attnscope.torch.segment_attention over a call of the kernel from C++, measured in alternation:
 operator_overhead.py BUILD_FOLDER [TOKENS]   (ninja attnscope_torch attnscope_operator_call)
 """
 import ctypes
@@ -50,6 +50,6 @@ for round_ in range(ROUNDS + 5):
 print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, CPU time of one thread; medians of {ROUNDS} rounds of {CALLS} calls")
 base = times["kernel in C++"]
 for name, taken in times.items():
-    ratio = statistics.median(one / other for one, other in zip(taken, base))
-    more = statistics.median(one - other for one, other in zip(taken, base))
+    ratio = statistics.median(own / kernel_time for own, kernel_time in zip(taken, base))
+    more = statistics.median(own - kernel_time for own, kernel_time in zip(taken, base))
     print(f"{name:28} {statistics.median(taken) * 1e6:8.1f} us   ratio {ratio:5.3f}   {more * 1e6:+6.1f} us")

@@ -316,7 +316,8 @@ class StoreThreadTest : public QObject {
   }
 
   void NamesADamagedRun() {
-    for (const char* name : {"sound", "hurt"}) static_cast<void>(add_done_run(other(), name, {64}));
+    for (const char* name : {"intact", "damaged"})
+      static_cast<void>(add_done_run(other(), name, {64}));
     other_.reset();
     QFile file(QString::fromStdString(path("a.db").string()));
     QVERIFY(file.open(QIODevice::ReadWrite));

@@ -119,8 +119,7 @@ TEST(ScoringModel, LimitsSeparatelyEncodedDocumentsSeparately) {
   ASSERT_TRUE(cross.has_value()) << cross.error().message;
   EXPECT_FALSE(cross->keeps_documents);
   EXPECT_EQ(cross->limits.most_document_tokens, 0);
-  EXPECT_EQ(cross->limits.most_tokens,
-            cross->shape.positions - 1);  // less the document's own [CLS]
+  EXPECT_EQ(cross->limits.most_tokens, cross->shape.positions - 1);  // 1 for the document's [CLS]
   EXPECT_FALSE(open(TinyCheckpoint::bert())->keeps_documents);
 }
 

@@ -131,17 +131,17 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   const std::string whole = bytes_of(folder_ / "all.attn.gz");
   Store other = open_or_throw(folder_ / "other.db");
   const auto refused = [&](const std::string& bytes, const std::string& words) {
-    write_bytes(folder_ / "hurt.attn.gz", bytes);
-    const auto imported = other.import_file(folder_ / "hurt.attn.gz");
+    write_bytes(folder_ / "damaged.attn.gz", bytes);
+    const auto imported = other.import_file(folder_ / "damaged.attn.gz");
     ASSERT_FALSE(imported);
-    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("hurt.attn.gz"), HasSubstr(words)));
-    EXPECT_EQ(bytes_of(folder_ / "hurt.attn.gz"), bytes);
+    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
+    EXPECT_EQ(bytes_of(folder_ / "damaged.attn.gz"), bytes);
   };
   refused(whole.substr(0, whole.size() / 2), "truncated");
   refused(whole.substr(0, whole.size() - 1), "truncated");
-  std::string hurt = whole;
-  hurt[whole.size() - 6] = static_cast<char>(hurt[whole.size() - 6] ^ 1);
-  refused(hurt, "are damaged");
+  std::string damaged = whole;
+  damaged[whole.size() - 6] = static_cast<char>(damaged[whole.size() - 6] ^ 1);
+  refused(damaged, "are damaged");
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
   std::string unknown_version = bytes_of(folder_ / "all.attn");
   unknown_version[18] = 3;
@@ -194,8 +194,7 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
-  EXPECT_EQ(other.find_run("last")->id,
-            runs_[2]);  // the run that was imported last, regardless of its date
+  EXPECT_EQ(other.find_run("last")->id, runs_[2]);  // the last import, regardless of dates
   expect_equal_run(other, runs_[1]);
   expect_equal_run(other, runs_[2]);
 
