@@ -27,7 +27,7 @@ inline constexpr std::int64_t best = 5;  // largest values taken from a row
 
 /// Features of each row of a map: for each view, the `best` largest values among the first so many
 /// document words and, with `context`, the similarity to the query around each of their positions.
-struct Taken {
+struct RowFeatures {
   std::span<const std::int64_t> views;  // ascending, the last is the whole document
   bool context = false;
   [[nodiscard]] constexpr std::int64_t of_row() const {
@@ -39,12 +39,13 @@ struct Taken {
 };
 inline constexpr std::array<std::int64_t, 1> whole_document{200};
 inline constexpr std::array<std::int64_t, 4> quarters{50, 100, 150, 200};
-inline constexpr Taken pacrr_features{whole_document, false}, co_pacrr_features{quarters, true};
+inline constexpr RowFeatures pacrr_features{whole_document, false},
+    co_pacrr_features{quarters, true};
 }  // namespace pacrr
 
 class PacrrDescription final : public WordsDescription {
  public:
-  PacrrDescription(std::string_view id, std::string_view summary, pacrr::Taken taken)
+  PacrrDescription(std::string_view id, std::string_view summary, pacrr::RowFeatures taken)
       : id_(id), summary_(summary), taken_(taken) {}
   [[nodiscard]] std::string_view id() const override { return id_; }
 
@@ -56,7 +57,7 @@ class PacrrDescription final : public WordsDescription {
 
  private:
   std::string_view id_, summary_;
-  pacrr::Taken taken_;
+  pacrr::RowFeatures taken_;
 };
 
 }  // namespace attnscope
