@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // A document with the regions that determine its score: all regions as a heat strip, the best ones
-// with the matches that give their scores, and the text with those regions marked. One drawing for the
-// window and for files; its height follows from its width.
+// with the matches that give their scores, and the text with those regions marked. One drawing for
+// the window and for files; its height follows from its width.
 //
 //   const RegionsDrawing drawing(regions, {.width = 800, .em = 13});
 //   resize(800, drawing.height());

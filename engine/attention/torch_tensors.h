@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed tensors, masks and batched products for the implementations made of LibTorch. Included only
-// by these: LibTorch's headers cost seconds per file.
+// Packed tensors, masks and batched products for the implementations made of LibTorch. Included
+// only by these: LibTorch's headers cost seconds per file.
 
 #include <ATen/core/Tensor.h>
 

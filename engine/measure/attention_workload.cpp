@@ -189,7 +189,7 @@ class AttentionWorkload final : public Workload {
     return needed;
   }
 
-  Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
+  Result<CellWork> set_batch(std::size_t contender, std::int64_t batch) override {
     const auto prepared = at(batch, contender);
     if (!prepared) return tl::unexpected(prepared.error());
     const AttentionPlan& plan = batch_->planned(contender).plan;

@@ -215,7 +215,7 @@ class HeatRunner {
       for (const std::size_t& i : fitting) cells_[i].batch = largest({&i, 1});
     }
     for_each_active([&](std::size_t i) {
-      const auto work = workload.take(i, cells_[i].batch);
+      const auto work = workload.set_batch(i, cells_[i].batch);
       if (work) {
         cells_[i].work = *work;
       } else {

@@ -47,10 +47,10 @@ void fill_row(const Tensor& tensor, std::int64_t heads, const RowId& row, std::u
 }  // namespace
 
 std::optional<std::int64_t> buffer_bytes(const CallShape& shape) {
-  const auto one = shape.tensor_bytes();
-  if (!one) return std::nullopt;
+  const auto tensor = shape.tensor_bytes();
+  if (!tensor) return std::nullopt;
   const std::int64_t lse = shape.lse_bytes();  // at most the bytes of two tensors
-  return shape.tensors() * (*one + shift_room(*one)) + (lse > 0 ? lse + shift_room(lse) : 0) +
+  return shape.tensors() * (*tensor + shift_room(*tensor)) + (lse > 0 ? lse + shift_room(lse) : 0) +
          (spacer_steps + 1) * small_shift;
 }
 

@@ -120,7 +120,7 @@ std::shared_ptr<const ModelWeights> SharedWeights::of(const ModelRow& row) {
   return weights;
 }
 
-AttentionCheck::AttentionCheck(const HeatSetting& setting, Heat of_attention)
+LayerAttentionCheck::LayerAttentionCheck(const HeatSetting& setting, Heat of_attention)
     : setting_(setting),
       heat_(std::move(of_attention)),
       local_(add_local_layers(heat_)),
@@ -129,7 +129,7 @@ AttentionCheck::AttentionCheck(const HeatSetting& setting, Heat of_attention)
                                      .device = setting.device,
                                      .beacon = setting.beacon})) {}
 
-std::vector<std::optional<std::size_t>> AttentionCheck::add_local_layers(Heat& heat) {
+std::vector<std::optional<std::size_t>> LayerAttentionCheck::add_local_layers(Heat& heat) {
   std::vector<std::optional<std::size_t>> places(heat.contenders.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto row = parse_model_row(heat.contenders[i].model);
@@ -145,17 +145,17 @@ std::vector<std::optional<std::size_t>> AttentionCheck::add_local_layers(Heat& h
   return places;
 }
 
-Verdict AttentionCheck::judge(std::size_t contender) {
+Verdict LayerAttentionCheck::judge(std::size_t contender) {
   Verdict verdict = judge_layers(contender, contender);
   if (!verdict.wrong.empty() || !local_.at(contender)) return verdict;
   Verdict local = judge_layers(*local_[contender], contender);
   if (local.wrong.empty()) {
-    local.error.meet(verdict.error.error, verdict.error.bound, verdict.error.tensor);
+    local.error.update(verdict.error.error, verdict.error.bound, verdict.error.tensor);
   }
   return local;
 }
 
-Verdict AttentionCheck::judge_layers(std::size_t place, std::size_t contender) {
+Verdict LayerAttentionCheck::judge_layers(std::size_t place, std::size_t contender) {
   const auto needed = attention_->needed_bytes(place, 1);
   if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
   attention_->place(0);

@@ -100,11 +100,11 @@ class SharedWeights {
 /// projections: states and scores do not show every error, because a wrong row in one layer may
 /// change the [CLS] state of a random model by less than rounding does. Returns ok for an
 /// implementation that does not compute the item's whole plan.
-class AttentionCheck {
+class LayerAttentionCheck {
  public:
-  AttentionCheck(const HeatSetting& setting, Heat of_attention);
-  AttentionCheck(const AttentionCheck&) = delete;
-  AttentionCheck& operator=(const AttentionCheck&) = delete;
+  LayerAttentionCheck(const HeatSetting& setting, Heat of_attention);
+  LayerAttentionCheck(const LayerAttentionCheck&) = delete;
+  LayerAttentionCheck& operator=(const LayerAttentionCheck&) = delete;
   [[nodiscard]] Verdict judge(std::size_t contender);
   /// Frees its tensors.
   void release() { attention_.reset(); }

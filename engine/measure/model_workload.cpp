@@ -138,7 +138,7 @@ class ModelWorkload final : public Workload {
     });
   }
 
-  Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
+  Result<CellWork> set_batch(std::size_t contender, std::int64_t batch) override {
     Entry& entry = entries_[contender];
     entry.documents = batch;
     if (Status kept = keep(entry); !kept) return tl::unexpected(kept.error());
@@ -512,7 +512,7 @@ class ModelWorkload final : public Workload {
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  AttentionCheck attention_;
+  LayerAttentionCheck attention_;
   std::map<std::string, std::unique_ptr<CheckpointFolder>> folders_;  // by name of the weights
   std::vector<Entry> entries_;
   SharedWeights weights_;

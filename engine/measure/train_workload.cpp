@@ -72,7 +72,7 @@ class TrainWorkload final : public Workload {
     return 4 * entry.weight_bytes + tokens * values * size_of(point_.dtype);
   }
 
-  Result<CellWork> take(std::size_t contender, std::int64_t batch) override {
+  Result<CellWork> set_batch(std::size_t contender, std::int64_t batch) override {
     Entry& entry = entries_[contender];
     entry.documents = batch;
     inputs_.emplace(point_, setting_.sizes, batch);
@@ -230,7 +230,7 @@ class TrainWorkload final : public Workload {
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  AttentionCheck attention_;  // including its gradients
+  LayerAttentionCheck attention_;  // including its gradients
   std::vector<Entry> entries_;
   SharedWeights weights_;
   bool is_placed_ = false;

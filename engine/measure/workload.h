@@ -63,13 +63,13 @@ class Workload {
   /// Bytes of one item, independent of the contender.
   [[nodiscard]] virtual std::int64_t item_bytes() const = 0;
   /// Bytes that a contender needs for a batch of this size, inputs and outputs included, before any
-  /// of them is allocated; negative where they cannot be counted. An error says what the contender
+  /// of them is allocated; negative where they cannot be counted. An error states what the contender
   /// does not support.
   [[nodiscard]] virtual Result<std::int64_t> needed_bytes(std::size_t contender,
                                                           std::int64_t batch) = 0;
   /// Called once the contender's batch is decided. Returns the work of its calls, or an error that
-  /// says what it does not support.
-  [[nodiscard]] virtual Result<CellWork> take(std::size_t contender, std::int64_t batch) = 0;
+  /// states what it does not support.
+  [[nodiscard]] virtual Result<CellWork> set_batch(std::size_t contender, std::int64_t batch) = 0;
   /// Bytes that a contender keeps of its items between calls, after preparation; absent: none.
   [[nodiscard]] virtual std::optional<std::int64_t> cache_bytes(std::size_t /*contender*/) const {
     return std::nullopt;

@@ -100,16 +100,16 @@ class Attend {
     const bool with_gradients = !inputs_.grad_o.empty();
     const bool all_rows = static_cast<std::int64_t>(rows_.size()) == inputs_.tokens * inputs_.heads;
     const bool in_two_calls = with_gradients && !all_rows;
-    if (with_gradients) arrive(inputs_.grad_o);
-    if (in_two_calls) arrive(only_in(rows_, inputs_, inputs_.grad_o));
+    if (with_gradients) set_incoming_gradient(inputs_.grad_o);
+    if (in_two_calls) set_incoming_gradient(only_in(rows_, inputs_, inputs_.grad_o));
     const Reference reference = reference_of(problem_, rows_, tensors_);
     const auto wrong = call_and_judge(reference);
     if (!in_two_calls || !wrong || !wrong->empty()) return wrong;
-    arrive(inputs_.grad_o);
+    set_incoming_gradient(inputs_.grad_o);
     const Reference output{.rows = reference.rows, .gradients = {}};
     return call_and_judge(output).map([&](const std::string& wrong_output) {
       const RowWatch rows(DeviceKind::cpu, reference, rows_.size());
-      return wrong_output.empty() ? met(rows.judge(tensors_.on_host())) : wrong_output;
+      return wrong_output.empty() ? record(rows.judge(tensors_.on_host())) : wrong_output;
     });
   }
 
@@ -137,7 +137,7 @@ class Attend {
   }
 
  private:
-  void arrive(std::span<const float> grad_o) {
+  void set_incoming_gradient(std::span<const float> grad_o) {
     pack(grad_o, inputs_.tokens, inputs_.heads, tensors_.on_host().grad_o);
   }
 
@@ -147,11 +147,11 @@ class Attend {
       return call(prepared_, tensors_.on_device(), workspace_.values, Pass::both);
     });
     if (!wrong || !wrong->empty()) return wrong;
-    return met(judge(reference, tensors_, Pass::both, prepared_.writes_lse()));
+    return record(judge(reference, tensors_, Pass::both, prepared_.writes_lse()));
   }
 
-  std::string met(const Verdict& verdict) {
-    worst_.meet(verdict.error.error, verdict.error.bound, verdict.error.tensor);
+  std::string record(const Verdict& verdict) {
+    worst_.update(verdict.error.error, verdict.error.bound, verdict.error.tensor);
     return verdict.wrong;
   }
 

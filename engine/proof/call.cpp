@@ -205,10 +205,10 @@ CallShape shape_of(const Problem& problem) {
 CallTensors::CallTensors(const CallShape& shape, DeviceKind device)
     : shape_(shape), device_(device) {}
 
-void CallTensors::place(const TakeRoom& take) {
+void CallTensors::place(const AllocateRoom& take) {
   const auto bytes = shape_.tensor_bytes();
   if (!bytes) throw std::bad_alloc();
-  const auto take_all = [&](std::vector<Room>& rooms, const TakeRoom& from) {
+  const auto take_all = [&](std::vector<Room>& rooms, const AllocateRoom& from) {
     for (int part = 0; part < shape_.tensors(); ++part) rooms.push_back(from(*bytes));
     rooms.resize(lse_part);
     if (const std::int64_t lse = shape_.lse_bytes(); lse > 0) rooms.push_back(from(lse));
@@ -409,15 +409,15 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
   const DType dtype = host.o.dtype;
   Verdict verdict;
   if (pass != Pass::backward) {
-    verdict.error.meet(relative_error(reference.rows, host.o),
-                       error_bound(dtype, reference.rows.scores) + reference.rows.rounding_of_sums,
-                       "output");
+    verdict.error.update(
+        relative_error(reference.rows, host.o),
+        error_bound(dtype, reference.rows.scores) + reference.rows.rounding_of_sums, "output");
   }
   if (pass != Pass::forward && reference.gradients) {
     const GradientErrors errors =
         gradient_errors(*reference.gradients, host.grad_q, host.grad_k, host.grad_v);
-    verdict.error.meet(errors.largest(), gradient_error_bound(dtype, reference.rows.scores),
-                       errors.worst());
+    verdict.error.update(errors.largest(), gradient_error_bound(dtype, reference.rows.scores),
+                         errors.worst());
   }
   if (const char* name = tensors.not_finite(pass)) {
     verdict.wrong =
@@ -494,8 +494,8 @@ Verdict RowWatch::judge(const CallView& on_device, const ChannelFactors* factors
   Verdict verdict;
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
-    verdict.error.meet(error_of(watched, tensor, factors),
-                       watched.bound(tensor.dtype, scores_) + watched.alongside, watched.name);
+    verdict.error.update(error_of(watched, tensor, factors),
+                         watched.bound(tensor.dtype, scores_) + watched.alongside, watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
@@ -510,7 +510,7 @@ Verdict RowWatch::judge_distance(double distance, DType dtype) const {
   // Two correct outputs each differ from the reference by at most the bound.
   const double bound = 2 * (output.bound(dtype, scores_) + output.alongside);
   Verdict verdict;
-  verdict.error.meet(error, bound, output.name);
+  verdict.error.update(error, bound, output.name);
   if (!verdict.error.is_allowed()) {
     verdict.wrong = fmt::format(
         "a row of its output differs from that of the call that was checked: the relative error is "

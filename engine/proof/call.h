@@ -36,7 +36,7 @@ struct Room {
   std::shared_ptr<const void> block;  // owns all of it
   std::span<std::byte> before{}, values{}, after{};
 };
-using TakeRoom = std::function<Room(std::int64_t bytes)>;
+using AllocateRoom = std::function<Room(std::int64_t bytes)>;
 
 /// Allocates with LibTorch's allocator of that device.
 [[nodiscard]] Room guarded_room(DeviceKind device, std::int64_t bytes);
@@ -111,7 +111,7 @@ class CallTensors {
 
   /// Allocates the device's memory again; the previous memory must be released before. Values are
   /// undefined.
-  void place(const TakeRoom& take);
+  void place(const AllocateRoom& take);
   void release() { rooms_.clear(); }
 
   [[nodiscard]] const CallShape& shape() const { return shape_; }

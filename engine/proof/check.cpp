@@ -320,7 +320,7 @@ class Case {
         std::string wrong = called ? *called : called.error().message;
         if (wrong.empty()) {
           const Verdict verdict = judge(*reference_, tensors_, pass, prepared.writes_lse());
-          worst.meet(verdict.error.error, verdict.error.bound, verdict.error.tensor);
+          worst.update(verdict.error.error, verdict.error.bound, verdict.error.tensor);
           wrong = verdict.wrong;
         }
         if (!wrong.empty())

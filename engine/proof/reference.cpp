@@ -457,10 +457,10 @@ ReferenceGradients compute_reference_gradients(const Problem& problem, std::span
 
   double largest_q = 0, largest_k = 0, largest_v = 0;
   for (std::size_t h = 0; h < terms.size(); ++h) {
-    const HeadGradients& one = reference.heads[h];
-    largest_q = std::max({largest_q, largest_of(one.grad_q), terms[h].q});
-    largest_k = std::max({largest_k, largest_of(one.grad_k), terms[h].k});
-    largest_v = std::max(largest_v, largest_of(one.grad_v));
+    const HeadGradients& head_gradients = reference.heads[h];
+    largest_q = std::max({largest_q, largest_of(head_gradients.grad_q), terms[h].q});
+    largest_k = std::max({largest_k, largest_of(head_gradients.grad_k), terms[h].k});
+    largest_v = std::max(largest_v, largest_of(head_gradients.grad_v));
   }
   if (largest_q > 0) reference.scale_of_grad_q = largest_q;
   if (largest_k > 0) reference.scale_of_grad_k = largest_k;
@@ -477,14 +477,14 @@ GradientErrors gradient_errors(const ReferenceGradients& reference, const Tensor
     schedule(static) if (reference.tokens * heads * reference.head_dim > values_worth_threads)
   for (std::int64_t token = 0; token < reference.tokens; ++token) {
     for (std::int64_t head = 0; head < heads; ++head) {
-      const HeadGradients& one = reference.heads[static_cast<std::size_t>(head)];
-      const std::int64_t query = one.query_place[static_cast<std::size_t>(token)];
-      const std::int64_t key = one.key_place[static_cast<std::size_t>(token)];
+      const HeadGradients& head_gradients = reference.heads[static_cast<std::size_t>(head)];
+      const std::int64_t query = head_gradients.query_place[static_cast<std::size_t>(token)];
+      const std::int64_t key = head_gradients.key_place[static_cast<std::size_t>(token)];
       const RowId row{.token = token, .head = static_cast<std::int32_t>(head)};
       const std::int64_t dim = reference.head_dim;
-      q = std::max(q, row_difference(grad_q, row, row_at(one.grad_q, query, dim)));
-      k = std::max(k, row_difference(grad_k, row, row_at(one.grad_k, key, dim)));
-      v = std::max(v, row_difference(grad_v, row, row_at(one.grad_v, key, dim)));
+      q = std::max(q, row_difference(grad_q, row, row_at(head_gradients.grad_q, query, dim)));
+      k = std::max(k, row_difference(grad_k, row, row_at(head_gradients.grad_k, key, dim)));
+      v = std::max(v, row_difference(grad_v, row, row_at(head_gradients.grad_v, key, dim)));
     }
   }
   return {.q = q / reference.scale_of_grad_q,

@@ -143,7 +143,7 @@ struct WorstError {
   double error = 0;
   double bound = 0;
   std::string_view tensor{};  // "output", "grad_q", ...
-  void meet(double other, double its_bound, std::string_view its_tensor) {
+  void update(double other, double its_bound, std::string_view its_tensor) {
     if (bound > 0 && other / its_bound <= error / bound) return;
     error = other;
     bound = its_bound;

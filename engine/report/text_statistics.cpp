@@ -208,8 +208,8 @@ std::vector<std::string> sentences_of(const PairLengths& lengths) {
       "Queries and documents without [SEP]; pairs with [CLS] and every [SEP]."};
   for (const CutAt& cut : cuts_of(lengths)) {
     sentences.push_back(
-        fmt::format("A limit of {} tokens{} truncates {} of the pairs, {} of all tokens.", cut.limit,
-                    cut.limit == lengths.own_limit() ? " (the checkpoint's own)" : "",
+        fmt::format("A limit of {} tokens{} truncates {} of the pairs, {} of all tokens.",
+                    cut.limit, cut.limit == lengths.own_limit() ? " (the checkpoint's own)" : "",
                     percent(cut.share), percent(cut.share_of_tokens)));
   }
   const Padding padding = padding_of(lengths);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times products with cached vectors and largest products of cached documents, beside the rates
-// that bound them: reading the rows, and multiply-adds. Sizes are those of BERT-base: a vector of
-// 768 for each of 100,000 documents, ColBERT's 180 x 128 for each of 1000.
+// Times products with cached vectors and largest products of cached documents, together with the
+// rates that bound them: reading the rows, and multiply-adds. Sizes are those of BERT-base: a
+// vector of 768 for each of 100,000 documents, ColBERT's 180 x 128 for each of 1000.
 #include <benchmark/benchmark.h>
 
 #include <numeric>

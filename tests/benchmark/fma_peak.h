@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The multiply-add rate of one core, measured beside the kernels: clocks change with load and with
-// the width of the vectors, so a time says little and a share of this rate much.
+// The multiply-add rate of one core, measured alongside the kernels: clocks change with load and
+// with the width of the vectors, so a share of this rate is more informative than a time.
 
 #include <cstdint>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The very call that a heat of AttnScope times - segment, forward, sparse pattern, 1024 tokens,
+// The same call that a heat of AttnScope times - segment, forward, sparse pattern, 1024 tokens,
 // window 64, 8 items, one thread, no log-sum-exps - for other tools to time, so that their figures
-// can be set beside ours (results/tools/trust.py crosscheck):
+// can be compared with ours (results/tools/trust.py crosscheck):
 //
 //   attnscope_identical_call --place 3             # Google Benchmark, with its options
 //   perf stat -e duration_time attnscope_identical_call --place 3 --loop 1000
 //
-// Where buffers lie moves a time by percents, so a heat shifts them anew for every placement;
-// `--place N` does likewise here, and one process is one placement.
+// The addresses of buffers change a time by percents, so a heat shifts them for every placement;
+// `--place N` does the same here, and one process is one placement.
 #include <benchmark/benchmark.h>
 
 #include <charconv>

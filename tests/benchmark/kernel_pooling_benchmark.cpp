@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times kernel pooling with vectors of documents that are there already, beside what bounds it: the
-// multiply-adds of its cosines, the exponentials that its definition has, and, where documents come
-// from memory, reading them. One thread by its processor time, and the fastest call: a shared
-// machine only ever makes calls slower.
+// Times kernel pooling of existing document vectors, together with its bounds: the multiply-adds of
+// its cosines, the exponentials of its definition, and, for documents in main memory, reading them.
+// One thread by its CPU time, and the fastest call: a shared machine only makes calls slower.
 //
 // Exponentials: 11 kernels for each pair of query row and token, and for regions 11 powers, counted
 // as one each, for each pair of query row and region. `of_exponentials` is the share of their rate

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times linear layers of BERT-base's sizes on rows of candidates, of documents and of a query. The
-// rate of multiply-adds that bounds them is that of fma_peak; beside LibTorch's own products they
-// are timed by attnscope_late_figures.
+// rate of multiply-adds that bounds them is that of fma_peak; attnscope_late_figures times them
+// together with LibTorch's own products.
 #include <benchmark/benchmark.h>
 
 #include <vector>

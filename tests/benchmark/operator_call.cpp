@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel call that a call of PyTorch's operator comes down to, timed without PyTorch around it,
-// for operator_overhead.py to load and set beside the operator in one process.
+// The kernel call within a call of PyTorch's operator, timed without PyTorch; operator_overhead.py
+// loads it and compares it with the operator in one process.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Of this thread alone, as Python's time.thread_time(): other programs' share of a core is none.
+/// CPU time of this thread, as Python's time.thread_time().
 double seconds_of_this_thread() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead of attnscope.torch.segment_attention over a call of the kernel from C++, measured in alternation:
+"""Compares a call of attnscope.torch.segment_attention with the kernel's call in C++, alternating in one process:
 operator_overhead.py BUILD_FOLDER [TOKENS]   (ninja attnscope_torch attnscope_operator_call)
 """
 import ctypes

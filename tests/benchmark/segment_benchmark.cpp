@@ -5,7 +5,8 @@
 //
 // Each call is paired with a burst of multiply-adds on one core. `share` is the useful work's share
 // of that rate times the threads, `cycles/row` the cycles a row of one head takes, both from the
-// shortest call and the shortest burst: on a shared machine the rest is other people's work.
+// shortest call and the shortest burst: on a shared machine the rest is the work of other
+// processes.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a tokenizer.json's tokenizer takes for texts, a line each, on one thread, and which ids
-// it gives: one line of JSON for scripts/dev/golden/tokenizer_speed.py, which sets Hugging Face's
-// beside it.
+// The time of a tokenizer.json's tokenizer for texts, one per line, on one thread, and the ids that
+// it returns: one line of JSON for scripts/dev/golden/tokenizer_speed.py, which compares it with
+// Hugging Face's.
 //
 //   attnscope_tokenizer_speed TOKENIZER.json TEXTS ROUNDS
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string text_of(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The processor's time of this thread: others may be running beside it.
+/// CPU time of this thread, which excludes that of other threads.
 double seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

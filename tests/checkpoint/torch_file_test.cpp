@@ -255,8 +255,8 @@ TEST(TorchFile, RefusesHugeCountsDepthAndCycles) {
   std::string deep = "\x80\x02)", doubled = "\x80\x02)q\x01";
   for (int i = 0; i < 1'000'000; ++i) deep += '\x85';
   for (int i = 0; i < 100; ++i) doubled += "h\x01h\x01\x86q\x01";
-  EXPECT_THAT(message_for_pickle(deep + "."), HasSubstr("it holds no dictionary"));
-  EXPECT_THAT(message_for_pickle(doubled + "."), HasSubstr("it holds no dictionary"));
+  EXPECT_THAT(message_for_pickle(deep + "."), HasSubstr("it has no dictionary"));
+  EXPECT_THAT(message_for_pickle(doubled + "."), HasSubstr("it has no dictionary"));
   // A dictionary in itself, more values than are taken, and a tensor of many dimensions.
   EXPECT_THAT(message_for_pickle("\x80\x02}q\x01" + text("x") + "h\x01s."),
               HasSubstr("its 'x' is a dictionary"));

@@ -214,7 +214,8 @@ TEST_F(Plot, RefusesWrongUseInOneSentence) {
   refused({"plot", "last", "-o", "f.pdf", "--theme", "pink"}, "pink");
   refused({"plot", "last", "-o", "f.pdf", "--only", "lenght=64"}, "lenght");
   refused({"plot", "last", "-o", "f.pdf", "--facet", "colour"}, "colour");
-  refused({"plot", "last", "-o", "f.pdf", "--facet", "sequence_tokens"}, "is already on the x axis");
+  refused({"plot", "last", "-o", "f.pdf", "--facet", "sequence_tokens"},
+          "is already on the x axis");
   refused({"plot", "last", "-o", "f.gif", "--facet", "dtype"}, ".pdf");
   refused({"plot", "last", "-o", "f.pdf", "--range-x=-1:5"}, "--range-x: starts at -1");
   refused({"plot", "last", "-o", "f.pdf", "--y", "stages"}, "is for re-rankers");

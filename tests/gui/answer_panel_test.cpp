@@ -216,7 +216,7 @@ class AnswerPanelTest : public QObject {
 
   void ReadsAFileOfLengthsAndShowsItsErrors() {
     type("document_tokens", write_lengths("100\n# a comment\n200\n300\n"));
-    QTRY_VERIFY(heading_has("documents as 3 given"));
+    QTRY_VERIFY(heading_has("documents with the lengths of a sample of 3"));
     type("document_tokens", write_lengths("100\nmany\n"));
     QTRY_VERIFY(label("answer_nothing")->text().contains(u"line 2"_s));
     QCOMPARE(label("document_tokens_problem")->text(), label("answer_nothing")->text());
@@ -235,7 +235,7 @@ class AnswerPanelTest : public QObject {
     Q_EMIT dialog->fileSelected(file);
     dialog->reject();
     QCOMPARE(field("document_tokens")->text(), file);
-    QTRY_VERIFY(heading_has("documents as 2 given"));
+    QTRY_VERIFY(heading_has("documents with the lengths of a sample of 2"));
   }
 
   void CountsTheTokensOfDroppedPairs() {
@@ -243,7 +243,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(write_file(pairs.toStdString(), "how tall\tIt is tall.\n").has_value());
     QVERIFY(drop(pairs));
     choose_checkpoint(u"/models/mini"_s);
-    QTRY_VERIFY(heading_has("documents as 2 given (100 to 300 tokens"));
+    QTRY_VERIFY(heading_has("documents with the lengths of a sample of 2 (100 to 300 tokens"));
     QVERIFY(field("document_tokens")->text().endsWith(u"/pairs-mini.json"_s));
     QCOMPARE(QString::fromStdString(
                  read_text_file((pairs + u".arguments"_s).toStdString(), "question", 1 << 20)
@@ -259,7 +259,7 @@ class AnswerPanelTest : public QObject {
   void AcceptsOnlyDroppedFilesOfLengths() {
     const QString lengths = write_lengths("100\n200\n300\n");
     QVERIFY(drop(lengths));
-    QTRY_VERIFY(heading_has("documents as 3 given"));
+    QTRY_VERIFY(heading_has("documents with the lengths of a sample of 3"));
     const QString sweep = folder_.filePath(u"sweep.json"_s);
     QVERIFY(write_file(sweep.toStdString(), "{\"contenders\": []}").has_value());
     QVERIFY(!drop(sweep));
@@ -319,7 +319,7 @@ class AnswerPanelTest : public QObject {
     QVERIFY(begun && store_->add_heat(*begun, made_up_heat(0, 1024, three_contenders())));
     panel_->show_run(read(*begun));
     type("document_tokens", u"300, 700"_s);
-    QTRY_VERIFY(heading_has("documents as 2 given"));
+    QTRY_VERIFY(heading_has("documents with the lengths of a sample of 2"));
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     button("measure_exactly_button")->click();
     QCOMPARE(requested.size(), 1);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small dump, made up in memory, whose parts a test can spoil.
+// A small generated dump in memory, whose parts a test can change.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace attnscope {
 struct DumpTensor {
   std::string dtype = "F32";
   std::vector<std::int64_t> shape;
-  std::vector<float> values;  // written as `dtype` says: F32 or F16
+  std::vector<float> values;  // written in `dtype`: F32 or F16
 };
 
 struct DumpParts {

@@ -1,4 +1,6 @@
 #pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
 // A file of a document's regions as a worker writes it, which tests open or damage.
 
 #include <gtest/gtest.h>
@@ -45,7 +47,7 @@ struct RegionsFile {
     weights = {0.5, 0.25, 0.25, 0.5, 0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0};
     unmatched[0] = -2.25F;
     unmatched[1] = -2.8F;
-    shares[0 * 22 + 11] = 1.5F;  // of the second word by the first kernel
+    shares[0 * 22 + 11] = 1.5F;  // the second word's, by the first kernel
     shares[0 * 22 + 1] = -0.25F;
   }
   [[nodiscard]] Status write(const std::filesystem::path& file) const {

@@ -19,7 +19,7 @@ using tests::RegionsFile;
 TEST(DocumentRegions, AreReadWithTheirShares) {
   const auto regions = RegionsFile().read();
   ASSERT_TRUE(regions) << regions.error().message;
-  ASSERT_EQ(regions->peaks.size(), 2U) << "a region that comes twice is one";
+  ASSERT_EQ(regions->peaks.size(), 2U) << "a repeated region is counted once";
   const RegionPeak& best = regions->peaks.front();
   EXPECT_EQ(best.words.begin, 40);
   EXPECT_EQ(best.words.end, 70);
@@ -53,7 +53,7 @@ TEST(DocumentRegions, PartsAddUpToTheScore) {
 
 TEST(DocumentRegions, RegionsWithoutWordsAddToTheScore) {
   RegionsFile file;
-  file.counted[2] = 45;  // behind the last word
+  file.counted[2] = 45;  // after the last word
   file.counted[5] = 44;
   file.weights[5] = 2;
   file.score[0] = -0.4F;
@@ -70,7 +70,7 @@ TEST(DocumentRegions, WithoutWeightsHaveNoPartsOfTheScore) {
   file.metadata["note"] = "TK sums up over the whole document.";
   const auto regions = file.read();
   ASSERT_TRUE(regions) << regions.error().message;
-  EXPECT_EQ(regions->peaks.front().with_neighbours.begin, 40) << "those beside do not count";
+  EXPECT_EQ(regions->peaks.front().with_neighbours.begin, 40) << "neighbours do not count";
   EXPECT_EQ(score_in_words(*regions), "Score -2.900");
   EXPECT_EQ(about_in_words(*regions),
             "The best regions of 30 words, of tiny. TK sums up over the whole document.");
@@ -94,14 +94,14 @@ TEST(RegionStrip, CoversTheRegionsAndShowsDifferences) {
   const auto regions = file.read();
   ASSERT_TRUE(regions) << regions.error().message;
   const RegionStrip strip = strip_of(*regions);
-  ASSERT_EQ(strip.cells.size(), 45U) << "one for each that has words";
+  ASSERT_EQ(strip.cells.size(), 45U) << "one for each region with words";
   EXPECT_EQ(strip.cells.front().begin, 0);
-  EXPECT_EQ(strip.cells.back().end, 90) << "no word looks as if it had not been read";
+  EXPECT_EQ(strip.cells.back().end, 90) << "every word that was read is covered";
   const StripCell& best = strip.cells[20];  // of words 40 to 69
   EXPECT_EQ((best.begin + best.end) / 2, 55) << "the middle of its words";
   EXPECT_EQ(strip.cells[39].heat, 1);
   EXPECT_EQ(strip.cells[44].heat, 0);
-  EXPECT_NEAR(strip.cells[20].heat, 1.7 / 2.7, 1e-5) << "outliers do not take the scale";
+  EXPECT_NEAR(strip.cells[20].heat, 1.7 / 2.7, 1e-5) << "outliers do not set the scale";
   for (std::size_t i = 1; i < strip.cells.size(); ++i)
     EXPECT_EQ(strip.cells[i].begin, strip.cells[i - 1].end);
 }

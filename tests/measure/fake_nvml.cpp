@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands for the driver's management library: one device, 0000:65:00.0, whose readings a test sets.
+// Replaces the driver's management library: one device, 0000:65:00.0, whose readings a test sets.
 #include "tests/measure/fake_nvml.h"
 
 #include <cstring>

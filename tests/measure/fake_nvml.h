@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fake management library tells and has been asked; it is reached through its function
-// `fake_nvml`.
+// The readings and call counts of the fake management library, which its function `fake_nvml`
+// returns.
 
 namespace attnscope::measure {
 

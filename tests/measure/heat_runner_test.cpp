@@ -29,7 +29,7 @@ HeatResult run(const protocol::HeatRequest& request) {
 class MemoryLimited : public testing::Test {
  protected:
   MemoryLimited() {
-    // What LibTorch holds already counts towards the limit.
+    // Memory that LibTorch has reserved already counts towards the limit.
     const std::int64_t held = process_memory().counters().reserved >> 20;
     setenv("ATTNSCOPE_MEMORY_LIMIT_MB", std::to_string(held + 64).c_str(), 1);
   }

@@ -173,7 +173,7 @@ std::vector<Contender> one_of_each_kept() {
           model("deformer+top-layers-1", "segment")};
 }
 
-/// Of as many numbers as those of a document of sequences of 64 tokens with 5 in the query.
+/// Cache sizes of one_of_each_kept() for documents of sequences of 64 tokens with 5 in the query.
 std::vector<std::int64_t> bytes_kept(std::int64_t documents) {
   const std::int64_t hidden = 64, tokens = 58;
   return {0, documents * hidden * 4, documents * 2 * hidden * 4, documents * tokens * 128 * 4,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worker program as a driver sees it.
+// Requests to the worker program and its events.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "engine/worker/machine_messages.h"
 #include "engine/worker/waiting_policy.h"
@@ -62,35 +65,24 @@ TEST(Worker, ThreadsSpinForABoundedTimeUnlessConfigured) {
 
 TEST(Worker, InvalidLinesAreErrorsAndTheWorkerContinues) {
   WorkerUnderTest worker;
-  worker.send_text("this is no JSON\n");
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("this is no JSON"));
-  worker.send_text("[1,2]\n");
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("JSON object"));
-  worker.send({{"request", "helo"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("hello"));
-  worker.send({{"request", 7}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
-  worker.send({{"question", "hello"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
-  worker.send({{"request", "heat"}, {"heat", 3}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("heat"));
-  worker.send({{"request", "ceilings"}, {"threads", "two"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'threads'"));
-  worker.send({{"request", "check"}, {"device", "abacus"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
-  worker.send({{"request", "attend"}, {"in", "x"}});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'out'"));
-  worker.send({{"request", "attend"}, {"in", "x"}, {"out", "y"}, {"backward", "yes"}});
-  EXPECT_THAT(message_of(worker.read_event()),
-              HasSubstr("'backward' in the protocol message must be true or false"));
-  worker.send(hello);
-  EXPECT_EQ(worker.read_event().at("event"), "hello");
-}
-
-TEST(Worker, BinaryInputIsAnError) {
-  WorkerUnderTest worker;
-  worker.send_text(std::string("\xff\xfe\x00{\"request\"\n", 14));
-  EXPECT_NE(message_of(worker.read_event()), "");
+  for (const auto& [line, part] : std::vector<std::pair<std::string, const char*>>{
+           {"this is no JSON", "this is no JSON"},
+           {"[1,2]", "JSON object"},
+           {R"({"request": "helo"})", "hello"},
+           {R"({"request": 7})", "'request'"},
+           {R"({"question": "hello"})", "'request'"},
+           {R"({"request": "heat", "heat": 3})", "heat"},
+           {R"({"request": "ceilings", "threads": "two"})", "'threads'"},
+           {R"({"request": "check", "device": "abacus"})", "abacus"},
+           {R"({"request": "attend", "in": "x"})", "'out'"},
+           {R"({"request": "attend", "in": "x", "out": "y", "backward": "yes"})",
+            "'backward' in the protocol message must be true or false"},
+           {std::string("\xff\xfe\x00{\"request\"", 13), ""}}) {
+    worker.send_text(line + "\n");
+    const json event = worker.read_event();
+    EXPECT_EQ(event.value("event", ""), "error") << line;
+    EXPECT_THAT(message_of(event), HasSubstr(part)) << line;
+  }
   worker.send(hello);
   EXPECT_EQ(worker.read_event().at("event"), "hello");
 }
@@ -175,29 +167,23 @@ TEST(Worker, CostsOfAnInvalidPatternAreAnError) {
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("atends"));
 }
 
-TEST(Worker, QuitEndsTheWorker) {
-  WorkerUnderTest worker;
-  worker.send({{"request", "quit"}});
-  EXPECT_EQ(worker.wait_for_end(), 0);
-}
-
-TEST(Worker, QuitEndsTheRunningHeat) {
-  WorkerUnderTest worker;
-  worker.send(protocol::as_request(long_heat()));
-  ASSERT_FALSE(worker.read_until("progress").empty());
-  worker.send({{"request", "quit"}});
-  EXPECT_EQ(worker.wait_for_end(), 0);
-}
-
-TEST(Worker, EndOfInputEndsTheWorkerAlsoDuringAHeat) {
-  WorkerUnderTest idle;
-  idle.close_input();
-  EXPECT_EQ(idle.wait_for_end(), 0);
-  WorkerUnderTest busy;
-  busy.send(protocol::as_request(long_heat()));
-  ASSERT_FALSE(busy.read_until("progress").empty());
-  busy.close_input();
-  EXPECT_EQ(busy.wait_for_end(), 0);
+TEST(Worker, QuitAndEndOfInputEndTheWorkerAlsoDuringAHeat) {
+  for (const bool is_busy : {false, true}) {
+    for (const bool quits : {false, true}) {
+      SCOPED_TRACE(fmt::format("busy {}, quit {}", is_busy, quits));
+      WorkerUnderTest worker;
+      if (is_busy) {
+        worker.send(protocol::as_request(long_heat()));
+        ASSERT_FALSE(worker.read_until("progress").empty());
+      }
+      if (quits) {
+        worker.send({{"request", "quit"}});
+      } else {
+        worker.close_input();
+      }
+      EXPECT_EQ(worker.wait_for_end(), 0);
+    }
+  }
 }
 
 TEST(Worker, EndOfInputEndsTheWorkerDuringCosts) {
@@ -246,16 +232,13 @@ TEST(Worker, UnknownArgumentIsAUsageError) {
   EXPECT_EQ(worker.wait_for_end(), 2);
 }
 
-TEST(Worker, DoesNotStartWithAnInvalidMemoryLimit) {
-  WorkerUnderTest worker({}, {"ATTNSCOPE_MEMORY_LIMIT_MB=plenty"});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB"));
-  EXPECT_EQ(worker.wait_for_end(), 2);
-}
-
-TEST(Worker, DoesNotStartWithAnUnknownInstructionSet) {
-  WorkerUnderTest worker({}, {"ATTNSCOPE_ISA=abacus"});
-  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
-  EXPECT_EQ(worker.wait_for_end(), 2);
+TEST(Worker, DoesNotStartWithInvalidSettings) {
+  for (const auto& [setting, part] : {std::pair("ATTNSCOPE_MEMORY_LIMIT_MB=plenty", "LIMIT_MB"),
+                                      std::pair("ATTNSCOPE_ISA=abacus", "abacus")}) {
+    WorkerUnderTest worker({}, {setting});
+    EXPECT_THAT(message_of(worker.read_event()), HasSubstr(part));
+    EXPECT_EQ(worker.wait_for_end(), 2);
+  }
 }
 
 TEST(Worker, DoesNotStartWithASecondOpenmpRuntime) {

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heat that is over in a moment, for tests of what a heat's cells hold.
+// A short heat, for tests of the contents of its cells.
 
 #include <string>
 #include <vector>

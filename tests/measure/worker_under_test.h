@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worker program behind pipes, spoken to line by line.
+// The worker program, connected by pipes; requests and events are lines.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,7 +11,8 @@ namespace attnscope::worker {
 
 class WorkerUnderTest {
  public:
-  /// Starts the program with `arguments` and, beside this process's own, `environment` ("A=B").
+  /// Starts the program with `arguments` and with `environment` ("A=B") in addition to that of this
+  /// process.
   explicit WorkerUnderTest(const std::vector<std::string>& arguments = {},
                            const std::vector<std::string>& environment = {});
   WorkerUnderTest(const WorkerUnderTest&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block patterns: plans against the oracle at the lengths where blocks begin, end and fall away.
+// Block patterns: plans compared with the oracle at lengths around the borders of blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

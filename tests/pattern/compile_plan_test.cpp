@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of the built-in patterns: held against the oracle for all lengths up to 64 and all windows,
-// and their shape, which decides what kernels pay.
+// Plans of the built-in patterns: compared with the oracle for all lengths up to 64 and all
+// windows, and their structure, which determines the cost of kernels.
 #include "engine/pattern/compile_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "tests/pattern/plan_agreement.h"
 
@@ -27,8 +28,8 @@ AttentionPlan plan_of(std::string_view pattern, std::optional<Window> window,
   return compile_plan(find_pattern(pattern).value(), window, layout, /*heads=*/1).value();
 }
 
-/// A plan in words, e.g. "3-6: whole 0-3, band(1) 3-6 but 4".
-std::vector<std::string> words_for(const AttentionPlan& plan) {
+/// A plan as text, e.g. "3-6: whole 0-3, band(1) 3-6 but 4".
+std::vector<std::string> text_of(const AttentionPlan& plan) {
   const auto run = [&](const TokenRun& tokens) {
     if (!tokens.listed) return fmt::format("{}-{}", tokens.begin, tokens.end);
     std::string list = "{";
@@ -106,40 +107,66 @@ TEST(CompilePlan, ChunksMatchTheOracleAtTheirBorders) {
 
 const SequenceLayout small = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
 
-TEST(CompilePlan, FullIsOneTaskWithOneWholeSegment) {
-  EXPECT_THAT(words_for(plan_of("full", std::nullopt, small)), ElementsAre("0-8: whole 0-8"));
-}
-
-TEST(CompilePlan, SlidingWindowIsOneBandPerItemAcrossGroups) {
-  const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {2, 3}});
-  EXPECT_THAT(words_for(plan_of("sliding-window", Window::of(1), two)),
-              ElementsAre("0-8: band(1) 0-8", "8-16: band(1) 8-16"));
-  EXPECT_THAT(words_for(plan_of("sliding-window", Window::of(7), two)),
-              ElementsAre("0-8: whole 0-8", "8-16: whole 8-16"));
-  ASSERT_TRUE(plan_agrees(find_pattern("sliding-window").value(), Window::of(2), two));
-}
-
-TEST(CompilePlan, SparseIsThreeTasksPerItem) {
+TEST(CompilePlan, BuiltInPatternsHaveTheFewestTasksAndSegments) {
   const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {5}});
-  EXPECT_THAT(
-      words_for(plan_of("sparse", Window::of(1), two)),
-      ElementsAre("0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 0-3 band(1) 3-8",
-                  "8-9: whole 8-16", "9-11: whole 9-11", "11-16: whole 8-11 band(1) 11-16"));
-}
-
-TEST(CompilePlan, LongformerJoinsItsGlobalRows) {
-  EXPECT_THAT(words_for(plan_of("longformer", Window::of(2), small)),
-              ElementsAre("0-3: whole 0-8", "3-8: whole 0-3 band(2) 3-8"));
-}
-
-TEST(CompilePlan, QdsListsSentenceStartsAndSkipsThemInBands) {
-  const auto layout =
-      SequenceLayout::make({{.query = 2, .documents = {12}, .sentences = {0, 4, 9}}});
-  EXPECT_THAT(words_for(plan_of("qds", Window::of(1), *layout)),
-              ElementsAre("0-3: whole 0-15", "{3 7 12}: whole 0-15",
-                          "4-7: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
-                          "8-12: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
-                          "13-15: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12"));
+  const SequenceLayout two_documents =
+      SequenceLayout::uniform(2, {.query = 2, .documents = {2, 3}});
+  const auto alone = [](std::int64_t tokens) {
+    return SequenceLayout::uniform(1, {.cls = 0, .documents = {tokens}});
+  };
+  const auto list = [](LayoutItem item) { return SequenceLayout::make({std::move(item)}).value(); };
+  struct Row {
+    const char* pattern;
+    std::optional<Window> window;
+    SequenceLayout layout;
+    std::vector<std::string> plan;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"full", std::nullopt, small, {"0-8: whole 0-8"}},
+           {"sliding-window",
+            Window::of(1),
+            two_documents,
+            {"0-8: band(1) 0-8", "8-16: band(1) 8-16"}},
+           {"sliding-window", Window::of(7), two_documents, {"0-8: whole 0-8", "8-16: whole 8-16"}},
+           {"sparse",
+            Window::of(1),
+            two,
+            {"0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 0-3 band(1) 3-8", "8-9: whole 8-16",
+             "9-11: whole 9-11", "11-16: whole 8-11 band(1) 11-16"}},
+           {"longformer", Window::of(2), small, {"0-3: whole 0-8", "3-8: whole 0-3 band(2) 3-8"}},
+           // Sentence starts are listed, and skipped in bands.
+           {"qds",
+            Window::of(1),
+            list({.query = 2, .documents = {12}, .sentences = {0, 4, 9}}),
+            {"0-3: whole 0-15", "{3 7 12}: whole 0-15",
+             "4-7: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
+             "8-12: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12",
+             "13-15: whole 0-3 whole {3 7 12} band(1) 4-15 but 7 but 12"}},
+           // One sentence start at the front needs no list.
+           {"qds", Window::of(1), small, {"0-4: whole 0-8", "4-8: whole 0-4 band(1) 4-8"}},
+           {"chunks",
+            std::nullopt,
+            alone(85),
+            {"0-40: whole 0-45", "40-80: whole 35-85", "80-85: whole 75-85"}},
+           {"chunks", std::nullopt, small, {"0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 3-8"}},
+           // A chunk or a window of the whole document is whole.
+           {"chunks", std::nullopt, alone(40), {"0-40: whole 0-40"}},
+           {"longformer", Window::infinite(), small, {"0-8: whole 0-8"}},
+           {"longformer", Window::of(4), small, {"0-8: whole 0-8"}},
+           {"longformer", Window::of(1'000'000), small, {"0-8: whole 0-8"}},
+           {"longformer", Window::of(3), small, {"0-3: whole 0-8", "3-8: whole 0-3 band(3) 3-8"}},
+           // Each document of a list-wise item is a task; empty groups have none.
+           {"sparse",
+            Window::of(1),
+            list({.query = 1, .documents = {3, 0, 4}}),
+            {"0-1: whole 0-9", "1-2: whole 1-2", "2-5: whole 0-2 band(1) 2-5",
+             "5-9: whole 0-2 band(1) 5-9"}},
+           {"sparse", Window::of(1), alone(4), {"0-4: band(1) 0-4"}},
+           {"sparse", Window::of(1), SequenceLayout::uniform(3, {.cls = 0}), {}}}) {
+    EXPECT_EQ(text_of(plan_of(row.pattern, row.window, row.layout)), row.plan)
+        << row.pattern << " " << layout_json(row.layout);
+    EXPECT_TRUE(plan_agrees(find_pattern(row.pattern).value(), row.window, row.layout));
+  }
 }
 
 TEST(CompilePlan, RangesBetweenSentencesShareOneSegmentList) {
@@ -149,44 +176,17 @@ TEST(CompilePlan, RangesBetweenSentencesShareOneSegmentList) {
   EXPECT_EQ(plan.tasks.size(), 12U);
 }
 
-TEST(CompilePlan, OneSentenceStartAtTheFrontHasNoList) {
-  EXPECT_THAT(words_for(plan_of("qds", Window::of(1), small)),
-              ElementsAre("0-4: whole 0-8", "4-8: whole 0-4 band(1) 4-8"));
-}
-
-TEST(CompilePlan, ChunkIsATaskWithOneWholeSegment) {
-  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
-                                SequenceLayout::uniform(1, {.cls = 0, .documents = {85}}))),
-              ElementsAre("0-40: whole 0-45", "40-80: whole 35-85", "80-85: whole 75-85"));
-  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt, small)),
-              ElementsAre("0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 3-8"));
-}
-
 TEST(CompilePlan, ChunksWithGlobalTokensAttendToBoth) {
   AttentionPattern pattern = find_pattern("longformer").value();
   pattern.attends[2][2] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 3, .overlap = 1}};
-  EXPECT_THAT(words_for(compile_plan(pattern, std::nullopt, small, 1).value()),
+  EXPECT_THAT(text_of(compile_plan(pattern, std::nullopt, small, 1).value()),
               ElementsAre("0-3: whole 0-8", "3-6: whole 0-7", "6-8: whole 0-3 whole 5-8"));
-}
-
-TEST(CompilePlan, ChunkOfTheWholeDocumentIsWhole) {
-  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
-                                SequenceLayout::uniform(1, {.cls = 0, .documents = {40}}))),
-              ElementsAre("0-40: whole 0-40"));
-}
-
-TEST(CompilePlan, WindowOfTheWholeDocumentIsWhole) {
-  for (const Window window : {Window::infinite(), Window::of(4), Window::of(1'000'000)}) {
-    EXPECT_THAT(words_for(plan_of("longformer", window, small)), ElementsAre("0-8: whole 0-8"));
-  }
-  EXPECT_THAT(words_for(plan_of("longformer", Window::of(3), small)),
-              ElementsAre("0-3: whole 0-8", "3-8: whole 0-3 band(3) 3-8"));
 }
 
 TEST(CompilePlan, SharedQueryIsOneTaskOutsideAllItems) {
   const auto layout = SequenceLayout::make({{.documents = {3}}, {.documents = {3}}}, 2);
   const AttentionPlan plan = plan_of("sparse", Window::of(1), *layout);
-  EXPECT_THAT(words_for(plan),
+  EXPECT_THAT(text_of(plan),
               ElementsAre("0-2: whole 0-2", "2-3: whole 0-6", "3-6: whole 0-3 band(1) 3-6",
                           "6-7: whole 0-2 whole 6-10", "7-10: whole 0-2 whole 6-7 band(1) 7-10"));
   EXPECT_EQ(plan.tasks[0].item, -1);
@@ -194,27 +194,12 @@ TEST(CompilePlan, SharedQueryIsOneTaskOutsideAllItems) {
   EXPECT_EQ(plan.tasks[3].item, 1);
 }
 
-TEST(CompilePlan, EachDocumentOfAListWiseItemIsATask) {
-  const auto layout = SequenceLayout::make({{.query = 1, .documents = {3, 0, 4}}});
-  EXPECT_THAT(words_for(plan_of("sparse", Window::of(1), *layout)),
-              ElementsAre("0-1: whole 0-9", "1-2: whole 1-2", "2-5: whole 0-2 band(1) 2-5",
-                          "5-9: whole 0-2 band(1) 5-9"));
-}
-
 TEST(CompilePlan, RowsWithoutKeysHaveATaskWithoutSegments) {
   AttentionPattern pattern{
       .name = "blind", .title = "", .description = "", .attends = {}, .sentence_every = {}};
   pattern.attends[0][0] = {.kind = GroupRule::Kind::whole};
   const AttentionPlan plan = compile_plan(pattern, std::nullopt, small, 1).value();
-  EXPECT_THAT(words_for(plan), ElementsAre("0-1: whole 0-1", "1-8:"));
-}
-
-TEST(CompilePlan, EmptyGroupsHaveNoTasksOrSegments) {
-  EXPECT_THAT(words_for(plan_of("sparse", Window::of(1),
-                                SequenceLayout::uniform(1, {.cls = 0, .documents = {4}}))),
-              ElementsAre("0-4: band(1) 0-4"));
-  EXPECT_TRUE(
-      plan_of("sparse", Window::of(1), SequenceLayout::uniform(3, {.cls = 0})).tasks.empty());
+  EXPECT_THAT(text_of(plan), ElementsAre("0-1: whole 0-1", "1-8:"));
 }
 
 TEST(CompilePlan, SizeDependsOnItemsAndSentencesRatherThanTokens) {
@@ -252,26 +237,30 @@ TEST(CompilePlanErrors, SharedQueryCannotAttendToDocuments) {
 }
 
 TEST(CompilePlanErrors, PatternsMadeInCodeAreChecked) {
-  AttentionPattern pattern = find_pattern("qds").value();
-  pattern.attends[0][2] = {.kind = GroupRule::Kind::window};
-  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
-              HasSubstr("cls -> document cannot be a window"));
-  pattern.attends[0][2] = {.kind = GroupRule::Kind::whole};
-  pattern.attends[2][2].fixed_window = -3;
-  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
-              HasSubstr("must be 0 or more, not -3"));
-  pattern.attends[2][2].fixed_window = 3;
-  pattern.attends[0][2] = {.kind = GroupRule::Kind::chunks};
-  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
-              HasSubstr("cls -> document cannot be chunks"));
-  pattern.attends[0][2] = {.kind = GroupRule::Kind::whole};
-  pattern.attends[1][1] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 0, .overlap = 1}};
-  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
-              HasSubstr("a chunk of query -> query must have 1 token or more"));
-  pattern.attends[1][1] = {.kind = GroupRule::Kind::whole};
-  pattern.sentence_every = 0;
-  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
-              HasSubstr("at least 1 token apart"));
+  const GroupRule chunks{.kind = GroupRule::Kind::chunks};
+  struct Row {
+    std::function<void(AttentionPattern&)> change;
+    const char* reason;
+  };
+  for (const Row& row : std::vector<Row>{
+           {[](AttentionPattern& p) { p.attends[0][2] = {.kind = GroupRule::Kind::window}; },
+            "cls -> document cannot be a window"},
+           {[](AttentionPattern& p) { p.attends[2][2].fixed_window = -3; },
+            "must be 0 or more, not -3"},
+           {[&](AttentionPattern& p) { p.attends[0][2] = chunks; },
+            "cls -> document cannot be chunks"},
+           {[&](AttentionPattern& p) {
+              p.attends[1][1] = chunks;
+              p.attends[1][1].chunk = {.tokens = 0, .overlap = 1};
+            },
+            "a chunk of query -> query must have 1 token or more"},
+           {[](AttentionPattern& p) { p.sentence_every = 0; }, "at least 1 token apart"}}) {
+    AttentionPattern pattern = find_pattern("qds").value();
+    row.change(pattern);
+    const auto plan = compile_plan(pattern, Window::of(1), small, 1);
+    ASSERT_FALSE(plan) << row.reason;
+    EXPECT_THAT(plan.error().message, HasSubstr(row.reason));
+  }
 }
 
 }  // namespace

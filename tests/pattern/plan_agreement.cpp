@@ -21,7 +21,7 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
 
-/// One line that tells where a disagreement was found.
+/// The problem in one line, for failure messages.
 std::string describe(const AttentionPattern& pattern, std::optional<Window> window,
                      const SequenceLayout& layout) {
   return fmt::format("{} w={} {}", pattern_json(pattern), window ? window->text() : "none",

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds a compiled plan against the oracle, pair by pair, and against the promises of
+// Compares a compiled plan with the oracle, pair by pair, and with the guarantees of
 // kernels/plan/attention_plan.h.
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 
 namespace attnscope::testing {
 
-/// Success when intervals, counts, density and task structure of the plan of `pattern` on `layout`
-/// say what the oracle says; else what differs first.
+/// Success if intervals, counts, density and task structure of the plan of `pattern` on `layout`
+/// match the oracle; otherwise the first difference.
 [[nodiscard]] ::testing::AssertionResult plan_agrees(const AttentionPattern& pattern,
                                                      std::optional<Window> window,
                                                      const SequenceLayout& layout,

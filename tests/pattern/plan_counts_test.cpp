@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts and row intervals on plans made by hand, where every kind of run meets every kind of
-// segment, against the definition in kernels/plan/attention_plan.h taken pair by pair.
+// Counts and row intervals of generated plans with every kind of run and segment, compared pair by
+// pair with the definition in kernels/plan/attention_plan.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,15 +20,15 @@ using ::testing::ElementsAre;
 
 constexpr std::int64_t tokens = 40;
 
-/// The definition: does `query` see `key` through `segment`?
+/// The definition: whether `query` attends to `key` through `segment`.
 bool sees(const AttentionPlan& plan, const Segment& segment, std::int64_t query, std::int64_t key) {
-  const auto holds = [&](std::int64_t token) {
+  const auto contains = [&](std::int64_t token) {
     for (std::int64_t i = 0; i < segment.keys.size(); ++i) {
       if (plan.token_at(segment.keys, i) == token) return true;
     }
     return false;
   };
-  if (!holds(key)) return false;
+  if (!contains(key)) return false;
   for (const std::int64_t skipped : plan.skipped_of(segment)) {
     if (skipped == key) return false;
   }
@@ -45,7 +45,7 @@ class PlanMaker {
  public:
   explicit PlanMaker(std::uint32_t seed) : engine_(seed) {}
 
-  /// One task of one segment; what it shows is at random.
+  /// One task of one random segment.
   AttentionPlan make() {
     plan_ = {.tokens = tokens, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
     Task task{.queries = run(), .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1};

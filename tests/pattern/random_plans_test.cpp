@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any rule for any pair of groups, on layouts of any shape: plans against the oracle. In most of
-// these patterns a key lies in the reach of two rules, and must count once.
+// Random rules for all pairs of groups on random layouts: plans compared with the oracle. In most
+// of these patterns some keys are allowed by two rules, and must count once.
 #include <gtest/gtest.h>
 
 #include <random>

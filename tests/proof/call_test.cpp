@@ -19,7 +19,7 @@ using tests::item;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t call_dim = 16;
 
-/// The reference's own output, which a test then spoils.
+/// The output of the reference, which a test then changes.
 class CallTest : public testing::Test {
  protected:
   CallTest() {
@@ -61,20 +61,20 @@ class CallTest : public testing::Test {
                     : static_cast<float>(rows[static_cast<std::size_t>(place * call_dim + d)]);
   }
 
-  /// Of a right call but for what is spoiled in its tensors.
-  template <typename Spoil>
-  Verdict verdict_after(const Spoil& spoil) {
+  /// The verdict on a correct call after a change of its tensors.
+  template <typename Change>
+  Verdict verdict_after(const Change& change) {
     static_cast<void>(write_the_reference());
-    spoil(host_);
+    change(host_);
     return judge(reference_, *tensors_, Pass::both);
   }
 
-  /// Of a call that writes the reference and does something besides.
-  template <typename Liberty>
-  std::string watched(const Liberty& liberty) {
+  /// The result of a call that writes the reference and has a side effect.
+  template <typename SideEffect>
+  std::string watched(const SideEffect& side_effect) {
     const Room workspace = guarded_room(DeviceKind::cpu, 100);
     const auto wrong = watched_call(*tensors_, workspace, Pass::both, [&]() -> Status {
-      liberty(host_, workspace);
+      side_effect(host_, workspace);
       return write_the_reference();
     });
     return wrong ? *wrong : "an error: " + wrong.error().message;
@@ -107,16 +107,16 @@ TEST_F(CallTest, OneWrongValueIsReportedWithTheNumbers) {
 TEST_F(CallTest, UnwrittenRowIsWrong) {
   const auto unwritten = [](const CallView& host) { host.o.at<float>(71, 1)[15] = nan; };
   EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("its output has values"));
-  reference_.rows.rows.resize(1);  // also when it is not among the compared ones
+  reference_.rows.rows.resize(1);  // also in a row that is not compared
   EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("rows that were never written"));
 }
 
 TEST_F(CallTest, OneWrongGradientIsReportedByName) {
-  const auto spoil = [](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; };
-  const Verdict verdict = verdict_after(spoil);
+  const auto change = [](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; };
+  const Verdict verdict = verdict_after(change);
   EXPECT_GT(verdict.error.error, 0.01);
   EXPECT_THAT(verdict.wrong, HasSubstr("relative error of its grad_k"));
-  EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is not forward's";
+  EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is no output of forward";
   EXPECT_THAT(
       verdict_after([](const CallView& host) { host.grad_v.at<float>(71, 0)[15] = nan; }).wrong,
       HasSubstr("its grad_v has values that are not finite"));

@@ -37,7 +37,7 @@ struct Values {
   std::vector<float> numbers;
 };
 
-/// A problem with random inputs and a gradient that arrives in some rows alone.
+/// A problem with random inputs and an incoming gradient in some rows only.
 struct Case {
   Case(const Problem& problem_in, std::int64_t row_count)
       : problem(problem_in),
@@ -56,7 +56,7 @@ struct Case {
     }
   }
 
-  /// What the gradients are the gradients of: sum of grad_o * o.
+  /// The function that is differentiated: the sum of grad_o * o.
   double loss() {
     const ReferenceRows reference =
         compute_reference(problem, rows, q.input(), k.input(), v.input());
@@ -210,7 +210,7 @@ TEST_F(GradientErrorsOf, AreOnlyRoundingForCorrectGradients) {
 }
 
 TEST_F(GradientErrorsOf, CountEveryRow) {
-  // 4 rows of 23 are listed; what any other row holds instead of 0 is an error.
+  // 4 rows of 23 are listed; any other row must be 0.
   for (std::size_t i = 0; i < grad_q_.numbers.size(); ++i) {
     grad_q_.numbers[i] += 1;
     EXPECT_GT(errors().q, 0.1) << i;

@@ -160,7 +160,7 @@ TEST(ErrorBound, GrowsOnlyWithLargeScores) {
 }
 
 TEST(Reference, MeasuresTheScoresWeightedByAttention) {
-  // Of token 0 the scores are 100 and 0, of token 1 both are 0.
+  // The scores of token 0 are 100 and 0, those of token 1 both 0.
   SmallProblem small("full", std::nullopt, documents_alone(2), 1, 2);
   small.problem.scale = 0.5;
   const std::vector<float> q{6, 8, 0, 0}, k{12, 16, 0, 0}, v{1, 1, 1, 1};
@@ -172,18 +172,18 @@ TEST(Reference, MeasuresTheScoresWeightedByAttention) {
 
 TEST(WorstError, IsTheLargestShareOfItsBound) {
   WorstError worst;
-  worst.meet(0, 1, "first");
+  worst.update(0, 1, "first");
   EXPECT_EQ(worst.tensor, "first");
-  worst.meet(3, 10, "large");
-  worst.meet(2, 4, "larger share");
-  worst.meet(3, 8, "smaller share");
+  worst.update(3, 10, "large");
+  worst.update(2, 4, "larger share");
+  worst.update(3, 8, "smaller share");
   EXPECT_EQ(worst.tensor, "larger share");
   EXPECT_EQ(worst.error, 2);
   EXPECT_EQ(worst.bound, 4);
   EXPECT_TRUE(worst.is_allowed());
-  worst.meet(infinity, 10, "not finite");
+  worst.update(infinity, 10, "not finite");
   EXPECT_FALSE(worst.is_allowed());
-  worst.meet(1e9, 1, "finite");
+  worst.update(1e9, 1, "finite");
   EXPECT_EQ(worst.tensor, "not finite");
 }
 

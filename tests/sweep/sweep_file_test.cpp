@@ -513,7 +513,7 @@ TEST(SweepFile, DocumentTokens_StandForSequenceTokens_AndAreDrawnOfModelsAlone) 
                           {"lognormal": [804, 3267], "max": 2000})"),
               HasSubstr("is a distribution of lengths, which is for operation model"));
   EXPECT_THAT(error_of(models + R"("sequence_tokens": 64, "document_tokens": 200)"),
-              AllOf(HasSubstr("'document_tokens'"), HasSubstr("give one of them")));
+              AllOf(HasSubstr("'document_tokens'"), HasSubstr("give only one of them")));
   EXPECT_THAT(error_of(models + R"("document_tokens": [200, "100:200:+100"])"),
               HasSubstr("gives 200 twice"));
   EXPECT_THAT(error_of(models + R"("document_tokens": {"lognormal": [804, 200], "max": 2000})"),
