@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model's weights as LibTorch tensors with their family's names, float32 on the CPU; models copy
-// them to their own dtype, device and packing, references to float64. LibTorch inside.
+// them to their own dtype, device and packing, references to float64. Uses LibTorch.
 //
 //   auto weights = ModelWeights::random(config, {.seed = 1});
 //   const LinearWeights query = weights->linear("encoder.layer.0.attention.self.query");

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of documents as an interaction reads them: newly encoded, on the model's device, or from a
-// cache in any format. LibTorch inside.
+// cache in any format. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 
