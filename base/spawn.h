@@ -31,10 +31,10 @@ class Descriptor {
   [[nodiscard]] int get() const { return number_; }
   [[nodiscard]] bool is_open() const { return number_ >= 0; }
   void close();
-  /// Takes ownership, under a number from 4 up that children do not inherit by default: passing one
-  /// to a child as 0 to 3 then never overwrites another, however this process was started. Returns
-  /// false, with errno set, for -1, the result of a failed call, or if there are no more
-  /// descriptors.
+  /// Takes ownership of the descriptor and moves it to a number of at least 4, which children do
+  /// not inherit by default. Passing it to a child as 0 to 3 then never overwrites another
+  /// descriptor, however this process was started. Returns false, with errno set, if `number` is
+  /// -1, the result of a failed call, or if no descriptor is free.
   [[nodiscard]] bool take(int number);
 
  private:

@@ -58,7 +58,7 @@ std::string requested_name(const Contender& contender) {
                                  : contender.model.substr(0, contender.model.find('+'));
 }
 
-/// The heats that contain it; all heats if none does.
+/// The sweep with only the heats that have a contender of this name; the whole sweep if none has.
 Sweep with_heats_of(const std::string& name, const Sweep& sweep) {
   Sweep own = sweep;
   std::erase_if(own.heats, [&](const Heat& heat) {
@@ -75,7 +75,8 @@ struct NamedPattern {
   AttentionPattern pattern;
 };
 
-/// A lower bound of a pass with random document lengths: the first document is in every batch.
+/// The point with the length of its first document, which is in every batch: a lower bound for
+/// random document lengths.
 HeatPoint with_first_document(HeatPoint point) {
   const LengthDistribution lengths = std::exchange(point.document_lengths, {});
   if (lengths.is_drawn())
@@ -87,7 +88,7 @@ bool of_models(const Sweep& sweep) {
   return sweep.heats.front().point.operation == Operation::model;
 }
 
-/// The shipped patterns, and the rows of models that such a sweep may have.
+/// The built-in patterns and, for a sweep of models, the model rows that use them.
 std::vector<NamedPattern> shipped_patterns(const Sweep& sweep) {
   std::vector<NamedPattern> patterns;
   for (const AttentionPattern& pattern : built_in_patterns()) {
@@ -135,17 +136,17 @@ Result<protocol::CountedCosts> costs_of(WorkerProcess& worker, const NamedPatter
   return ask(worker, *request);
 }
 
-/// Upper bounds of the rate of a CPU core and of a GPU, a multiply-add counted as two operations:
-/// the time at this rate is a lower bound.
+/// Upper bounds of the operations per second of a CPU core and of a GPU, where a multiply-add is
+/// two operations; the time at this rate is a lower bound.
 constexpr double flop_per_core = 2e11, flop_per_gpu = 2e15;
 
-double rate_above_all(const HeatPoint& point, int cores) {
+double rate_upper_bound(const HeatPoint& point, int cores) {
   if (point.device != DeviceKind::cpu) return flop_per_gpu;
   return flop_per_core * (point.threads > 0 ? std::min(point.threads, cores) : cores);
 }
 
-/// Pairs of every implementation with this pattern; possible if it supports one setting of the
-/// sweep.
+/// This pattern paired with every implementation. `reason` is empty if the implementation supports
+/// at least one setting of the sweep.
 json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& named) {
   const AttentionPattern& pattern = named.pattern;
   const Sweep sweep = with_heats_of(named.name, whole);
@@ -167,7 +168,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
         if (pair.at("implementation") == row.id) each(pair, row);
     }
   };
-  const double rate = rate_above_all(largest, worker_cores(worker.hello()));
+  const double rate = rate_upper_bound(largest, worker_cores(worker.hello()));
   for (const HeatPoint& point : shortest_points(sweep)) {
     if (point.sequence_tokens > most_counted_tokens) {
       for (json& pair : pairs) pair["reason"] = "";  // unknown
@@ -257,7 +258,7 @@ std::string time_in_words(const json& answer, double least) {
       number(longest));
 }
 
-/// The contenders only, each pair once.
+/// One line for each contender, without its windows.
 std::string as_text(const Sweep& sweep, const json& answer) {
   const double free = answer.value("available_bytes", std::numeric_limits<double>::infinity());
   double least = 0;  // one pass of each contender at the largest point

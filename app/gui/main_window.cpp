@@ -98,7 +98,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   wire_runs();
   wire_commands();
   restore();
-  if (editor_) (void)patterns();  // its unsaved edits are reported before the window closes
+  if (editor_) (void)patterns();  // the page reports unsaved edits when the window closes
   setAcceptDrops(true);
   tint_icons();
   store_.start();
@@ -171,7 +171,7 @@ void MainWindow::show_runs(const RunListPointer& runs) {
   commands_->set_live(live ? qstring(live->info.id.uuid) : QString());
   if (patterns_) patterns_->set_measuring(live != nullptr);
   forecast_.set_measuring(live != nullptr);
-  if (!live) devices_.request();  // it starts a worker, which would disturb a measurement
+  if (!live) devices_.request();  // starts a worker, which would disturb a measurement
 }
 
 void MainWindow::wire_runs() {
@@ -266,7 +266,7 @@ void MainWindow::show_page(PageNumber number) {
   const bool turned = pages_->currentWidget() != page;
   pages_->setCurrentWidget(page);
   commands_->set_page(page);
-  // A page's keys work where the focus is.
+  // A page's shortcuts work only while the focus is inside the page.
   const QWidget* focused = focusWidget();
   if (turned && !(focused && page->isAncestorOf(focused)))
     (page->focusWidget() ? page->focusWidget() : page)->setFocus(Qt::OtherFocusReason);
@@ -291,8 +291,8 @@ void MainWindow::start_quick_sweep() {
     auto on_device = nlohmann::ordered_json::parse(sweep.text);
     on_device["device"] = commands_->device().toStdString();
     // An unchanged preset keeps its own text, byte for byte.
-    const bool as_it_is = commands_->device() == QLatin1String("cpu");
-    return launcher_.start(as_it_is ? sweep.text : on_device.dump(2));
+    const bool is_unchanged = commands_->device() == QLatin1String("cpu");
+    return launcher_.start(is_unchanged ? sweep.text : on_device.dump(2));
   }
 }
 
@@ -388,7 +388,8 @@ bool MainWindow::open_sweep(const QString& file) {
   return true;
 }
 
-// Open data is unchanged; but the sweep in the dialog must not start in place of the refused one.
+// Data that is already open stays open. If the dialog shows another sweep, it must not be started
+// in place of the refused one.
 void MainWindow::refuse_file(const QString& file, const QString& sentence) {
   show_page(compare_page);
   compare_->messages()->show_error(sentence);
@@ -425,7 +426,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   event->acceptProposedAction();
   for (const QString& file : local_files(*event->mimeData())) {
-    if (!open_file(file)) return;  // its message stays; the next file's would replace it
+    if (!open_file(file)) return;  // keeps its message, which that of the next file would replace
   }
 }
 
@@ -459,7 +460,7 @@ void MainWindow::build_menus() {
   run->addSeparator();
   QAction* fresh =
       run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
-  // If the page's own command is a new run, it has both keys and one menu entry.
+  // If the page's run command is "New run…" as well, one menu entry has both shortcuts.
   const auto list_once = [page_run = commands_->run_action(), fresh] {
     const bool same = page_run->text() == tr("New run…");
     fresh->setVisible(!same);
@@ -520,7 +521,8 @@ void MainWindow::fill_recent(QMenu* menu) {
   menu->addAction(tr("&Clear this list"), this, [] { forget_files(); });
 }
 
-// The actions of the current page; the keys work in the places that its groups name.
+// Fills the menu with the current page's actions, grouped by the part of the page in which their
+// shortcuts work.
 void MainWindow::build_page_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Page"));
   menu->menuAction()->setObjectName(page_menu_name);
@@ -547,15 +549,16 @@ void MainWindow::set_theme(Theme theme) {
 
 void MainWindow::step_text_size(int direction) {
   const QList<int>& sizes = text_sizes();
-  const qsizetype now = sizes.indexOf(kept_text_size());
+  const qsizetype now = sizes.indexOf(stored_text_size());
   set_text_size(sizes[std::clamp<qsizetype>(now + direction, 0, sizes.size() - 1)]);
 }
 
 void MainWindow::set_text_size(int percent) {
-  if (percent == kept_text_size()) return;
-  // In a new window: headings were made for the old size. Pattern edits continue there.
+  if (percent == stored_text_size()) return;
+  // Opens a new window, because headings keep the size for which they were created. Unsaved pattern
+  // edits move to the new window.
   finish_notes([this, percent] {
-    keep_text_size(percent);
+    store_text_size(percent);
     WindowOptions next{.database = database_};
     if (patterns_) next.patterns = patterns_->shared_editor();
     replace_by(next);
@@ -565,11 +568,11 @@ void MainWindow::set_text_size(int percent) {
 void MainWindow::restore() {
   const QSettings settings;
   if (!restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray())) {
-    const QRect there = screen()->availableGeometry();
-    const QSize size = first_size.boundedTo(there.size() - frame_room);
-    const QSize rest = there.size() - frame_room - size;
+    const QRect available = screen()->availableGeometry();
+    const QSize size = first_size.boundedTo(available.size() - frame_room);
+    const QSize margin = available.size() - frame_room - size;
     resize(size);
-    move(there.topLeft() + QPoint(rest.width() / 2, rest.height() / 2));
+    move(available.topLeft() + QPoint(margin.width() / 2, margin.height() / 2));
   }
   compare_->run_view()->set_preferred_baseline(
       settings.value(QStringLiteral("compare/baseline")).toString());
@@ -614,7 +617,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   if (!may_close_) {
     finish_edits([this] {
       may_close_ = true;
-      close();  // which does nothing while it is already running
+      close();  // has no effect if called from closeEvent
     });
     if (!may_close_) return event->ignore();
   }

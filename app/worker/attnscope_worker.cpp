@@ -51,9 +51,9 @@ void choose_waiting_policy(char** argv) {
 
 int serve() {
   std::signal(SIGPIPE, SIG_IGN);  // a missing driver results in a failed write
-  const bool person = isatty(STDIN_FILENO) == 1;
+  const bool is_interactive = isatty(STDIN_FILENO) == 1;
   ProtocolChannel channel;
-  if (person) {
+  if (is_interactive) {
     fmt::print(stderr,
                "attnscope-worker measures for 'attnscope run' and expects one JSON request per "
                "line, such as {{\"request\":\"describe\"}}; Ctrl-D ends it.\n");

@@ -38,7 +38,8 @@ TrainedModel& in_training(const LoadedModel& model) {
   return *model.trained;
 }
 
-/// With the named implementation, or the first that supports the variant.
+/// A trainer with the implementation `named`; if that is empty, with the first that supports the
+/// variant, and `named` is set to it.
 Result<std::unique_ptr<Trainer>> make_trainer(const std::shared_ptr<const ModelWeights>& weights,
                                               const ModelVariant& variant,
                                               const TrainingOptions& options, std::string& named) {

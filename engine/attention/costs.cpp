@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t most_heads = 512;  // as in compile_plan
 constexpr std::int64_t most_head_dim = 65536;
 
-/// Libraries' messages span lines; the first states the error.
+/// Messages of libraries have several lines, of which the first states the error.
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

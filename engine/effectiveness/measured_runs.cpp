@@ -123,9 +123,9 @@ Result<MeasuredRuns> evaluate(const RunsToEvaluate& wanted) {
   for (const auto& [query, judgements] : qrels->queries) measured.queries.push_back(query);
   measured.notes = qrels->notes;
   for (const RunsToEvaluate::Run& run : wanted.runs) {
-    auto one = evaluated(run, *qrels, wanted.question, measured.queries, measured.notes);
-    if (!one) return tl::unexpected(one.error());
-    measured.runs.push_back(std::move(*one));
+    auto values = evaluated(run, *qrels, wanted.question, measured.queries, measured.notes);
+    if (!values) return tl::unexpected(values.error());
+    measured.runs.push_back(std::move(*values));
   }
   if (wanted.question.complete) complete(measured);
   return measured;

@@ -39,8 +39,8 @@ class ModelInputs {
 
   [[nodiscard]] std::int64_t most() const { return most_; }
   /// The last item of every batch is the same document, and so is the first one of all batches of
-  /// at least two, so that contenders with different batch sizes share references. Valid as long as
-  /// the inputs.
+  /// at least two, so that contenders with different batch sizes share references. The batch refers
+  /// to this object's memory.
   [[nodiscard]] PairBatch batch_of(std::int64_t documents) const;
   /// The index, below most(), of the distinct document at this position of a batch of `documents`.
   [[nodiscard]] std::int64_t document_of(std::int64_t item, std::int64_t documents) const;
@@ -59,13 +59,13 @@ class ModelInputs {
 
 [[nodiscard]] ModelShape shape_of(const HeatPoint& point);
 
-/// What every stage needs to know of a contender. `contender` must outlive it.
+/// The properties of a contender that every stage uses. `contender` must outlive it.
 struct ModelContender {
   ModelContender(const Contender& contender_in, const HeatPoint& point);
 
   /// Whether documents are encoded independently of queries.
   [[nodiscard]] bool keeps_documents() const { return row.family->keeps() != Kept::nothing; }
-  /// The text in the form that the family reads: one that reads words has no [SEP].
+  /// The text as the family reads it: without [SEP] if the family reads words.
   [[nodiscard]] TokenIds read(TokenIds text) const {
     return row.family->reads_words() ? text.first(text.size() - 1) : text;
   }
@@ -73,7 +73,7 @@ struct ModelContender {
   const Contender& contender;
   ModelRow row{};
   const Family* family = nullptr;                 // null if the row cannot be parsed
-  Result<ModelVariant> variant{};                 // or what it does not support
+  Result<ModelVariant> variant{};                 // or an error that states what is not supported
   std::int64_t documents = 0;                     // per call
   std::shared_ptr<const ModelWeights> weights{};  // of the current placement
 };
@@ -96,9 +96,10 @@ class SharedWeights {
 [[nodiscard]] double error_bound(const Family& family, const ModelVariant& variant,
                                  const ModelShape& shape);
 
-/// Checks the attention of a heat's models row by row, on one item in the memory order of their
-/// projections: a wrong row of one layer may change the [CLS] state of a random model by less than
-/// rounding. Returns ok for an implementation that does not take the item's plan as a whole.
+/// Checks every row of the attention of a heat's models, on one item in the memory order of their
+/// projections: states and scores do not show every error, because a wrong row in one layer may
+/// change the [CLS] state of a random model by less than rounding does. Returns ok for an
+/// implementation that does not compute the item's whole plan.
 class LayerAttentionCheck {
  public:
   LayerAttentionCheck(const HeatSetting& setting, Heat of_attention);
@@ -109,8 +110,8 @@ class LayerAttentionCheck {
   void release() { attention_.reset(); }
 
  private:
-  /// Appends a contender for each one whose local layers use a pattern of their own; returns the
-  /// positions of these, by contender.
+  /// Appends a contender for the local layers of each contender that has a separate pattern for
+  /// them. Returns the index of the appended contender, for each original contender.
   static std::vector<std::optional<std::size_t>> add_local_layers(Heat& heat);
   /// `place` is an index into the heat's contenders, `contender` into the setting's.
   [[nodiscard]] Verdict judge_layers(std::size_t place, std::size_t contender);
@@ -121,18 +122,19 @@ class LayerAttentionCheck {
   std::unique_ptr<Workload> attention_;
 };
 
-/// The first and the last document of a batch; only the last one of long documents, whose reference
-/// takes seconds. `sequence_tokens`: sequence length of the first.
+/// Indices of the first and the last document of a batch; only the last if documents are long,
+/// since their references take seconds to compute. `sequence_tokens`: sequence length of the first.
 [[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,
                                                             std::size_t batch);
 
 using ModelReferences = std::vector<std::pair<std::size_t, const ReferenceOutput*>>;  // by item
 
-/// References, computed on first use: one for each distinct combination of family, pattern, window
-/// and options other than shortcuts, for the last document of a batch and the first of all others.
+/// References, computed on first use: for each distinct combination of family, pattern, window and
+/// options other than shortcuts, that of the last document of every batch and that of the first
+/// document of all batches of at least two.
 class SharedReferences {
  public:
-  /// Those of the documents_to_compare of a call.
+  /// References of the documents_to_compare of a call.
   [[nodiscard]] ModelReferences of_call(const ModelContender& model, const ModelInputs& inputs,
                                         std::int64_t sequence_tokens);
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A linear layer by the fastest route on this machine, shared by all models. For engine/model only:
-// LibTorch inside.
+// Uses LibTorch.
 //
 //   const Linear qkv(weights.weight, weights.bias, fastest_route(dtype, device, shape));
 //   at::Tensor y = qkv(x);                 // [tokens, out]

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model's weights as LibTorch tensors with their family's names, float32 on the CPU; models copy
-// them to their own dtype, device and packing, references to float64. LibTorch inside.
+// them to their own dtype, device and packing, references to float64. Uses LibTorch.
 //
 //   auto weights = ModelWeights::random(config, {.seed = 1});
 //   const LinearWeights query = weights->linear("encoder.layer.0.attention.self.query");
@@ -71,7 +71,8 @@ class ModelWeights {
   Tensors tensors_;
 };
 
-/// Ok, or which tensor of a model of that config is missing or has another shape.
+/// Ok, or an error that names a tensor of a model of that config that is missing or has another
+/// shape.
 [[nodiscard]] Status has_tensors(const ModelWeights& weights, const ModelConfig& config);
 
 /// A model's weights in float64, first rounded to the variant's dtype, as the inputs of every

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes scores from an encoder's last states: a HeadConfig with its weights. LibTorch inside.
+// Computes scores from an encoder's last states: a HeadConfig with its weights. Uses LibTorch.
 //
 //   const ScoreHead head(*weights, computing);
 //   at::Tensor scores = head(head.pool(states, layout));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The body of a cross-encoder family as an encoder of single texts, for families with another head.
-// LibTorch inside.
+// Uses LibTorch.
 //
 //   auto encoder = family.encoders()->make_encoder(*weights, variant, "segment");
 //   auto states = (*encoder)->states(packed, EncodedTexts::documents);

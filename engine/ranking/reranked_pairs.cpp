@@ -20,8 +20,9 @@ std::int64_t length_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// Ok, or an error that names queries and documents of the run, up to the depth, that are missing.
-/// `has_document` checks a document id; `documents_name` is the name of the documents' file.
+/// Ok, or an error that names the first missing query, or the first missing document up to the
+/// depth, and the number of missing ones. `has_document` checks a document id; `documents_name` is
+/// the name of the documents' file.
 template <typename HasDocument>
 Status find_named(const TrecRun& run, std::int64_t depth, TextCollection& queries,
                   const std::string& documents_name, const HasDocument& has_document) {
@@ -40,11 +41,11 @@ Status find_named(const TrecRun& run, std::int64_t depth, TextCollection& querie
   }
   const std::string name = in_a_sentence(run.file.string(), 400);
   if (lost_queries > 0) {
-    return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
+    return fail("{}: query '{}' is not in {} ({} of {} queries are missing)", name,
                 in_a_sentence(first_query), queries.name(), lost_queries, run.queries.size());
   }
   if (first != nullptr) {
-    return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
+    return fail("{}, line {}: document '{}' is not in {} ({} of {} are missing)", name, first->line,
                 in_a_sentence(first->id), documents_name, lost_documents, documents);
   }
   return {};
@@ -67,7 +68,8 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   if (!*query)
     return fail("{}: query '{}' no longer exists; run the command again", texts_.queries.name(),
                 id);
-  // With one passage the tokenizer truncates the pair, as in `score`; several are cut here.
+  // The tokenizer truncates a pair with a single passage, as in `score`; several passages are cut
+  // below.
   const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;
   PairLimits limits = model_.limits;
   if (!one_passage) {
@@ -118,8 +120,8 @@ Status RerankedPairs::add_passages(const std::string& id, const RankedDocument& 
       ends;
   if (room < 1) {
     return fail(
-        "{}: its query has {} tokens with its [SEP], which leaves no tokens for a document within "
-        "{}; limit the query or allow more",
+        "{}: the query has {} tokens including [SEP], which leaves none of the {} tokens of a pair "
+        "for the document; limit the query or allow longer pairs",
         place(document.line), length_of(whole.query), limits.most_tokens);
   }
   if (how_ == LongDocuments::whole && tokens > room) {
@@ -200,7 +202,7 @@ Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::
   }
   const std::string name = in_a_sentence(run.file.string(), 400);
   if (run.queries.empty()) {
-    return fail("{}: has no query that {} judges, so nothing can be evaluated", name,
+    return fail("{}: none of its queries is judged in {}, so nothing can be evaluated", name,
                 in_a_sentence(qrels.file.string(), 400));
   }
   std::vector<std::string> sentences;

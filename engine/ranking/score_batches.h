@@ -31,14 +31,14 @@ struct ScoreBatch {
   bool one_query = false;
 };
 
-/// Every pair is in exactly one batch. Queries come in the order of their first pair; those with
-/// few documents are combined after the others.
+/// Every pair is in exactly one batch. Queries are in the order of their first pair; batches that
+/// combine queries with few documents follow the others.
 [[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair* const> pairs,
                                                     const BatchLimits& limits);
 [[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs,
                                                     const BatchLimits& limits);
 
-/// The pair in a request.
+/// The pair as an item of a `score` request.
 [[nodiscard]] protocol::ScoreItem score_item(const TokenPair& pair);
 
 }  // namespace attnscope

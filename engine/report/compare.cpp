@@ -72,9 +72,10 @@ std::string counts_of(const Comparison& comparison) {
       comparison.cells.size(), comparison.only_in_a, comparison.only_in_b);
 }
 
-/// The difference of the machine's rates over all ceilings of both runs, as a logarithm: the median
-/// over multiply-adds, exponentials and copies beyond the caches, since any single measurement may
-/// have been disturbed.
+/// How much the machine's rates changed between the runs, as the logarithm of a ratio. For each
+/// device and number of threads it is the median over multiply-adds, exponentials and copies beyond
+/// the caches, since any single measurement may have been disturbed; the largest of these medians
+/// is returned, or nothing if the runs share no ceilings.
 std::optional<double> machine_moved(const std::vector<Ceilings>& all) {
   std::map<std::pair<DeviceKind, int>, std::vector<const Ceilings*>> alike;
   for (const Ceilings& measurement : all)
@@ -127,9 +128,9 @@ std::string between_in_words(const Comparison& comparison) {
   return text;
 }
 
-/// The settings and contenders for which the two runs have no cell in common.
-std::vector<std::string> settings_apart(const std::vector<StoredCell>& a,
-                                        const std::vector<StoredCell>& b) {
+/// The axes, and the contenders, of which the two runs share no value, with the values of each run.
+std::vector<std::string> axes_without_shared_values(const std::vector<StoredCell>& a,
+                                                    const std::vector<StoredCell>& b) {
   const auto values_of = [](const std::vector<StoredCell>& cells) {
     std::vector<std::pair<std::string, std::set<std::string>>> all;
     for (const StoredCell& cell : cells) {
@@ -264,7 +265,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
 
   Comparison comparison{.run_a = a, .run_b = b, .cells = {}, .only_in_a = 0, .only_in_b = 0};
   comparison.machine_moved = machine_moved(*ceilings);
-  std::vector<std::string> apart = settings_apart(*cells_a, *cells_b);
+  std::vector<std::string> apart = axes_without_shared_values(*cells_a, *cells_b);
   std::ranges::stable_sort(*cells_a, comes_before, &StoredCell::point);
   std::map<std::string, StoredCell*> of_b;
   for (StoredCell& cell : *cells_b) of_b.emplace(cell_key(cell), &cell);

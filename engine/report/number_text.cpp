@@ -18,7 +18,7 @@ struct Unit {
   std::string_view name;
 };
 
-/// The largest unit in which the value, once rounded, is at least 1; else the smallest.
+/// Writes the value in the largest unit in which it rounds to at least 1, or in the smallest unit.
 template <std::size_t count>
 std::string in_unit(double value, const std::array<Unit, count>& ascending) {
   if (!std::isfinite(value)) return "–";

@@ -30,7 +30,7 @@ constexpr std::array<TableFormatName, 6> formats{{
     {TableFormat::html, "html", "HTML page", "html"},
 }};
 
-constexpr std::size_t longest_cell = 300;  // bytes; names come from people
+constexpr std::size_t longest_cell = 300;  // bytes; names are user input
 
 /// A cell's text for people, before escaping.
 std::string cell_text(std::string_view text) {
@@ -61,7 +61,8 @@ Widths widths_of(const Sheet& sheet, std::span<const SheetBlock> blocks) {
   return widths;
 }
 
-/// The columns of each band of lines.
+/// Splits a wide table into parts that fit the line width: the columns of each part, which begins
+/// with the label columns.
 std::vector<std::vector<std::size_t>> bands_of(const Sheet& sheet, const Widths& widths) {
   constexpr std::size_t between = 2;
   std::vector<std::vector<std::size_t>> bands;
@@ -111,7 +112,7 @@ std::string lines_of(const Sheet& sheet, const SheetBlock& block, const Widths& 
   return text;
 }
 
-/// Later lines are indented to the text; the text of "A: ..." begins after its label.
+/// Indents later lines to the beginning of the text, which follows the label in "A: ...".
 std::string paragraph(std::string_view text) {
   const bool is_labelled = text.size() > 3 && text.substr(1, 2) == ": ";
   return wrapped(text, is_labelled ? "   " : "  ");
@@ -138,8 +139,8 @@ std::string as_text(const Sheet& sheet) {
 
 // Markdown.
 
-/// Escapes all markup: emphasis, tables, tags, entities, formulas, headings. A bracket alone is not
-/// markup; only the character after its end makes it a link.
+/// Escapes all markup: emphasis, tables, tags, entities, formulas, headings. Brackets alone are not
+/// markup: a link needs `(`, `[` or `:` after the closing one.
 std::string in_markdown(std::string_view text) {
   const std::string line = one_line(std::string(text));
   std::string escaped;
@@ -365,7 +366,8 @@ std::string in_csv(const Value& value) {
   return quoted + "\"";
 }
 
-/// The columns' keys, then every row, preceded by its block's title if that is a column.
+/// Calls `add_line` with `text_of_column` of every column, then with the values of every row, which
+/// the block's title precedes if the sheet has a column for it.
 void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
   std::vector<Value> texts;
   if (sheet.block_column) texts.emplace_back(text_of_column(*sheet.block_column));
@@ -454,7 +456,7 @@ std::string text_of(const Value& value) {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
           return "";
         } else {
-          return fmt::format("{}", held);  // shortest form that reads back, never with a locale
+          return fmt::format("{}", held);  // shortest exact text, without a locale
         }
       },
       value);
@@ -591,7 +593,7 @@ std::string latex_escaped(std::string_view text) {
   std::string result;
   char before = ' ';
   while (!text.empty()) {
-    // A window formula, and the minus of a number.
+    // Window formulas, and the minus of a number, are set in math mode.
     const std::size_t window = is_in_a_word(before) ? 0 : length_of_window(text);
     if (window > 0) {
       std::string formula(text.substr(0, window));

@@ -89,8 +89,8 @@ double squared_error_of_median(const std::vector<double>& values) {
   std::vector<double> deviations;
   deviations.reserve(values.size());
   for (const double value : values) deviations.push_back(std::abs(value - middle));
-  // The factor 0.6745 scales it to the standard deviation of a normal sample, whose median has
-  // 1.2533 times the error of its mean.
+  // Division by 0.6745 scales the median deviation to the standard deviation of a normal sample,
+  // whose median has 1.2533 times the error of its mean.
   const double error = 1.2533 * median_of(std::move(deviations)) / 0.6745;
   return error * error / static_cast<double>(values.size());
 }
@@ -146,14 +146,15 @@ double student_t95(int degrees) {
          (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
 }
 
-/// Number of additional presumed values, and the sum of their variances.
-struct Presumed {
+/// Prior knowledge, counted as this many additional values with this sum of squared deviations.
+struct PriorValues {
   int count = 0;
   double squares = 0;
 };
 
 /// `share` is the variance of the mean divided by that of a value.
-double with_presumed(std::span<const double> values, const Presumed& more, double share) {
+double half_width_with_prior(std::span<const double> values, const PriorValues& more,
+                             double share) {
   const int degrees = static_cast<int>(values.size()) - 1 + more.count;
   const double squares = squares_around(values, mean_of(values)) + more.squares;
   return student_t95(degrees) * std::sqrt(squares / degrees * share);
@@ -188,17 +189,17 @@ Estimate estimate(std::span<const Unit> units, const PooledSpread& pooled) {
     begin = end;
   }
   const double presumed = pooled.presumed * pooled.presumed + squared_error;
-  double half_width =
-      with_presumed(values, {1 + pooled.units, presumed * (1 + pooled.units * pooled.inflation)},
-                    1 / n + presumed_process_share * shared);
+  double half_width = half_width_with_prior(
+      values, {1 + pooled.units, presumed * (1 + pooled.units * pooled.inflation)},
+      1 / n + presumed_process_share * shared);
   if (pooled.units == 0 && values.size() > 1)
     half_width = std::max(half_width, student_half_width(values));
   if (process_means.size() > 1) {
     const auto processes = static_cast<double>(process_means.size());
     half_width = std::max(
-        half_width,
-        with_presumed(process_means, {2, 2 * presumed_process_spread * presumed_process_spread},
-                      1 / processes));
+        half_width, half_width_with_prior(
+                        process_means, {2, 2 * presumed_process_spread * presumed_process_spread},
+                        1 / processes));
   }
   return {.mean = mean_of(values), .half_width = half_width};
 }
@@ -222,16 +223,16 @@ double beyond_rounds_of(std::size_t placements) {
   return placements == 1 ? 0.185 : placements == 2 ? 0.08 : 0.05;
 }
 
-void Seen::add(double value) {
-  seen_.low = std::min(seen_.low, value);
-  seen_.high = std::max(seen_.high, value);
+void ObservedRange::add(double value) {
+  observed_.low = std::min(observed_.low, value);
+  observed_.high = std::max(observed_.high, value);
 }
 
-Interval Seen::within(const Estimate& estimate, double beyond) const {
+Interval ObservedRange::within(const Estimate& estimate, double beyond) const {
   if (!std::isfinite(estimate.half_width))
     return {.low = estimate.half_width, .high = estimate.half_width};
-  const Interval bounds{.low = std::min(seen_.low, estimate.mean) - beyond,
-                        .high = std::max(seen_.high, estimate.mean) + beyond};
+  const Interval bounds{.low = std::min(observed_.low, estimate.mean) - beyond,
+                        .high = std::max(observed_.high, estimate.mean) + beyond};
   return {.low = std::max(bounds.low, estimate.mean - estimate.half_width),
           .high = std::min(bounds.high, estimate.mean + estimate.half_width)};
 }

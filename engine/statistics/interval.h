@@ -102,15 +102,15 @@ struct Estimate {
 [[nodiscard]] double beyond_rounds_of(std::size_t placements);
 
 /// Range of the observed values: a mean is not far outside it, even if a few values suggest so.
-class Seen {
+class ObservedRange {
  public:
   void add(double value);
   /// The part of the estimate's interval within the observed range extended by `beyond`.
   [[nodiscard]] Interval within(const Estimate& estimate, double beyond) const;
 
  private:
-  Interval seen_{.low = std::numeric_limits<double>::infinity(),
-                 .high = -std::numeric_limits<double>::infinity()};
+  Interval observed_{.low = std::numeric_limits<double>::infinity(),
+                     .high = -std::numeric_limits<double>::infinity()};
 };
 
 [[nodiscard]] double mean_of(std::span<const double> values);

@@ -24,14 +24,14 @@ Summary summarise(std::span<const Observation> observations, const HeatBasis& ba
   const std::vector<Placement> placements = by_placement(counted_logarithms(observations, basis));
   if (placements.empty()) return {};
   Summary summary{.placements = static_cast<int>(placements.size())};
-  Seen seen;
+  ObservedRange observed;
   for (const Placement& placement : placements) {
     summary.samples += static_cast<int>(placement.values.size());
-    for (const double value : placement.values) seen.add(value);
+    for (const double value : placement.values) observed.add(value);
   }
   const Estimate time = time_of(placements, basis);
   summary.median_ns = summary.low_ns = summary.high_ns = std::exp(time.mean);
-  const Interval interval = seen.within(time, beyond_rounds);
+  const Interval interval = observed.within(time, beyond_rounds);
   if (std::isfinite(interval.low)) {
     summary.low_ns = std::exp(interval.low);
     summary.high_ns = std::exp(interval.high);
@@ -104,12 +104,12 @@ Ratio paired_ratio(std::span<const Observation> a, std::span<const Observation> 
                                  log_b = counted_logarithms(b, basis);
   Pairs shared = shared_rounds(log_a, log_b);
   if (shared.a.empty()) return unpaired_ratio(a, b, {}, basis, basis);
-  Seen seen;
+  ObservedRange observed;
   bool is_one_cell = log_a.size() == shared.a.size() && log_b.size() == shared.a.size();
   for (std::size_t i = 0; i < shared.a.size(); ++i) {
     double& difference = shared.a[i].time_ns;
     difference -= shared.b[i].time_ns;
-    seen.add(difference);
+    observed.add(difference);
     is_one_cell = is_one_cell && difference == 0;
   }
   if (is_one_cell) return {1, 1, 1, true, Verdict::no_difference_shown};
@@ -119,7 +119,7 @@ Ratio paired_ratio(std::span<const Observation> a, std::span<const Observation> 
                           apart = differences(of_a, of_b, units_of(rounds, basis));
   Estimate found = estimate_with_rounds(apart, rounds.front().values, basis.ratios);
   found.mean = mean_of_values(of_a) - mean_of_values(of_b);
-  return ratio_from(found.mean, seen.within(found, beyond_rounds_of(apart.size())), true);
+  return ratio_from(found.mean, observed.within(found, beyond_rounds_of(apart.size())), true);
 }
 
 Ratio unpaired_ratio(std::span<const Observation> a, std::span<const Observation> b,

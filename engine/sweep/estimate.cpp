@@ -21,16 +21,16 @@ using Clock = std::chrono::steady_clock;
 
 // Constants of the worker's grouping of short calls
 // (engine/measure/rounds.cpp).
-constexpr double sample_seconds = 1.2e-3, led_in_below = 0.1;
+constexpr double sample_seconds = 1.2e-3, untimed_call_below = 0.1;
 
 /// Number of calls of one sample, including the untimed one before it.
 double calls_of_sample(double call_seconds) {
   return std::max(std::ceil(sample_seconds / call_seconds), 1.0) +
-         (call_seconds < led_in_below ? 1 : 0);
+         (call_seconds < untimed_call_below ? 1 : 0);
 }
 
 double warm_up_seconds(double call_seconds) {
-  if (call_seconds >= led_in_below) return 0;  // the check's call was that
+  if (call_seconds >= untimed_call_below) return 0;  // the check's call was the warm-up
   return call_seconds >= 20e-3 ? call_seconds : std::max(3 * call_seconds, 5e-3);
 }
 
@@ -42,18 +42,18 @@ int processes_of(const Heat& heat) {
   return static_cast<int>(divide_placements(heat.stop.placements, heat.stop.processes).size());
 }
 
-/// A model's calls that are timed part by part, once for each heat.
+/// Number of a model's calls whose parts are timed, once for each heat.
 double calls_by_part(double call_seconds) {
   return std::clamp(std::ceil(1 / call_seconds), 1.0, 3.0);
 }
 
-/// Sampling takes a different number of rounds at each placement, most at a
-/// process's first.
+/// The number of rounds differs between placements and is largest at a process's first one, so a
+/// trial measures up to two.
 int trial_placements(const Heat& heat) {
   return std::clamp(heat.stop.placements, 1, 2);
 }
 
-/// The heat with the placements that one process of the trial measures.
+/// The heat as a trial measures it: in one process, with fewer placements.
 Heat trial_of(Heat heat) {
   const int placements = std::max(heat.stop.placements, 1), tried = trial_placements(heat);
   heat.stop.max_seconds *= static_cast<double>(tried) / placements;
@@ -98,8 +98,9 @@ ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& poin
   if (known == costs_.end() || known->second.empty()) return cost;
   const auto at = [&](double ItemCost::*value) {
     std::vector<std::pair<double, double>> points;
-    for (const ItemCost& one : known->second) {
-      if (one.*value > 0) points.emplace_back(static_cast<double>(one.tokens), one.*value);
+    for (const ItemCost& counted : known->second) {
+      if (counted.*value > 0)
+        points.emplace_back(static_cast<double>(counted.tokens), counted.*value);
     }
     // Beyond the counted lengths, the work grows at least linearly.
     return points.empty() ? 0
@@ -111,8 +112,8 @@ ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& poin
   return cost;
 }
 
-/// Number of items in a call: as many as fit into the memory of a batch, for this contender or for
-/// all contenders together.
+/// Number of items in a call: as many as fit into a batch's memory, for this contender or for every
+/// contender of the heat.
 double SettingTimes::items(const Heat& heat, const Contender& contender) const {
   const HeatPoint& point = heat.point;
   if (point.candidates > 0) return static_cast<double>(point.candidates);
@@ -127,8 +128,8 @@ double SettingTimes::items(const Heat& heat, const Contender& contender) const {
                     static_cast<double>(std::max<std::int64_t>(point.batch_max, 1)));
 }
 
-/// Time of this heat, from trials' times that are proportional to work. Beyond the last trial the
-/// time per work grows with its trend, at most by the exponent `most_slope`.
+/// Time of this heat, scaled by work from the times of the trials. Beyond the last trial the time
+/// per work follows its trend, with an exponent of at most `most_slope`.
 template <typename Seconds, typename Work>
 double SettingTimes::scaled(const Heat& heat, double most_slope, const Seconds& seconds_of,
                             const Work& work_of) const {
@@ -176,7 +177,7 @@ SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
         tokens_of);
     if (cost_of(contender, heat.point).bytes > free_bytes_) continue;  // out of memory
     expected.once_per_process += call + rest_of_check;
-    if (call <= 0) continue;  // not measured: its check said why
+    if (call <= 0) continue;  // not measured; its check reported the reason
     const double sample = nearest.overhead * call * calls_of_sample(call);
     const double most =
         std::max<double>(share(3, placements), std::ceil(nearest.stretch * time_limit / sample));
@@ -187,7 +188,7 @@ SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
     }
     if (heat.point.operation == Operation::model) expected.once += call * calls_by_part(call);
   }
-  // The start of a process, and inputs that grow with the tokens.
+  // The time to start a process and to create the inputs, which grow with the tokens.
   const auto tokens_at = [&](const Trial& trial) {
     Heat tried = heat;
     tried.point = trial.point;
@@ -269,8 +270,9 @@ std::optional<double> free_bytes(const protocol::Hello& hello, DeviceKind device
 
 namespace {
 
-/// The costs of a model are those of one layer's attention; its linear layers
-/// take the larger part of short sequences. 0 stays 0: a family without layers.
+/// Adds the linear layers to the counted costs of a model, which are those of one layer's
+/// attention: on short sequences the linear layers dominate. 0, for a family without layers, stays
+/// 0.
 double with_linear_layers(double attention_flop, const HeatPoint& point) {
   if (point.operation != Operation::model || attention_flop <= 0) return attention_flop;
   const auto width = static_cast<double>(point.heads * point.head_dim);
@@ -278,7 +280,7 @@ double with_linear_layers(double attention_flop, const HeatPoint& point) {
   return attention_flop + 2 * static_cast<double>(point.sequence_tokens) * weights;
 }
 
-/// Start of each phase of a trial.
+/// When a phase of a trial started, and of which contender.
 struct PhaseStart {
   std::size_t contender;
   std::string phase;
@@ -305,7 +307,7 @@ Trial read_trial(const Heat& heat, const HeatResult& result, const std::vector<P
   }
   trial.other_seconds = std::max(seconds_between(began, ended) - checks - sampling, 0.0);
   trial.rounds.resize(static_cast<std::size_t>(heat.stop.placements));
-  double longest = 0;  // calls of a contender together
+  double longest = 0;  // total time of the calls of one contender
   for (const Cell& cell : result.cells) {
     if (cell.status != CellStatus::ok || cell.samples.empty()) continue;
     const double call = median_seconds(cell);
@@ -365,7 +367,7 @@ class Estimation {
       return {};
     };
     if (Status done = add_trial(*heats.front()); !done || pool_.is_cancelled()) return done;
-    // A second one at the greatest length that takes a small part of the whole.
+    // A second trial, at the greatest length whose trial takes a small part of the whole time.
     constexpr double part = 0.08, always_seconds = 4;
     double whole = 0;
     for (const Heat* heat : heats) whole += times.seconds(*heat);
@@ -379,7 +381,7 @@ class Estimation {
     return {};
   }
 
-  /// Of the first length, the last and two between them.
+  /// Costs of each contender at the first length, the last and two between them.
   std::map<std::string, std::vector<ItemCost>> costs_of(const std::vector<const Heat*>& heats) {
     std::set<std::size_t> places;
     for (std::size_t i = 0; i < 4; ++i) places.insert(i * (heats.size() - 1) / 3);
@@ -387,7 +389,7 @@ class Estimation {
     for (const std::size_t place : places) {
       const Heat& heat = *heats[place];
       if (heat.point.sequence_tokens > most_counted_tokens) continue;
-      std::map<std::string, protocol::CountedCosts> answers;  // by the request
+      std::map<std::string, protocol::CountedCosts> answers;  // keyed by request
       for (const Contender& contender : heat.contenders) {
         const auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
         if (!pattern) continue;
@@ -416,7 +418,7 @@ class Estimation {
   Result<std::optional<Trial>> make_trial(const Heat& heat) {
     options_.on_trial(heat);
     const Heat tried = trial_of(heat);
-    if (processes_of(heat) > 1) pool_.dismiss();  // a fresh process, as each of the run's
+    if (processes_of(heat) > 1) pool_.dismiss();  // a new process, as for each process of the run
     std::vector<PhaseStart> phases;
     const HeatListener listener{
         .on_phase =

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BERT's cross-encoder with LibTorch's autograd, on packed pairs without padding: the same scores
-// as engine/model/bert, with gradients for its float32 weights. LibTorch inside.
+// as engine/model/bert, with gradients for its float32 weights. Uses LibTorch.
 //
 //   auto model = TrainedCrossEncoder::make(*weights, variant, "segment", KeptLayers::whole);
 //   at::Tensor scores = *(*model)->scores({.items = {{query, document}}});   // [items], float32

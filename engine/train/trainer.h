@@ -3,7 +3,7 @@
 //
 // Trains step by step: loss, gradients, update; and saves its state to disk, from which training
 // resumes to the same weights. Results are bitwise equal for the same weights, groups, options and
-// threads. LibTorch inside.
+// threads. Uses LibTorch.
 //
 //   auto trainer = Trainer::make(weights, variant, "segment", {.objective = Objective::ranknet});
 //   Result<StepReport> report = (*trainer)->step({{group}}, cls);

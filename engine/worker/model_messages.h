@@ -47,7 +47,7 @@ struct ModelLoaded {
   }
 };
 
-/// Ids from the tokenizer of a model whose tokens have vectors.
+/// Token ids of a model that keeps a vector for each token.
 struct MaxSimIds {
   std::int32_t separator = 0;           // last token of a query before its expansion
   std::vector<std::int32_t> skipped{};  // tokens without a vector
@@ -72,10 +72,10 @@ struct ModelRequest {
   Products precision = Products::float32;  // of the products of linear layers
   DeviceKind device = DeviceKind::cpu;
   int threads = 0;
-  std::int64_t positions = 0;  // beyond the checkpoint's: interpolated
+  std::int64_t positions = 0;  // if more than the checkpoint's: interpolated
   ModelOptions options{};
   std::vector<Window> layer_windows{};           // if the layers differ
-  std::string label{};                           // which of several labels makes the score
+  std::string label{};                           // whose output is the score, if there are several
   std::optional<std::int64_t> skipped_tokens{};  // first tokens of a pair, which are not pooled
   std::optional<MaxSimIds> max_sim{};
   std::int32_t document_type = 1;  // token type of documents
@@ -161,7 +161,7 @@ struct ScoreRequest {
 
 struct PairInspected {
   static constexpr const char* name = "inspect";
-  std::optional<double> score{};  // none without a head
+  std::optional<double> score{};  // absent if the model has no head
   template <typename Self, typename Fields>
   static void list_fields(Self& self, Fields& field) {
     field.if_present("score", self.score);
@@ -173,8 +173,8 @@ struct InspectRequest {
   static constexpr const char* name = "inspect";
   using Answer = PairInspected;
   std::int32_t cls = 0;
-  std::vector<ScoreItem> items{};                     // one
-  std::optional<std::vector<std::int64_t>> layers{};  // none: all
+  std::vector<ScoreItem> items{};                     // exactly one
+  std::optional<std::vector<std::int64_t>> layers{};  // absent: all layers
   bool half = false;                                  // writes float16
   std::map<std::string, std::string> metadata{};      // of the file
   std::string out{};                                  // absolute path

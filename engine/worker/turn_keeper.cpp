@@ -25,7 +25,7 @@ void TurnKeeper::hold(const protocol::HoldRequest& request, const Send& send,
     if (!problem.empty()) turns_.clear();
     send(protocol::as_event(protocol::TurnHeld{.problem = problem}));
   };
-  // Every measurement takes them in this order, so that no two can deadlock.
+  // Every measurement takes the locks in the order of the request, so that no two can deadlock.
   for (const DeviceKind device : request.devices) {
     auto turn =
         Turn::line_up(locks_folder(), name_of_lock_(device),
@@ -53,8 +53,9 @@ Status TurnKeeper::wait(Turn& turn, DeviceKind device, const Send& send,
     if (!come) return tl::unexpected(come.error());
     if (*come) return {};
     const auto holder = turn.holder();
-    // As often as during a measurement, since the connection may have been lost. For a moment there
-    // is no name, when one measurement has ended and the next has not begun yet.
+    // Events are sent as often as during a measurement, so that a lost connection is noticed.
+    // `holder` is empty for a moment when one measurement has ended and the next has not yet
+    // started.
     const bool is_due = !last_sign || Clock::now() - *last_sign >= alive_interval;
     if (is_due || (holder && holder != last)) {
       send(protocol::as_event(protocol::WaitingForTurn{.device = device, .by = holder}));

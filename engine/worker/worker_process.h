@@ -23,7 +23,7 @@ inline constexpr std::size_t longest_words = 500;  // bytes of a worker's own me
 
 /// Why a worker could not be started.
 struct StartFailure : Error {
-  bool may_pass = false;  // no answer: the connection may be down for now; false: a wrong answer
+  bool may_pass = false;  // true: no answer, so the connection may be down; false: a wrong answer
   bool cancelled = false;
   bool was_killed = false;  // by a signal, from the system or a user
 };
@@ -31,7 +31,8 @@ struct StartFailure : Error {
 struct StartOptions {
   /// Limit without a byte from the worker; LibTorch's first load from a cold disk takes seconds.
   std::chrono::milliseconds patience = std::chrono::minutes(1);
-  /// A number that identifies the driver: a worker that it has lost is ended by the next one.
+  /// A number that identifies the driver. If the driver lost the connection to a worker, the next
+  /// worker with this number ends that one.
   std::string driver = {};
   /// Programs with additional implementations (engine/attention/served).
   std::vector<std::string> with = {};
@@ -61,7 +62,7 @@ class WorkerProcess {
   struct Ended {
     int signal = 0;
     std::string words;     // "killed by signal 9 (SIGKILL)", with the last line it printed
-    bool is_lost = false;  // ended without an event that reports it: the connection was lost
+    bool is_lost = false;  // no event reported the end: the connection was lost
     std::optional<int> contender = {};  // the contender that ran, from that event
   };
   enum class Wait : std::uint8_t { event, timeout, ended };

@@ -47,9 +47,9 @@ for round_ in range(ROUNDS + 5):
         taken = measure()
         if round_ >= 5:
             times[name].append(taken)
-print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, one thread, its own time; medians of {ROUNDS} rounds of {CALLS} calls")
+print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, CPU time of one thread; medians of {ROUNDS} rounds of {CALLS} calls")
 base = times["kernel in C++"]
 for name, taken in times.items():
-    ratio = statistics.median(one / other for one, other in zip(taken, base))
-    more = statistics.median(one - other for one, other in zip(taken, base))
+    ratio = statistics.median(own / kernel_time for own, kernel_time in zip(taken, base))
+    more = statistics.median(own - kernel_time for own, kernel_time in zip(taken, base))
     print(f"{name:28} {statistics.median(taken) * 1e6:8.1f} us   ratio {ratio:5.3f}   {more * 1e6:+6.1f} us")

@@ -191,8 +191,9 @@ TEST_F(Rerank, RefusesMissingTextsBeforeScoring) {
     program_.write(file, before);
   };
   refused("documents.tsv", "d0\ta\nd1\tb\n",
-          "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are not)");
-  refused("queries.tsv", "q2\ta\n", "its query 'q1' is not in queries.tsv (1 of 2 are not)");
+          "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are missing)");
+  refused("queries.tsv", "q2\ta\n",
+          "query 'q1' is not in queries.tsv (1 of 2 queries are missing)");
   refused("documents.tsv", "d0\ta\nd0\tb\n",
           "documents.tsv, line 2: the id 'd0' is already used in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");

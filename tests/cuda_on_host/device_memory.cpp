@@ -35,7 +35,7 @@ DeviceArena::DeviceArena() : allocation_of_page_(arena_bytes / page_bytes) {
 }
 
 std::byte* DeviceArena::allocate(const std::string& name, std::size_t bytes) {
-  // An odd multiple of 256 bytes after the beginning of the page.
+  // The allocation begins at an odd multiple of 256 bytes in its page.
   const std::size_t offset = red_zone_bytes + 256;
   const std::size_t pages = pages_for(offset + bytes + red_zone_bytes);
   if (live_ == 0) next_page_ = 0;
@@ -82,7 +82,7 @@ void release(std::byte* memory) {
 
 namespace {
 
-/// The granules of bytes that must be within one allocation.
+/// The granules of these bytes; throws unless all bytes are within one allocation.
 [[nodiscard]] std::span<Granule> granules_of(const void* memory, std::int64_t bytes) {
   Allocation* allocation = device_arena().find(memory);
   const std::int64_t offset =

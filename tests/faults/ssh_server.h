@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real sshd on a port of its own, run by this user with a throw-away key, all of it in one
-// folder; gone with the object.
+// A real sshd on a separate port, run by this user with a temporary key. All its files are in one
+// folder; the destructor stops it.
 
 #include <sys/types.h>
 
@@ -15,17 +15,17 @@ namespace attnscope {
 
 class SshServer {
  public:
-  /// Why there can be none here.
+  /// The reason why sshd cannot run here; nothing if it can.
   [[nodiscard]] static std::optional<std::string> missing();
-  /// Throws std::runtime_error with sshd's words when it does not come up.
+  /// Throws std::runtime_error with sshd's output if it does not start.
   explicit SshServer(std::filesystem::path folder);
   SshServer(const SshServer&) = delete;
   SshServer& operator=(const SshServer&) = delete;
   ~SshServer();
 
-  /// The shell command that runs `remote` there.
+  /// The shell command that runs `remote` on the server.
   [[nodiscard]] std::string command(const std::string& remote) const;
-  /// Kills every session, as a cut line does; the server itself goes on.
+  /// Kills every session, which looks like a lost connection; the server keeps running.
   void cut_connections() const;
   void stop();
 

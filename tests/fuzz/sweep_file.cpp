@@ -17,16 +17,18 @@ void follow(const Sweep& sweep) {
   std::size_t cells = 0;
   for (const Heat& heat : sweep.heats) cells += heat.contenders.size();
   expect(cells > 0 && cells <= most_cells, "an accepted sweep has a bounded number of cells");
-  // The heats of a sweep differ in their points alone: the ends stand for all.
+  // The heats of a sweep differ only in their points, so it is enough to check the first and the
+  // last.
   for (const Heat* heat : {&sweep.heats.front(), &sweep.heats.back()}) {
     const auto sent = protocol::to_json(*heat);
     const auto received = protocol::read_heat(sent);
     expect(received.has_value(), "an accepted heat can be sent to a worker", sweep.text);
-    expect(protocol::to_json(*received) == sent, "a heat arrives as it was sent", sweep.text);
+    expect(protocol::to_json(*received) == sent, "a heat is unchanged after it is sent",
+           sweep.text);
   }
   OnlyFilter first;
   first.terms.emplace_back("contender", sweep.heats.front().contenders.front().id());
-  expect(only(sweep, first).has_value(), "a sweep's own contender can be picked", sweep.text);
+  expect(only(sweep, first).has_value(), "a contender of the sweep can be selected", sweep.text);
 }
 
 }  // namespace

@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
                                    .toLocal8Bit());
   attnscope::gui::prepare_application();
   attnscope::gui::apply_theme(attnscope::gui::Theme::light);
-  if (argc > 4) attnscope::gui::keep_text_size(QString::fromLocal8Bit(argv[4]).toInt());
+  if (argc > 4) attnscope::gui::store_text_size(QString::fromLocal8Bit(argv[4]).toInt());
   attnscope::gui::apply_text_size();
   QSize size(1280, 800);
   if (argc > 3) {

@@ -134,7 +134,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(shown->slice.axes.size(), std::size_t{2});
     QCOMPARE(shown->slice.axes[0].key, std::string("documents"));
     QCOMPARE(shown->slice.axes[1].key, std::string("cache"));
-    // Neither was measured without the other.
+    // 4 documents were measured only with a cold cache, and a cold cache only with 4 documents.
     QVERIFY(!shown->slice.axes[0].values[1].together);
     const FigureSnapshot& time = shown->figures.at(report::YAxis::time);
     QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
@@ -219,7 +219,7 @@ class StoreThreadTest : public QObject {
     QCOMPARE(gone.count(), 1);
   }
 
-  void UpdatesTheListAfterNameTagsAndTrash() {
+  void UpdatesTheListAfterRenamingTaggingAndTrashing() {
     const RunId run = add_done_run(other(), "done", {64});
     StoreClient store(path("a.db"));
     RunListModel trash;
@@ -279,7 +279,7 @@ class StoreThreadTest : public QObject {
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
-  void PublishesNothingFromAMissingFolder() {
+  void MissingFolderHasNoPublishedRuns() {
     StoreClient store(path("a.db"));
     SignalLog published(store.reader(), &StoreReader::published_read);
     store.start();
@@ -316,7 +316,8 @@ class StoreThreadTest : public QObject {
   }
 
   void NamesADamagedRun() {
-    for (const char* name : {"sound", "hurt"}) static_cast<void>(add_done_run(other(), name, {64}));
+    for (const char* name : {"intact", "damaged"})
+      static_cast<void>(add_done_run(other(), name, {64}));
     other_.reset();
     QFile file(QString::fromStdString(path("a.db").string()));
     QVERIFY(file.open(QIODevice::ReadWrite));

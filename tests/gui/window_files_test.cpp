@@ -387,12 +387,12 @@ class WindowFilesTest : public WindowSuite {
     QVERIFY(window_->patterns()->has_unsaved());
     QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
     QCOMPARE(requested.count(), 1);  // without a question: the next window keeps the edits
-    QCOMPARE(kept_text_size(), 110);
+    QCOMPARE(stored_text_size(), 110);
     // The state for the next window is stored before this window closes.
     QCOMPARE(QSettings().value(u"window/page"_s).toInt(),
              static_cast<int>(MainWindow::patterns_page));
     QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
-    QCOMPARE(kept_text_size(), 100);
+    QCOMPARE(stored_text_size(), 100);
   }
 
   void FitsHelpInLargeText() {

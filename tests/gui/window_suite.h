@@ -99,7 +99,7 @@ class LargeText {
 
  private:
   static void use(int percent) {
-    keep_text_size(percent);
+    store_text_size(percent);
     apply_text_size();
   }
 };

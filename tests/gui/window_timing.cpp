@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attnscope_window_timing DATABASE [SWEEP.json]: the time until the real window can be used, the
-// time of a frame, and the longest block by an event while the window opens, while every page is
-// used and, with a sweep, while it is measured.
+// time of a frame, and the longest time for which one event blocks the window: while it opens,
+// while every page is used and, with a sweep, while the sweep is measured.
 
 #include <QElapsedTimer>
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int frames = 31;
 
-/// Milliseconds of the median and the slowest of several paints.
+/// Prints the median and the largest time of several paints, in milliseconds.
 void time_frames(const char* what, QWidget& widget) {
   std::vector<double> ms;
   ms.reserve(frames);

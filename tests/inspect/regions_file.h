@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file of a document's regions, as a worker writes it, whose parts a test can change.
+// A file of a document's regions as a worker writes it, which tests open or damage.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 
 namespace attnscope::tests {
 
-/// A file of a document of 95 words, of which 90 were read, and a query of two.
+/// Regions of a document of 95 words, of which the model read 90, and a query of two words.
 struct RegionsFile {
   std::map<std::string, std::string> metadata;
   std::vector<float> regions = std::vector<float>(46), counted = std::vector<float>(15),
@@ -39,9 +39,11 @@ struct RegionsFile {
                 {"note", ""}};
     for (std::size_t r = 0; r < regions.size(); ++r)
       regions[r] = r < 45 ? static_cast<float>(r) * 0.1F - 3 : 0;
-    // The third repeats the second, as for short documents; 19 and 21 are next to the first.
+    // Three peaks (regions 20, 2 and 2: the third repeats the second, as in short documents), then
+    // their neighbours at -1, +1, -2 and +2.
     counted = {20, 2, 2, 19, 1, 1, 21, 3, 3, 18, 0, 0, 22, 4, 4};
-    // The peaks add -0.5 and -0.7 - 0.7, the regions next to the first -0.55 - 0.45.
+    // In the score of -2.9 the peaks count -0.5, -0.7 and -0.7, and regions 19 and 21 count -0.55
+    // and -0.45.
     weights = {0.5, 0.25, 0.25, 0.5, 0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0};
     unmatched[0] = -2.25F;
     unmatched[1] = -2.8F;

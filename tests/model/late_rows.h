@@ -1,5 +1,5 @@
 #pragma once
-// Small models of the rows of sweeps, with their float64 references.
+// Small models of sweep rows, with their float64 references.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ inline void expect_matches_reference(const LateRowModel& model, const PairBatch&
   }
 }
 
-/// What the model shows of a batch, by "layer.name".
+/// The tensors that the model passes to `show` for a batch, keyed by "layer.name".
 inline std::map<std::string, Shown> shown_of(const LateRowModel& model, const PairBatch& batch) {
   std::map<std::string, Shown> shown;
   EXPECT_TRUE(model->score(batch, [&](Shown tensor) {
@@ -143,7 +143,8 @@ inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
   return mapped ? std::optional(std::move(*mapped)) : std::nullopt;
 }
 
-/// The work before the query is known and the work with the cache add up to that without a cache.
+/// Expects that the work of encoding documents and the work with the cache add up to the work
+/// without a cache.
 inline void expect_stages_add_up(const LateRowModel& model, const PairBatch& batch,
                                  const DocumentCache& documents) {
   const auto offline = model->work_of_documents(document_ids(batch));

@@ -13,7 +13,7 @@ SequenceLayout two_items() {
       {{.cls = 1, .query = 2, .documents = {4}}, {.cls = 1, .query = 1, .documents = {70}}});
 }
 
-TEST(PlanRows, KeptRowsKeepAllTheirKeys) {
+TEST(PlanRows, SelectedRowsKeepAllTheirKeys) {
   const SequenceLayout layout = two_items();
   for (const char* name : {"full", "sparse", "longformer", "qds", "bigbird"}) {
     const AttentionPattern pattern = *find_pattern(name);
@@ -33,7 +33,7 @@ TEST(PlanRows, KeptRowsKeepAllTheirKeys) {
   }
 }
 
-TEST(PlanRows, BothPartsAddUpToThePlan) {
+TEST(PlanRows, SelectedAndRemainingRowsAddUpToThePlan) {
   const SequenceLayout layout = two_items();
   const AttentionPattern pattern = *find_pattern("qds");
   const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);

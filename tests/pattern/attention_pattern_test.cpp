@@ -162,7 +162,7 @@ TEST(AttentionPattern, WindowOverWholeItemsHasNoRulesAndNoGroups) {
   EXPECT_TRUE(pattern->knows_no_groups());
 }
 
-/// A pattern with this rule of document tokens among themselves.
+/// A pattern with this rule for the attention of document tokens to document tokens.
 std::string with_rule(std::string_view rule) {
   return fmt::format(R"({{"name": "n", "attends": {{"document": {{"document": {}}}}}}})", rule);
 }

@@ -13,7 +13,7 @@ TokenPair pair(std::int32_t query, std::size_t document_tokens) {
   return {.query = {query, 3}, .document = std::vector<std::int32_t>(document_tokens, 7)};
 }
 
-TEST(ScoreBatches, DocumentsOfAQueryStandTogether_TheShortestFirst) {
+TEST(ScoreBatches, GroupsDocumentsByQuery_ShortestFirst) {
   const std::vector<TokenPair> pairs{pair(1, 9), pair(2, 5), pair(1, 3), pair(2, 4),
                                      pair(1, 6), pair(2, 8), pair(1, 1), pair(2, 2)};
   const auto batches = score_batches(pairs, {});
@@ -23,7 +23,7 @@ TEST(ScoreBatches, DocumentsOfAQueryStandTogether_TheShortestFirst) {
   EXPECT_TRUE(batches[0].one_query && batches[1].one_query);
 }
 
-TEST(ScoreBatches, QueriesWithFewDocumentsArePutTogether) {
+TEST(ScoreBatches, CombinesQueriesWithFewDocuments) {
   const std::vector<TokenPair> pairs{pair(1, 9), pair(2, 5), pair(3, 1)};
   const auto batches = score_batches(pairs, {});
   ASSERT_EQ(batches.size(), 1U);
@@ -31,20 +31,20 @@ TEST(ScoreBatches, QueriesWithFewDocumentsArePutTogether) {
   EXPECT_FALSE(batches[0].one_query);
 }
 
-TEST(ScoreBatches, ABatchKeepsToItsTokensAndPairs) {
+TEST(ScoreBatches, LimitsTokensAndPairsOfABatch) {
   const std::vector<TokenPair> pairs(10, pair(1, 7));  // 10 tokens each
   EXPECT_EQ(score_batches(pairs, {.tokens = 30, .pairs = 100}).size(), 4U);
   EXPECT_EQ(score_batches(pairs, {.tokens = 1000, .pairs = 5}).size(), 2U);
 }
 
-TEST(ScoreBatches, APairLongerThanTheLimitIsABatchOfItsOwn) {
+TEST(ScoreBatches, PairBeyondTheLimit_IsASeparateBatch) {
   const std::vector<TokenPair> pairs{pair(1, 100), pair(1, 1)};
   const auto batches = score_batches(pairs, {.tokens = 10, .pairs = 10});
   ASSERT_EQ(batches.size(), 2U);
   EXPECT_THAT(batches[1].pairs, ElementsAre(0));
 }
 
-TEST(ScoreBatches, AWholeQueryIsOneBatchWhateverItsSize) {
+TEST(ScoreBatches, WholeQuery_IsOneBatchOfAnySize) {
   std::vector<TokenPair> pairs(40, {.query = {1}, .document = std::vector<std::int32_t>(9)});
   pairs.push_back({.query = {2}, .document = {3}});
   const auto batches = score_batches(pairs, {.tokens = 10, .pairs = 2, .whole_queries = true});
@@ -54,7 +54,7 @@ TEST(ScoreBatches, AWholeQueryIsOneBatchWhateverItsSize) {
   EXPECT_TRUE(batches[1].one_query);
 }
 
-TEST(ScoreBatches, NoPairsMakeNoBatches) {
+TEST(ScoreBatches, NoPairs_ResultInNoBatches) {
   EXPECT_TRUE(score_batches(std::vector<TokenPair>(), {}).empty());
 }
 

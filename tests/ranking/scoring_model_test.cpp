@@ -39,7 +39,7 @@ std::string error_of(const TinyCheckpoint& tiny, const ModelQuestion& question) 
   return model ? "opened" : model.error().message;
 }
 
-TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
+TEST(ScoringModel, UsesPatternWindowAndLimitsOfTheCheckpoint) {
   const auto model = open(sparse());
   ASSERT_TRUE(model.has_value()) << model.error().message;
   EXPECT_EQ(model->pattern.name, "sparse");
@@ -49,7 +49,7 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->request.window, Window::of(4));
 }
 
-/// A golden model with a vocabulary, opened with what is asked for.
+/// A golden model with a vocabulary, opened as `question` requests.
 Result<ScoringModel> open_golden(const char* name, ModelQuestion question = {}) {
   const ScratchFolder folder;
   std::filesystem::copy(
@@ -60,12 +60,12 @@ Result<ScoringModel> open_golden(const char* name, ModelQuestion question = {}) 
   return ScoringModel::open(question);
 }
 
-/// Some of its layers are local.
+/// A model of which some layers are local.
 Result<ScoringModel> open_modern(ModelQuestion question = {}) {
   return open_golden("modernbert", std::move(question));
 }
 
-TEST(ScoringModel, ADocumentMayHaveALimitOfItsOwnBesideThePairs) {
+TEST(ScoringModel, LimitsDocumentsInAdditionToPairs) {
   const auto mono = open_golden("mono-bert");
   ASSERT_TRUE(mono.has_value()) << mono.error().message;
   EXPECT_EQ(mono->limits.most_query_tokens, 33);
@@ -78,7 +78,7 @@ TEST(ScoringModel, ADocumentMayHaveALimitOfItsOwnBesideThePairs) {
   EXPECT_TRUE(pair->document_cut);
 }
 
-TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOneBesideIt) {
+TEST(ScoringModel, RequestedPatternAppliesToLocalLayersUnlessTheyHaveTheirOwn) {
   const auto own = open_modern();
   ASSERT_TRUE(own.has_value()) << own.error().message;
   EXPECT_EQ(own->pattern.name, "full");
@@ -98,7 +98,7 @@ TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOne
               HasSubstr("all layers of this model have the same attention"));
 }
 
-TEST(ScoringModel, ADumpSaysWhatEachLayerAttendedBy) {
+TEST(ScoringModel, DumpNamesPatternAndWindowOfEachLayer) {
   const auto model = open_modern();
   ASSERT_TRUE(model.has_value()) << model.error().message;
   const auto pair = model->tokenizer->encode("how", "tall", model->limits);
@@ -110,7 +110,7 @@ TEST(ScoringModel, ADumpSaysWhatEachLayerAttendedBy) {
   EXPECT_EQ(shown->at("window"), "inf,64");
 }
 
-TEST(ScoringModel, OneThatEncodesDocumentsApartLimitsThemApart) {
+TEST(ScoringModel, LimitsSeparatelyEncodedDocumentsSeparately) {
   const auto dual = open(TinyCheckpoint::dual_bert(), {.most_tokens = 20});
   ASSERT_TRUE(dual.has_value()) << dual.error().message;
   EXPECT_TRUE(dual->keeps_documents);
@@ -119,11 +119,11 @@ TEST(ScoringModel, OneThatEncodesDocumentsApartLimitsThemApart) {
   ASSERT_TRUE(cross.has_value()) << cross.error().message;
   EXPECT_FALSE(cross->keeps_documents);
   EXPECT_EQ(cross->limits.most_document_tokens, 0);
-  EXPECT_EQ(cross->limits.most_tokens, cross->shape.positions - 1);  // its document's own [CLS]
+  EXPECT_EQ(cross->limits.most_tokens, cross->shape.positions - 1);  // 1 for the document's [CLS]
   EXPECT_FALSE(open(TinyCheckpoint::bert())->keeps_documents);
 }
 
-TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
+TEST(ScoringModel, RequestedWindowOrPatternReplacesTheCheckpoints) {
   EXPECT_EQ(open(sparse(), {.window = "inf"})->window, Window::infinite());
   const auto full = open(sparse(), {.pattern = "full"});
   ASSERT_TRUE(full.has_value());
@@ -131,14 +131,14 @@ TEST(ScoringModel, AnotherWindowOrPatternTakesTheirPlace) {
   EXPECT_FALSE(full->request.window);
 }
 
-TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
+TEST(ScoringModel, NeedsAWindowOnlyForAPatternWithOne) {
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.pattern = "sparse"}),
               HasSubstr("pattern 'sparse' needs a window"));
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.window = "4"}),
               HasSubstr("pattern 'full' has no window"));
 }
 
-TEST(ScoringModel, AModelOfWordsHasItsOwnPatternAlone) {
+TEST(ScoringModel, WordModelSupportsOnlyItsOwnPattern) {
   const ScratchFolder folder;
   TinyCheckpoint::tkl().write(folder.path());
   std::string list = "@@UNKNOWN@@\n";
@@ -151,7 +151,7 @@ TEST(ScoringModel, AModelOfWordsHasItsOwnPatternAlone) {
   EXPECT_TRUE(ScoringModel::open({.checkpoint = folder.path(), .pattern = "chunks"}));
 }
 
-TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
+TEST(ScoringModel, ExtendedPositionsAllowLongerPairs) {
   const std::int64_t positions = open(sparse())->shape.positions;
   EXPECT_THAT(error_of(sparse(), {.most_tokens = positions + 1}), HasSubstr("extend them"));
   const auto extended = open(sparse(), {.positions = 2 * positions, .most_tokens = positions + 1});
@@ -160,7 +160,7 @@ TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
   EXPECT_EQ(extended->request.positions, 2 * positions);
 }
 
-TEST(ScoringModel, ALabelThatUnreadModulesWouldHaveSaysSo) {
+TEST(ScoringModel, LabelErrorNamesTheModulesFileThatIsNotRead) {
   const ScratchFolder folder;
   TinyCheckpoint::bert().write(folder.path());
   write_bytes(folder / "vocab.txt", vocabulary);
@@ -171,14 +171,14 @@ TEST(ScoringModel, ALabelThatUnreadModulesWouldHaveSaysSo) {
                                                "config_sentence_transformers.json"));
 }
 
-TEST(ScoringModel, ATokenizerLargerThanTheModelIsAnError) {
+TEST(ScoringModel, RefusesATokenizerLargerThanTheModel) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["vocab_size"] = std::to_string(5);
   tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
   EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 tokens, and its model's"));
 }
 
-TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
+TEST(ScoringModel, WordListHasALineForEachVectorExceptPadding) {
   const auto opened = [](int lines) {
     const ScratchFolder folder;
     TinyCheckpoint::tkl().write(folder.path());
@@ -194,12 +194,12 @@ TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
   EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
 }
 
-TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {
+TEST(ScoringModel, NamesAnUnknownDtypeOrDevice) {
   EXPECT_THAT(error_of(sparse(), {.dtype = "int8"}), HasSubstr("int8"));
   EXPECT_THAT(error_of(sparse(), {.device = "tpu"}), HasSubstr("tpu"));
 }
 
-TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
+TEST(PairDump, MetadataDescribesLayoutTokensAndPattern) {
   const auto model = open(sparse());
   const auto pair = model->tokenizer->encode("how tall", "taller", model->limits);
   const auto metadata = *dump_metadata(*model, *pair, "a note");
@@ -211,7 +211,7 @@ TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
   EXPECT_EQ(metadata.count("global_rows"), 0U);
 }
 
-TEST(PairDump, ALongformersGlobalRowIsCls_OrTheQueryAsWellByRequest) {
+TEST(PairDump, LongformerHasGlobalCls_AndGlobalQueryOnRequest) {
   const auto rows = [](const ModelQuestion& question) {
     const auto model = open(TinyCheckpoint::longformer(), question);
     if (!model) return model.error().message;

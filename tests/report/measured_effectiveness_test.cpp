@@ -31,12 +31,12 @@ using testing::StartsWith;
 constexpr int query_count = 40;
 
 /// Query i's value is 0.5 + shift plus a small deviation that depends on the query.
-MeasuredRuns::Run worth(const std::string& name, std::vector<std::string> contenders, double shift,
-                        int turn) {
+MeasuredRuns::Run made_up_run(const std::string& name, std::vector<std::string> contenders,
+                              double shift, int offset) {
   MeasuredRuns::Run run{
       .file = "/runs/" + name, .sum = "0", .contenders = std::move(contenders), .values = {}};
   for (int query = 0; query < query_count; ++query)
-    run.values.push_back(0.5 + shift + 0.001 * ((query + turn) % 7));
+    run.values.push_back(0.5 + shift + 0.001 * ((query + offset) % 7));
   return run;
 }
 
@@ -48,9 +48,9 @@ MeasuredRuns runs_of() {
                     .qrels_sum = "0"};
   for (int query = 0; query < query_count; ++query)
     runs.queries.push_back(fmt::format("{:02}", query));
-  runs.runs = {worth("full.trec", {"full/dense"}, 0, 0),
-               worth("s64.trec", {"sparse/segment/64"}, -0.001, 3),
-               worth("s4.trec", {"sparse/segment/4"}, -0.1, 5)};
+  runs.runs = {made_up_run("full.trec", {"full/dense"}, 0, 0),
+               made_up_run("s64.trec", {"sparse/segment/64"}, -0.001, 3),
+               made_up_run("s4.trec", {"sparse/segment/4"}, -0.1, 5)};
   return runs;
 }
 
@@ -137,14 +137,14 @@ TEST_F(MeasuredEffectivenessTest, JsonAndCsvDistinguishMeasuredFromPublished) {
   const Advice answer = answer_of(table_with(runs_of()));
   const auto json = nlohmann::json::parse(written(answer, TableFormat::json)).at(0);
   EXPECT_EQ(json.at("fastest_equivalent"), "sparse/segment/64");
-  for (const nlohmann::json& one : json.at("contenders")) {
-    const bool is_mask = one.at("contender") == "sparse/sdpa-mask/4";
-    EXPECT_EQ(one.at("measured").is_null(), is_mask) << one.dump();
-    EXPECT_EQ(one.at("published").is_null(), !is_mask);
-    if (one.at("contender") != "sparse/segment/64") continue;
-    EXPECT_EQ(one.at("measured").at("equivalent"), true);
-    EXPECT_EQ(one.at("measured").at("run"), "s64.trec");
-    EXPECT_EQ(one.at("measured").at("pairs"), query_count);
+  for (const nlohmann::json& contender : json.at("contenders")) {
+    const bool is_mask = contender.at("contender") == "sparse/sdpa-mask/4";
+    EXPECT_EQ(contender.at("measured").is_null(), is_mask) << contender.dump();
+    EXPECT_EQ(contender.at("published").is_null(), !is_mask);
+    if (contender.at("contender") != "sparse/segment/64") continue;
+    EXPECT_EQ(contender.at("measured").at("equivalent"), true);
+    EXPECT_EQ(contender.at("measured").at("run"), "s64.trec");
+    EXPECT_EQ(contender.at("measured").at("pairs"), query_count);
   }
   const std::string csv = written(answer, TableFormat::csv);
   EXPECT_THAT(csv, AllOf(HasSubstr("effectiveness_from"), HasSubstr(",measured,nDCG@10,"),
@@ -153,7 +153,7 @@ TEST_F(MeasuredEffectivenessTest, JsonAndCsvDistinguishMeasuredFromPublished) {
               AllOf(HasSubstr("†"), HasSubstr("(publ.)"), HasSubstr("measured here by qrels.txt")));
 }
 
-TEST_F(MeasuredEffectivenessTest, TablesHaveItsColumnsOnlyIfItWasMeasured) {
+TEST_F(MeasuredEffectivenessTest, TablesHaveEffectivenessColumnsOnlyIfMeasured) {
   const std::string with = write_table(table_with(runs_of()), TableFormat::csv);
   EXPECT_THAT(with, AllOf(HasSubstr("effectiveness_measure"), HasSubstr("p_equivalence")));
   EXPECT_THAT(write_table(run_.table(), TableFormat::csv), Not(HasSubstr("effectiveness")));
@@ -163,7 +163,7 @@ TEST_F(MeasuredEffectivenessTest, TablesHaveItsColumnsOnlyIfItWasMeasured) {
   EXPECT_THAT(write_pivot(table, pivot, TableFormat::text), HasSubstr("nDCG@10 0.50"));
 }
 
-TEST_F(MeasuredEffectivenessTest, FigureMarksFrontAndEquivalence) {
+TEST_F(MeasuredEffectivenessTest, FigureMarksParetoFrontAndEquivalence) {
   const Figure figure =
       make_figure(table_with(runs_of()), XAxis::length, YAxis::effectiveness).value();
   ASSERT_EQ(figure.series.size(), 4U);
@@ -178,7 +178,7 @@ TEST_F(MeasuredEffectivenessTest, FigureMarksFrontAndEquivalence) {
   EXPECT_THAT(mark_of("sparse/sdpa-mask/4"), HasSubstr("publ."));
   std::vector<double> times;
   for (const Point& point : figure.front) times.push_back(point.x);
-  ASSERT_EQ(times.size(), 3U);  // each slower one is better
+  ASSERT_EQ(times.size(), 3U);  // each slower contender is more effective
   EXPECT_TRUE(std::ranges::is_sorted(times));
   EXPECT_THAT(figure.warning, AllOf(HasSubstr("measured here, by qrels.txt"),
                                     HasSubstr("† equivalent to full/dense within 0.02"),
@@ -253,8 +253,8 @@ TEST(PrecisionCost, WithJudgementsTestsTheDifferenceOfNdcg) {
   for (const char* query : {"q1", "q2", "q3"}) qrels.queries[query]["a"] = 1;
   PrecisionCost cost("int8", qrels);
   for (const char* query : {"q1", "q2", "q3", "unjudged"}) {
-    const bool turned = query == std::string("q2");
-    cost.add(query, "a", {.narrow = turned ? 0.0F : 2.0F, .exact = 2.0F});
+    const bool is_reversed = query == std::string("q2");
+    cost.add(query, "a", {.narrow = is_reversed ? 0.0F : 2.0F, .exact = 2.0F});
     cost.add(query, "b", {.narrow = 1.0F, .exact = 1.0F});
   }
   // q2's relevant document falls to rank 2: 1 / log2(3) = 0.6309, a third of 0.3691 on the mean.

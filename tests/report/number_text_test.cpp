@@ -12,7 +12,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-TEST(NumberText, ThreeDigits_WithoutAnExponent) {
+TEST(NumberText, ThreeDigits_HaveNoExponent) {
   EXPECT_EQ(three_digits(2.414), "2.41");
   EXPECT_EQ(three_digits(2.4), "2.40");
   EXPECT_EQ(three_digits(12.64), "12.6");
@@ -38,7 +38,7 @@ TEST(NumberText, Times_HaveAFittingUnit) {
   EXPECT_EQ(format_time(nan), "–");
 }
 
-TEST(NumberText, Bytes_AreInPowersOfThousand) {
+TEST(NumberText, Bytes_UsePowersOfAThousand) {
   EXPECT_EQ(format_bytes(12.6e6), "12.6 MB");
   EXPECT_EQ(format_bytes(1608e6), "1.61 GB");
   EXPECT_EQ(format_bytes(512), "512 B");
@@ -56,7 +56,7 @@ TEST(NumberText, Relative_IsRatioMinusOneInPercent) {
   EXPECT_EQ(format_relative(nan), "–");
 }
 
-TEST(NumberText, TimesAsMuch_HaveThreeDigits) {
+TEST(NumberText, Factors_HaveThreeDigits) {
   EXPECT_EQ(format_times(1.953), "1.95x");
   EXPECT_EQ(format_times(292.7), "293x");
   EXPECT_EQ(format_times(nan), "–");
@@ -88,7 +88,7 @@ TEST(NumberText, WrappedText_KeepsARepeatCommandOnOneLine) {
   EXPECT_NE(wrapped("attnscope run --again last --db a.db --quiet; to repeat: " + command, "  ")
                 .find("quiet; to repeat:\n  " + command + "\n"),
             std::string::npos)
-      << "the one that started the run is not the one that repeats it";
+      << "only the command that repeats the run starts a new line";
 }
 
 }  // namespace

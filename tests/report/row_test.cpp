@@ -32,7 +32,7 @@ Cell plain_cell() {
   return timed_cell("sparse", "segment", Window::of(4), "Sparse", 1);
 }
 
-TEST(Conditions, OfACellWithoutAny_AreUnknownAndHaveNoNote) {
+TEST(Conditions, CellWithoutAny_HasNoValuesAndNoNotes) {
   const Row row = row_with(plain_cell());
   EXPECT_EQ(median_clock_mhz(row), std::nullopt);
   EXPECT_EQ(median_temperature_c(row), std::nullopt);
@@ -40,7 +40,7 @@ TEST(Conditions, OfACellWithoutAny_AreUnknownAndHaveNoNote) {
   EXPECT_THAT(notes_on(row), IsEmpty());
 }
 
-TEST(Conditions, AreMediansOverTheSamplesThatHaveThem) {
+TEST(Conditions, AreMediansOverTheSamplesWithAValue) {
   Cell cell = plain_cell();
   cell.samples[0].clock_mhz = 1000;
   cell.samples[2].clock_mhz = 3000;
@@ -148,7 +148,7 @@ TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
   EXPECT_EQ(row.at("drifted"), true);
 }
 
-/// A cell on the GPU with calls of 1 ms and `queued_ns` of processor time.
+/// A table of one GPU cell whose calls take 1 ms and `queued_ns` of processor time.
 Table table_on_cuda(double queued_ns) {
   Cell cell = rising_cell("segment", 0);
   for (Sample& sample : cell.samples) sample.cpu_ns = queued_ns;
@@ -209,12 +209,12 @@ TEST(DriftInTables, AContenderThatDriftsAlone_HasADriftingRatio) {
                                                              "contender")));
 }
 
-TEST(Disturbance, OtherProcesses_MarkACellIfSamplesWaitedOrWaitsAreUnknown) {
+TEST(Disturbance, OtherProcesses_MarkACellUnlessNoSampleWaited) {
   Cell busy = rising_cell("segment", 0), quiet = rising_cell("windowed", 0);
   for (Sample& sample : busy.samples) sample.foreign_load = 0.6;
   busy.samples[3].involuntary_switches = 4;
   const Row unknown = table_of({busy}).rows[0];
-  EXPECT_EQ(marks_of(unknown), "!") << "0.6 cores, in addition to its 2";
+  EXPECT_EQ(marks_of(unknown), "!") << "other processes used 0.6 cores in addition to its 2";
   EXPECT_THAT(notes_on(unknown),
               ElementsAre(HasSubstr("kept 0.600 cores busy, in addition to the 2 it uses")));
   EXPECT_THAT(marks_of(table_of({quiet}).rows[0]), IsEmpty());
@@ -264,7 +264,7 @@ TEST(Disturbance, AHeatThatWaitedForCores_IsMarkedWithARemedy) {
   for (Sample& sample : alongside.samples) sample.waited_ns = 0;
   const Table table = table_of({held_up, alongside});
   EXPECT_EQ(marks_of(table.rows[0]), "!");
-  EXPECT_EQ(marks_of(table.rows[1]), "!") << "its heat has too few rounds without";
+  EXPECT_EQ(marks_of(table.rows[1]), "!") << "its heat has too few undisturbed rounds";
   EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("samples waited for cores")));
   EXPECT_THAT(disturbed_cells_in_words(table.run, {&table.rows[0], &table.rows[1]}),
               AllOf(HasSubstr("2 of 2 cells were disturbed"), HasSubstr("attnscope run --again")));
@@ -274,7 +274,7 @@ TEST(Disturbance, AHeatThatWaitedForCores_IsMarkedWithARemedy) {
   EXPECT_THAT(disturbed_cells_in_words(table.run, {}), IsEmpty());
 }
 
-TEST(Disturbance, MoreThanAFifthOfOutliers_AreMarkedCountedAndKept) {
+TEST(Disturbance, CellWithMoreThanAFifthOfOutliers_IsMarkedAndKeepsThem) {
   Cell cell = rising_cell("segment", 0);
   for (std::size_t i = 0; i < cell.samples.size(); i += 4) cell.samples[i].time_ns *= 1.5;
   const Table table = table_of({cell});

@@ -44,7 +44,7 @@ class Network : public testing::Test {
   std::filesystem::path file_;
 };
 
-TEST_F(Network, ADatabaseThere_IsWrittenWithAWarning) {
+TEST_F(Network, Database_IsWrittenWithAWarning) {
   Store store = open_or_throw(file_);
   EXPECT_THAT(store.warning(), AllOf(HasSubstr("network file system"), HasSubstr("--db")));
   const RunId run = begin_or_throw(store, sample_run());

@@ -71,7 +71,7 @@ TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
   EXPECT_EQ(files, 1);
 }
 
-TEST_F(Transfer, AnExportIsPackedByItsName_InAnyCase) {
+TEST_F(Transfer, FileNameDecidesWhetherAnExportIsPacked_InAnyCase) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
   EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
   const Store exported = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_only);
@@ -131,17 +131,17 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   const std::string whole = bytes_of(folder_ / "all.attn.gz");
   Store other = open_or_throw(folder_ / "other.db");
   const auto refused = [&](const std::string& bytes, const std::string& words) {
-    write_bytes(folder_ / "hurt.attn.gz", bytes);
-    const auto imported = other.import_file(folder_ / "hurt.attn.gz");
+    write_bytes(folder_ / "damaged.attn.gz", bytes);
+    const auto imported = other.import_file(folder_ / "damaged.attn.gz");
     ASSERT_FALSE(imported);
-    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("hurt.attn.gz"), HasSubstr(words)));
-    EXPECT_EQ(bytes_of(folder_ / "hurt.attn.gz"), bytes);
+    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
+    EXPECT_EQ(bytes_of(folder_ / "damaged.attn.gz"), bytes);
   };
   refused(whole.substr(0, whole.size() / 2), "truncated");
   refused(whole.substr(0, whole.size() - 1), "truncated");
-  std::string hurt = whole;
-  hurt[whole.size() - 6] = static_cast<char>(hurt[whole.size() - 6] ^ 1);
-  refused(hurt, "are damaged");
+  std::string damaged = whole;
+  damaged[whole.size() - 6] = static_cast<char>(damaged[whole.size() - 6] ^ 1);
+  refused(damaged, "are damaged");
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
   std::string unknown_version = bytes_of(folder_ / "all.attn");
   unknown_version[18] = 3;
@@ -162,7 +162,7 @@ TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
-TEST_F(Transfer, ANameOfSqlitesOwnFiles_IsRefused) {
+TEST_F(Transfer, NameOfAnSqliteSideFile_IsRefused) {
   { const Store other = open_or_throw(folder_ / "other.db"); }
   for (const char* ending : {"-wal", "-journal", "-shm"}) {
     const Status exported =
@@ -194,7 +194,7 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
-  EXPECT_EQ(other.find_run("last")->id, runs_[2]);  // the one that came last, whatever its date
+  EXPECT_EQ(other.find_run("last")->id, runs_[2]);  // the last import, regardless of dates
   expect_equal_run(other, runs_[1]);
   expect_equal_run(other, runs_[2]);
 
@@ -212,7 +212,7 @@ TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt) {
   ok_or_throw(store_.resume_run(run, start));
   ok_or_throw(store_.add_heat(run, random_heat(random_, 1, 1)));
   {
-    // Another process, which only reads the file.
+    // A connection that neither started nor resumed the run: the start of its heat is unknown.
     Store other = open_or_throw(folder_ / "results.db");
     ok_or_throw(other.add_heat(run, random_heat(random_, 2, 1)));
   }
@@ -275,7 +275,7 @@ TEST_F(Transfer, NameTagAndNote_AreExported) {
 
   ASSERT_TRUE(other.describe_run(runs_[1], {.name = "mine"}));
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
-  EXPECT_EQ(other.find_run("last")->name, "mine") << "what is there is never replaced";
+  EXPECT_EQ(other.find_run("last")->name, "mine") << "an import never replaces an existing run";
 }
 
 TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
@@ -297,7 +297,7 @@ TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   EXPECT_EQ(store_.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, RunsInAnothersTrash_AreNotImported) {
+TEST_F(Transfer, RunsInTheTrashOfAnotherDatabase_AreNotImported) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   Store other = open_or_throw(folder_ / "other.db");
   const auto imported = other.import_file(folder_ / "results.db");

@@ -31,11 +31,12 @@ constexpr std::array faults{
     Fault{"trial-beyond-workspace", "writes one byte behind its workspace",
           write_beyond_the_workspace},
     Fault{"trial-changes-input", "adds 1 to the first value of q", change_an_input},
-    Fault{"trial-asks-all", "asks the counted memory for more and more", ask_for_all_memory},
+    Fault{"trial-asks-all", "asks the counted memory for more and more",
+          allocate_all_counted_memory},
     Fault{"trial-eats-unseen", "takes memory past the counted allocators until there is none",
-          eat_memory_unseen},
+          allocate_uncounted_memory},
     Fault{"trial-unseen-memory", "takes 100 MiB past the counted allocators in every call",
-          take_memory_outside_the_workspace},
+          allocate_outside_the_workspace},
 };
 
 class PreparedFaulty final : public PreparedImitation {

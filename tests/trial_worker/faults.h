@@ -41,8 +41,8 @@ void write_beyond_the_workspace(const Answered&);
 void change_an_input(const Answered&);
 
 // memory_eaters.cpp
-void ask_for_all_memory(const Answered&);
-void eat_memory_unseen(const Answered&);
-void take_memory_outside_the_workspace(const Answered&);
+void allocate_all_counted_memory(const Answered&);
+void allocate_uncounted_memory(const Answered&);
+void allocate_outside_the_workspace(const Answered&);
 
 }  // namespace attnscope::trial

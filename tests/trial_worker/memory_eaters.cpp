@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that take memory nobody predicted, counted and behind the counters' back.
+// Calls that allocate more memory than predicted, through the counting allocator or past it.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,18 +24,19 @@ std::int64_t mapped_bytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-/// So much more address space and no more: the machine is not to go down with the trial.
-class LittleMore {
+/// Limits the process to `bytes` of additional address space, so that the test does not exhaust the
+/// machine's memory.
+class AddressSpaceLimit {
  public:
-  explicit LittleMore(std::int64_t bytes) {
+  explicit AddressSpaceLimit(std::int64_t bytes) {
     getrlimit(RLIMIT_AS, &before_);
     rlimit limit = before_;
     limit.rlim_cur = std::min(before_.rlim_max, static_cast<rlim_t>(mapped_bytes() + bytes));
     setrlimit(RLIMIT_AS, &limit);
   }
-  LittleMore(const LittleMore&) = delete;
-  LittleMore& operator=(const LittleMore&) = delete;
-  ~LittleMore() { setrlimit(RLIMIT_AS, &before_); }
+  AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+  AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
 
  private:
   rlimit before_{};
@@ -43,20 +44,20 @@ class LittleMore {
 
 }  // namespace
 
-void ask_for_all_memory(const Answered&) {
+void allocate_all_counted_memory(const Answered&) {
   std::list<measure::Buffer> taken;
   while (true) taken.emplace_back(measure::process_memory(), 64 * mebibyte);
 }
 
-void eat_memory_unseen(const Answered&) {
-  const LittleMore limit(256 * mebibyte);
+void allocate_uncounted_memory(const Answered&) {
+  const AddressSpaceLimit limit(256 * mebibyte);
   std::list<std::vector<char>> taken;
   while (true) taken.emplace_back(static_cast<std::size_t>(mebibyte), '\1');
 }
 
-void take_memory_outside_the_workspace(const Answered&) {
+void allocate_outside_the_workspace(const Answered&) {
   std::vector<char> touched(static_cast<std::size_t>(100 * mebibyte), '\1');
-  // What is written is read, so that the writing is not left out.
+  // Reads a written byte, so that the compiler does not omit the writes.
   static_cast<void>(*static_cast<volatile char*>(&touched.back()));
 }
 

@@ -147,7 +147,7 @@ FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, 
             if (writing_ || failed_) return;
             if (!problem.isEmpty()) return show_problem(problem);
             if (!ui_->own_height->isChecked()) {
-              const QSignalBlocker quiet(ui_->height);  // the height without a user setting
+              const QSignalBlocker quiet(ui_->height);  // shows the automatic height
               ui_->height->setValue(height_mm);
             }
             ui_->figure_message->setPalette(palette());
@@ -174,7 +174,7 @@ void FigureDialog::build(const QString& stem) {
   ui_->height->setVisible(what_->has_height);
   ui_->caption->setVisible(what_->has_caption);
   ui_->part->setVisible(!shown_.ranges.empty());
-  ui_->form->layout()->activate();  // with the list of venues
+  ui_->form->layout()->activate();  // lays out the form with the list of venues
   ui_->scroll->setMinimumWidth(ui_->form->sizeHint().width() +
                                ui_->scroll->verticalScrollBar()->sizeHint().width());
   ui_->halves->setStretchFactor(1, 1);
@@ -271,7 +271,7 @@ void FigureDialog::follow_format() {
   ui_->tex->setToolTip(includable
                            ? tr("A figure environment that includes the file, with caption and "
                                 "label")
-                           : tr("LaTeX does not include SVG: choose PDF or PNG"));
+                           : tr("LaTeX cannot include SVG; choose PDF or PNG"));
   refresh();
 }
 

@@ -31,7 +31,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int left_aligned = static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter);
-constexpr int right = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
+constexpr int right_aligned = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
 
 bool has_same_shape(const std::vector<report::PivotHead>& a,
                     const std::vector<report::PivotHead>& b) {
@@ -44,8 +44,8 @@ bool has_same_shape(const report::Pivot& a, const report::Pivot& b) {
   return a.choice == b.choice && has_same_shape(a.rows, b.rows) &&
          has_same_shape(a.columns, b.columns) &&
          std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
-                    [](const report::PivotBlock& one, const report::PivotBlock& other) {
-                      return one.words == other.words && one.lines.size() == other.lines.size();
+                    [](const report::PivotBlock& x, const report::PivotBlock& y) {
+                      return x.words == y.words && x.lines.size() == y.lines.size();
                     });
 }
 
@@ -155,7 +155,7 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
     case baseline_role:
       return head.is_baseline;
     case style_key_role:
-      // All windows of a contender together have no line in the charts.
+      // A row for all windows of a contender has no line in the charts.
       if (head.contender.empty() || !run_->contenders.contains(qstring(head.value))) return {};
       if (lines_[static_cast<std::size_t>(row)].repeats_head) return {};
       return qstring(head.value);
@@ -164,8 +164,8 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
   }
 }
 
-/// Compares with the least of the contenders at the same setting: in the row if columns are
-/// contenders, otherwise in the column.
+/// Compares the value with the smallest one of all contenders at the same setting, which are in the
+/// same row if columns are contenders, otherwise in the same column.
 QVariant PivotTableModel::shade_of(int row, std::size_t column) const {
   constexpr double many_times = 16;
   const report::PivotLine& own = line_at(row);
@@ -191,7 +191,7 @@ QVariant PivotTableModel::shade_of(int row, std::size_t column) const {
 QVariant PivotTableModel::cell_data(int row_number, int column, int role) const {
   const report::PivotLine& line = line_at(row_number);
   const report::PivotCell& cell = line.cells[static_cast<std::size_t>(column)];
-  if (role == Qt::TextAlignmentRole) return right;
+  if (role == Qt::TextAlignmentRole) return right_aligned;
   if (!cell.row) return {};
   const report::Row& row = run_->table.rows[*cell.row];
   switch (role) {
@@ -218,7 +218,7 @@ QVariant PivotTableModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal || !run_ || section < 0 || section >= columnCount())
     return QAbstractTableModel::headerData(section, orientation, role);
   const bool is_label = section < label_columns();
-  if (role == Qt::TextAlignmentRole) return is_label ? left_aligned : right;
+  if (role == Qt::TextAlignmentRole) return is_label ? left_aligned : right_aligned;
   if (is_label) {
     if (section > 0) return role == Qt::DisplayRole ? tr("Cells") : QVariant();
     if (role == Qt::ToolTipRole || role == Qt::WhatsThisRole)
@@ -263,7 +263,8 @@ QColor text_color(const QModelIndex& index, const QPalette& palette) {
   }
 }
 
-/// Background of costs above the best comparable one: so faint that every text colour is readable.
+/// Background of values above the best comparable one, faint enough for every text colour to be
+/// readable.
 QColor shade(double strength, const QPalette& palette) {
   constexpr double most = 0.13;
   QColor color = is_dark(palette) ? QColor(0xff, 0xc0, 0x60) : QColor(0xc0, 0x70, 0x00);
@@ -492,7 +493,7 @@ void RunTable::show_selectors(const RunSnapshot& run) {
   problem_->setVisible(!run.pivot_problem.isEmpty());
 }
 
-/// As wide as the contents; with the same shape, never narrower than before.
+/// Fits the columns to their contents. A table of the same shape keeps wider columns.
 void RunTable::fit_columns(bool keeps_widths) {
   for (int column = 0; column < model_.columnCount(); ++column) {
     const int least = keeps_widths ? view_->columnWidth(column) : 0;

@@ -197,19 +197,19 @@ const QList<int>& text_sizes() {
   return sizes;
 }
 
-int kept_text_size() {
+int stored_text_size() {
   const int kept = QSettings().value(QStringLiteral("window/text_size")).toInt();
   return text_sizes().contains(kept) ? kept : 100;
 }
 
-void keep_text_size(int percent) {
+void store_text_size(int percent) {
   QSettings().setValue(QStringLiteral("window/text_size"), percent);
 }
 
 void apply_text_size() {
   static const double desktop_points = QApplication::font().pointSizeF();
   QFont font = QApplication::font();
-  font.setPointSizeF(desktop_points * kept_text_size() / 100);
+  font.setPointSizeF(desktop_points * stored_text_size() / 100);
   QApplication::setFont(font);
 }
 

@@ -25,8 +25,8 @@ void apply_theme(Theme theme);
 
 /// Text sizes to choose from, in percent of the desktop's size, and the stored choice.
 [[nodiscard]] const QList<int>& text_sizes();
-[[nodiscard]] int kept_text_size();
-void keep_text_size(int percent);
+[[nodiscard]] int stored_text_size();
+void store_text_size(int percent);
 /// Must be called before the first widget is made; existing headings keep their size.
 void apply_text_size();
 
@@ -37,7 +37,8 @@ inline constexpr int hair = 2, gap = 6, margin = 12;
 inline constexpr QMargins around{margin, margin, margin, margin};
 }  // namespace space
 
-/// Text sizes: details, text and bold headings of parts of a page, and the page's title.
+/// `small`: details; `heading`: bold headings of the parts of a page, in the size of its text;
+/// `title`: the page's title.
 enum class TextSize { small, heading, title };
 [[nodiscard]] QFont sized(QFont font, TextSize size);
 void set_text(QWidget* widget, TextSize size);

@@ -6,7 +6,7 @@
 // is key i + u - w, and the band follows the columns of the global keys in the scores.
 //
 //   scores     chunks of 2w rows x 2w keys, overlapping by w: 4w keys per row for 2w+1 useful ones
-//   values     blocks of w rows x the 3w keys around them, the band unskewed in zeros
+//   values     blocks of w rows x the 3w keys around them, zero outside the band
 //
 // Skewing is a view: in a contiguous chunk [2w, 2w] the diagonals are lines of stride 2w+1, so the
 // band is copied out of the chunks once without padding.
@@ -102,7 +102,7 @@ struct Frames {
   at::Tensor q, k, v, o;
 };
 
-/// The outputs of a backward: grad_k and grad_v are float32, and all rows add to them.
+/// Gradients of one backward pass. grad_k and grad_v are float32, and all rows add to them.
 struct GradientFrames {
   at::Tensor grad_o, grad_q, grad_k, grad_v;
 };
@@ -140,9 +140,10 @@ struct PaddedRuns {
   bool direct = false;
   /// Whether the global tokens of all runs are copied to form matrices.
   bool gathers_globals = false;
-  /// Rows in which some run masks a key: padding, its ends, and keys outside band_keys.
+  /// Rows in which at least one run masks a key: in padding, beyond the run's ends or outside
+  /// band_keys.
   TokenRanges masked_rows{};
-  /// Values of one tensor of padded rows, and of all rows' scores of global keys.
+  /// Number of values in one tensor of padded rows, and number of all rows' scores of global keys.
   [[nodiscard]] std::int64_t elements() const { return shape.matrices * shape.tokens * head_dim; }
   [[nodiscard]] std::int64_t global_scores() const {
     return shape.matrices * shape.tokens * shape.globals;
@@ -155,7 +156,7 @@ struct PaddedRuns {
 [[nodiscard]] ExecutedWork executed_by_chunks(const Problem& problem,
                                               const ChunkStructure& structure);
 
-/// Upper bound, lists of the layout included.
+/// Upper bound in bytes, including the lists of the layout.
 [[nodiscard]] std::int64_t peak_bytes_of_chunks(const Problem& problem,
                                                 const ChunkStructure& structure);
 

@@ -40,8 +40,8 @@ int capability(const SdpaDevice& device) {
   return 10 * device.compute_major + device.compute_minor;
 }
 
-/// check_flash_attention_hardware_support, check_mem_efficient_hardware_support (whose lower end is
-/// below what this program needs) and check_cudnn_hardware_support.
+/// check_flash_attention_hardware_support, check_mem_efficient_hardware_support (whose minimum is
+/// lower than the one that this program requires) and check_cudnn_hardware_support.
 Status supports_device(std::string_view id, const SdpaDevice& device) {
   if (capability(device) >= 80 && capability(device) <= 121) return {};
   return fail("{} runs on devices of compute capability 8.0 to 12.1, and this one has {}.{}", id,
@@ -207,7 +207,7 @@ namespace {
 constexpr double no_dropout = 0.0;
 constexpr bool not_causal = false;
 
-/// A single mask for all items and heads (or all items) is stored once; strides of 0 repeat it.
+/// A mask that all items, or all items and heads, share is stored once; strides of 0 repeat it.
 std::optional<at::Tensor> repeated(const SdpaOperands& operands) {
   if (!operands.bias) return std::nullopt;
   const at::Tensor& q = operands.q;
@@ -220,7 +220,8 @@ SdpaResult on_cpu(const SdpaOperands& operands, double scale) {
   return {.o = o, .lse = lse};
 }
 
-/// The kernel needs multiples of 8; LibTorch pads to them in every call, and so does this.
+/// The kernel needs head dimensions that are multiples of 8; LibTorch pads to them in every call,
+/// and so does this function.
 SdpaResult flash(const SdpaOperands& operands, double scale) {
   const std::int64_t dim = operands.q.size(3);
   const std::int64_t missing = (8 - dim % 8) % 8;
@@ -323,10 +324,10 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
  protected:
-  /// The result and the log-sum-exps, which LibTorch always computes; operands padded to a head
-  /// dimension that the CUDA flash kernel supports. In addition keys and values repacked for 16-bit
-  /// products; backward the incoming gradient in LibTorch's own order, three outgoing ones, and on
-  /// CUDA their sums in float32.
+  /// Kept: the result, the log-sum-exps, which LibTorch always computes, gathered keys and values,
+  /// and operands padded to a head dimension that the CUDA flash kernel supports. Working memory:
+  /// keys and values repacked for 16-bit products on the CPU or, in the backward, the incoming
+  /// gradient in LibTorch's own order, three outgoing ones and, on CUDA, their sums in float32.
   BlockBytes bytes_of(const Block& block) const override {
     const std::int64_t matrices = block.batch * heads_;
     const std::int64_t element = size_of(problem_.dtype);
@@ -352,8 +353,8 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
  private:
-  /// Products of one matrix: two forward; backward the scores again and four gradients. CUDA's
-  /// flash kernels compute whole tiles.
+  /// Operations of one matrix: two products in the forward; five in the backward, which computes
+  /// the scores again and four gradients. CUDA's flash kernels compute whole tiles.
   double flop_of(const Block& block) const {
     const auto pairs = static_cast<double>(block.rows()) * static_cast<double>(block.columns());
     const auto dim = static_cast<double>(problem_.head_dim);
@@ -406,9 +407,9 @@ class PreparedSdpa final : public PreparedBlocks {
 
 }  // namespace
 
-/// Scores, sums and, backward, weights together with their gradient; for 16-bit types also rounded
-/// copies of both. Processors that multiply 16-bit tiles (AMX) also pack queries and a block of
-/// keys.
+/// Tiles of all threads: scores and sums and, in the backward, the gradient of the weights; for
+/// 16-bit types also rounded copies of them. Processors that multiply 16-bit tiles (AMX) also pack
+/// queries and a block of keys.
 std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows, std::int64_t columns) {
   if (problem.device == DeviceKind::cuda) return 0;
   rows = std::min(rows, tile_rows);

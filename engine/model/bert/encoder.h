@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BERT's body on packed token groups: embeddings and encoder layers, with any attention
-// implementation that supports the pattern. The caller adds a head. LibTorch inside.
+// implementation that supports the pattern. The caller adds a head. Uses LibTorch.
 //
 //   const BertEncoder encoder(*weights, variant, implementation, computing);
 //   auto stage = encoder.stage(packed.layout, LastLayer::whole);

@@ -5,7 +5,7 @@
 // (EncoderLayer), and the attention of all layers in one call (AttentionStage), which compiles and
 // prepares the plan once; every layer then runs it on its own projections. A plan can be restricted
 // to some of its rows: Longformer's global rows are computed separately from the others, and the
-// last layer may compute [CLS] alone. LibTorch inside.
+// last layer may compute [CLS] alone. Uses LibTorch.
 //
 //   AttentionPlan last = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plain float64 implementation of BERT's body with the oracle's mask: the reference for every
-// family built on BERT. LibTorch inside.
+// family built on BERT. Uses LibTorch.
 //
 //   const ReferenceEncoder encoder(weights, variant, packed.layout);
 //   at::Tensor x = encoder.run(encoder.embed(packed), 0, weights.shape().layers);

@@ -2,8 +2,8 @@
 //
 // ColBERT: a linear layer without a bias projects every token's last state to a unit-length vector;
 // the score is the sum, over the query's tokens, of the largest product with a document token.
-// Punctuation and padding of a document are zero vectors, so that no maximum is below 0; without
-// padding, as here, the maxima start at 0.
+// In the authors' code, punctuation and padding of a document are zero vectors, so that no maximum
+// is below 0. This implementation does not pad, so its maxima start at 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of documents as an interaction reads them: newly encoded, on the model's device, or from a
-// cache in any format. LibTorch inside.
+// cache in any format. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 
@@ -30,7 +30,7 @@ class DocumentRows {
   /// are contiguous and need no conversion.
   [[nodiscard]] at::Tensor gathered(std::span<const std::int64_t> documents,
                                     const Computing& computing) const;
-  /// In the form that the kernels read; nothing on a device other than the CPU.
+  /// The rows in the form that the CPU kernels read; nothing if they are on another device.
   [[nodiscard]] std::optional<cpu::VectorRows> vectors() const;
 
  private:

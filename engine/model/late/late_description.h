@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common description of families that encode query and documents separately and let them interact
-// late: BERT's body after a prefix, their own parameters, and options that rows of sweeps name.
-// A family adds its own part.
+// Common description of families that encode query and documents separately (late interaction):
+// BERT's tensors, whose names begin with a prefix, further parameters of the family, and options
+// that rows of sweeps name.
 //
 //   mixencoder-b+contexts-4/segment      dual-bert+windowed/segment/16
 
@@ -21,8 +21,8 @@ namespace attnscope {
 
 class LateDescription : public OptionedDescription {
  public:
-  /// Texts are encoded with the pattern `sparse` instead of `full`; an option of every family's
-  /// rows.
+  /// An option of every family's rows: texts are encoded with the pattern `sparse` instead of
+  /// `full`.
   static constexpr std::string_view windowed = "windowed";
 
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
@@ -30,7 +30,7 @@ class LateDescription : public OptionedDescription {
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const final;
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const final;
-  /// None, unless query and document attend to each other.
+  /// No attention is shown, unless query and document attend to each other.
   [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
                                   const ModelOptions& /*options*/) const override {
     return {.some = false};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Families of late-interaction models on BERT's body (MixEncoder, Dual-BERT, PolyEncoder, ColBERT,
-// Deformer and others): each family adds an Interaction. LibTorch inside.
+// Deformer and others): each family adds an Interaction. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 

@@ -21,8 +21,8 @@
 namespace attnscope {
 namespace {
 
-/// Tokens of documents encoded in one call: memory does not grow with a batch's number of
-/// documents.
+/// Limit of the document tokens that are encoded in one call, so that memory does not grow with the
+/// number of documents in a batch.
 constexpr std::int64_t document_tokens_at_once = 16'384;
 
 std::vector<TokenIds> queries_of(const std::vector<QueryGroup>& groups) {
@@ -143,7 +143,8 @@ class LateModel final : public Model {
     return has_its_documents(batch);
   }
 
-  /// Runs of documents of at most document_tokens_at_once tokens, or of one longer document.
+  /// Splits the documents into pieces of at most document_tokens_at_once tokens; a longer document
+  /// is a piece of its own.
   [[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of(
       std::span<const TokenIds> documents) const {
     return runs_of(documents, document_tokens_at_once, [&](TokenIds document) {
@@ -214,7 +215,7 @@ class LateModel final : public Model {
     }
     std::vector<std::int64_t> offsets{0};
     append_offsets(documents, offsets);
-    // Twice, because the concatenation copies the pieces.
+    // Counted twice, because the concatenation copies the pieces.
     size.row_bytes = 2 * offsets.back() * encoder_->width() * attnscope::size_of(computing_.dtype);
     return {};
   }
@@ -226,8 +227,7 @@ class LateModel final : public Model {
   DocumentCache::Maker maker_;  // the weights' fingerprint is computed on demand
 };
 
-/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
-/// edges.
+/// The pattern's name, followed by a fingerprint of its edges unless the pattern is built in.
 std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
   std::string words = pattern.name;
   if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {

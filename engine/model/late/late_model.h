@@ -3,7 +3,7 @@
 //
 // Models that encode queries and documents separately and let them interact late (MixEncoder,
 // ColBERT and others): their common part, around a BiEncoder. Documents are token ids or come from
-// a cache. LibTorch inside.
+// a cache. Uses LibTorch.
 //
 //   auto model = make_late_model(weights, computing, threads, std::move(encoder), maker);
 

@@ -17,7 +17,8 @@ struct Pooled {
 inline constexpr std::array<Pooled, 5> pooled{{{36, 90}, {18, 60}, {9, 30}, {6, 20}, {3, 10}}};
 inline constexpr std::int64_t features = channels * pooled.back().rows * pooled.back().columns;
 
-/// weight [16, 1 or 16, 3, 3], bias. The authors' names contain a space.
+/// Prefix of the names of a convolution's tensors, weight [16, 1 or 16, 3, 3] and bias. The
+/// authors' names contain a space.
 [[nodiscard]] inline std::string convolution(std::size_t number) {
   return fmt::format("conv_layers.conv {}", number);
 }

@@ -36,7 +36,7 @@ const FamilyDescription& pacrr_description() {
   static const PacrrDescription description(
       "pacrr",
       "The best matches of each query word alone, and of it with the next one and two words.",
-      pacrr::by_pacrr);
+      pacrr::pacrr_features);
   return description;
 }
 
@@ -45,7 +45,7 @@ const FamilyDescription& co_pacrr_description() {
       "co-pacrr",
       "PACRR with the best matches up to each quarter of the document, and the similarity of the "
       "words around them to the query.",
-      pacrr::by_co_pacrr);
+      pacrr::co_pacrr_features);
   return description;
 }
 

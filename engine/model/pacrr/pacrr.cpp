@@ -77,7 +77,7 @@ std::array<float, pacrr::document_words> contexts_of(const MatchMap& map) {
 class PacrrModel final : public MapModel {
  public:
   PacrrModel(const std::shared_ptr<const ModelWeights>& of, const ModelConfig& config,
-             const ModelVariant& variant, pacrr::Taken taken)
+             const ModelVariant& variant, pacrr::RowFeatures taken)
       : MapModel(of, limited(config), variant, taken.features()), taken_(taken) {
     for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words) {
       convolutions_[static_cast<std::size_t>(words - 2)] =
@@ -148,7 +148,7 @@ class PacrrModel final : public MapModel {
     return context;
   }
 
-  pacrr::Taken taken_;
+  pacrr::RowFeatures taken_;
   std::array<LinearWeights, pacrr::longest_gram - 1> convolutions_;
 };
 
@@ -161,7 +161,7 @@ at::Tensor in_order(const at::Tensor& row) {
 
 class PacrrFamily final : public WordsFamily {
  public:
-  PacrrFamily(const FamilyDescription& description, pacrr::Taken taken)
+  PacrrFamily(const FamilyDescription& description, pacrr::RowFeatures taken)
       : description_(static_cast<const PacrrDescription&>(description)), taken_(taken) {}
 
   [[nodiscard]] std::vector<std::string_view> implementations() const override {
@@ -210,18 +210,18 @@ class PacrrFamily final : public WordsFamily {
 
  private:
   const PacrrDescription& description_;
-  pacrr::Taken taken_;
+  pacrr::RowFeatures taken_;
 };
 
 }  // namespace
 
 const Family& pacrr_family() {
-  static const PacrrFamily family(pacrr_description(), pacrr::by_pacrr);
+  static const PacrrFamily family(pacrr_description(), pacrr::pacrr_features);
   return family;
 }
 
 const Family& co_pacrr_family() {
-  static const PacrrFamily family(co_pacrr_description(), pacrr::by_co_pacrr);
+  static const PacrrFamily family(co_pacrr_description(), pacrr::co_pacrr_features);
   return family;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The descriptions of PACRR and CO-PACRR, which differ in the features they take from a map.
+// The descriptions of PACRR and CO-PACRR, which differ in the features of a match map (cosines of
+// query and document words) that they use.
 
 #include <fmt/format.h>
 
@@ -24,9 +25,9 @@ inline constexpr std::int64_t best = 5;  // largest values taken from a row
   return fmt::format("convolutions.{}.1", words - 2);
 }
 
-/// Features taken from each row of a map: for each view, the largest values among that many first
-/// document words, and, with `context`, the similarity of those places to the query.
-struct Taken {
+/// Features of each row of a map: for each view, the `best` largest values among the first so many
+/// document words and, with `context`, the similarity to the query around each of their positions.
+struct RowFeatures {
   std::span<const std::int64_t> views;  // ascending, the last is the whole document
   bool context = false;
   [[nodiscard]] constexpr std::int64_t of_row() const {
@@ -38,12 +39,13 @@ struct Taken {
 };
 inline constexpr std::array<std::int64_t, 1> whole_document{200};
 inline constexpr std::array<std::int64_t, 4> quarters{50, 100, 150, 200};
-inline constexpr Taken by_pacrr{whole_document, false}, by_co_pacrr{quarters, true};
+inline constexpr RowFeatures pacrr_features{whole_document, false},
+    co_pacrr_features{quarters, true};
 }  // namespace pacrr
 
 class PacrrDescription final : public WordsDescription {
  public:
-  PacrrDescription(std::string_view id, std::string_view summary, pacrr::Taken taken)
+  PacrrDescription(std::string_view id, std::string_view summary, pacrr::RowFeatures taken)
       : id_(id), summary_(summary), taken_(taken) {}
   [[nodiscard]] std::string_view id() const override { return id_; }
 
@@ -55,7 +57,7 @@ class PacrrDescription final : public WordsDescription {
 
  private:
   std::string_view id_, summary_;
-  pacrr::Taken taken_;
+  pacrr::RowFeatures taken_;
 };
 
 }  // namespace attnscope

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Re-rankers whose documents are contextualized before any query is known, and the attention layers
-// over words that do this. LibTorch inside.
+// over words that do this. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 

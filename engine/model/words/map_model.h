@@ -3,7 +3,7 @@
 //
 // Re-rankers that process the cosines of a query's words with a document's words as an image:
 // MatchPyramid, PACRR and CO-PACRR. A family extracts features from such a map; three linear layers
-// compute the score. LibTorch inside.
+// compute the score. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 

@@ -3,7 +3,7 @@
 //
 // Kernel pooling over whole documents, and over their regions: runs of 30 words at a distance of 2.
 // Selects the regions of TKL's score (Hofstaetter et al., SIGIR 2020, Sec. 3.4; sizes from the
-// authors' program), and shows a document's matches in them. LibTorch inside.
+// authors' program), and shows a document's matches in them. Uses LibTorch.
 //
 //   const BestRegions best = best_regions(scores);    // of all regions (kernel_pooling.h)
 //   float score = 0;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A family of re-rankers over word vectors, and the operations of its float64 reference: plain,
-// without kernels. LibTorch inside.
+// without kernels. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Re-rankers over word vectors: the common path from a batch to its scores. A family adds the
-// computation for one query and its documents. LibTorch inside.
+// computation for one query and its documents. Uses LibTorch.
 
 #include <ATen/core/Tensor.h>
 

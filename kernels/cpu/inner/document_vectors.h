@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a few queries with rows in memory: one query is processed by vectors along the row,
-// several by tiles of rows x vectors of queries, in which a lane is a query and the largest product
-// needs no sum across lanes. Rows of other types than float32 are widened a piece at a time.
+// Products of a few queries with rows in memory: a single query is multiplied along the row.
+// Several queries are multiplied in tiles of rows x vectors of queries: each lane is a query, so
+// the largest product needs no sum across lanes. Rows of other types than float32 are widened a
+// piece at a time.
 #pragma once
 
 #include "kernels/cpu/inner/rows.h"
@@ -12,8 +13,8 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows of a tile for this many vectors of queries: with AVX2, the sums, the queries and a number
-/// fill all 16 registers.
+/// Rows of a tile for this many vectors of queries: with AVX2, the sums, the queries and a
+/// broadcast number of a row fill all 16 registers.
 constexpr int vector_tile_rows(int vectors) {
   if (lanes == 16) return 8;
   return vectors == 1 ? 8 : (vectors == 2 ? 6 : 4);
@@ -84,8 +85,8 @@ ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, flo
   }
 }
 
-/// Product of one query with the numbers that `load_at` returns, in four sums, which hide the
-/// latency; up to a whole vector. Prefetches the row `ahead`.
+/// Product of one query with the numbers that `load_at` returns. Four sums hide the latency.
+/// Numbers after the last whole vector are left to the caller. Prefetches the row `ahead`.
 template <typename LoadAt>
 ATTNSCOPE_INLINE float product_along(const float* query, std::int64_t width, const std::byte* ahead,
                                      std::int64_t size, const LoadAt& load_at) {
@@ -204,7 +205,7 @@ struct RowPiece {
     for (std::int64_t i = 0; i < count; ++i)
       widen_row(call, number_of(i), call.scratch + i * pitch);
   }
-  /// The i-th, or the last if a tile extends beyond it.
+  /// Row i of the piece, or the last row if a tile extends beyond the piece.
   template <typename NumberOf>
   ATTNSCOPE_INLINE const float* row(std::int64_t i, const NumberOf& number_of) const {
     const std::int64_t at = i < count ? i : count - 1;
@@ -214,9 +215,9 @@ struct RowPiece {
   }
 };
 
-/// Calls `visit(i, first query, sums)` for every tile of rows from the i-th on and vectors of
-/// queries: if the piece ends within a tile, its last row replaces the missing ones. `number_of`
-/// may be called for rows beyond the piece, which are only prefetched.
+/// Calls `visit(i, first query, sums)` for every tile, whose first row is row i of the piece. If
+/// the piece ends within a tile, its last row replaces the missing ones. `number_of` may be called
+/// for rows beyond the piece, which are only prefetched.
 template <int vectors, typename NumberOf, typename Visit>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
                                         const NumberOf& number_of, const Visit& visit) {
@@ -270,10 +271,11 @@ void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::i
     return;
   }
   for (std::int64_t first = 0; first < count; first += call.rows_at_once) {
-    const std::int64_t some = call.rows_at_once < count - first ? call.rows_at_once : count - first;
+    const std::int64_t piece_rows =
+        call.rows_at_once < count - first ? call.rows_at_once : count - first;
     const auto write = [&]<int tile, int vectors>(std::int64_t i, std::int64_t query,
                                                   const Vector(&sums)[tile][vectors]) {
-      for (int r = 0; r < tile && i + r < some; ++r) {
+      for (int r = 0; r < tile && i + r < piece_rows; ++r) {
         float* to = products + (first + i + r) * call.query_count + query;
         const std::int64_t left = call.query_count - query;
         if (left >= vectors * lanes) {
@@ -286,18 +288,18 @@ void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::i
       }
     };
     products_of_rows(
-        RowPiece{call, some},
+        RowPiece{call, piece_rows},
         [&](std::int64_t i) { return numbers[first + i < count ? first + i : count - 1]; }, write);
   }
 }
 
 void largest_products_of(const VectorCall& call, TokenRange rows, float least, float* largest) {
-  // After the widened rows.
+  // The maxima follow the widened rows in the scratch memory.
   float* const maxima =
       call.scratch + call.rows_at_once * ((call.width + lanes - 1) / lanes * lanes);
   for (std::int64_t q = 0; q < call.padded_queries; q += lanes) store(maxima + q, splat(least));
   for (std::int64_t first = rows.begin; first < rows.end; first += call.rows_at_once) {
-    const std::int64_t some =
+    const std::int64_t piece_rows =
         call.rows_at_once < rows.end - first ? call.rows_at_once : rows.end - first;
     const auto keep_largest = [&]<int tile, int vectors>(std::int64_t, std::int64_t query,
                                                          const Vector(&sums)[tile][vectors]) {
@@ -308,7 +310,7 @@ void largest_products_of(const VectorCall& call, TokenRange rows, float least, f
       }
     };
     products_of_rows(
-        RowPiece{call, some}, [&](std::int64_t i) { return first + i; }, keep_largest);
+        RowPiece{call, piece_rows}, [&](std::int64_t i) { return first + i; }, keep_largest);
   }
   for (std::int64_t q = 0; q < call.query_count; ++q) largest[q] = maxima[q];
 }

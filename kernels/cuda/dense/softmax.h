@@ -31,9 +31,10 @@ struct Scores {
   return (columns + of_16_bytes - 1) / of_16_bytes * of_16_bytes;
 }
 
-/// scores = softmax over the allowed columns of each row; 0 for a row without one. `lse`, the
-/// address for row 0 of item 0, or nullptr: natural logarithms, row r of item b and head h at (b *
-/// rows + r) * heads + h; -inf for a row without an allowed column.
+/// scores = softmax over the allowed columns of each row; 0 for a row without one. `lse` (nullptr:
+/// not written) points to the log-sum-exp of row 0 of item 0; that of row r of item b and head h, a
+/// natural logarithm, is written at (b * rows + r) * heads + h. It is -inf for a row without an
+/// allowed column.
 [[nodiscard]] Status softmax_forward(const Scores& scores, std::byte* values, float* lse,
                                      Stream stream);
 
