@@ -24,9 +24,8 @@ Result<std::vector<std::int64_t>> read_offsets(const SafetensorsFile& file, cons
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(view->shape.front()));
   std::memcpy(offsets.data(), view->bytes.data(), view->bytes.size());
   if (offsets.front() != 0 || offsets.back() != most || !std::ranges::is_sorted(offsets)) {
-    return fail("{}: its {} do not ascend from 0 to its {} {}; is the file damaged?",
-                name, tensor, most,
-                std::string_view(tensor) == "offsets" ? "rows" : "bytes of ids");
+    return fail("{}: its {} do not ascend from 0 to its {} {}; is the file damaged?", name, tensor,
+                most, std::string_view(tensor) == "offsets" ? "rows" : "bytes of ids");
   }
   return offsets;
 }

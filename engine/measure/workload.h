@@ -63,8 +63,8 @@ class Workload {
   /// Bytes of one item, independent of the contender.
   [[nodiscard]] virtual std::int64_t item_bytes() const = 0;
   /// Bytes that a contender needs for a batch of this size, inputs and outputs included, before any
-  /// of them is allocated; negative where they cannot be counted. An error states what the contender
-  /// does not support.
+  /// of them is allocated; negative where they cannot be counted. An error states what the
+  /// contender does not support.
   [[nodiscard]] virtual Result<std::int64_t> needed_bytes(std::size_t contender,
                                                           std::int64_t batch) = 0;
   /// Called once the contender's batch is decided. Returns the work of its calls, or an error that

@@ -247,8 +247,7 @@ TEST_F(SlurmRun, ReportsTheLimitOfAnArrayThatIsTooLarge) {
                                  HasSubstr("give a smaller array=N")));
   EXPECT_EQ(runs(), 0U);
   tool("scontrol", "exit 1");
-  EXPECT_THAT(send("array=2").err,
-              HasSubstr("the array has 2 tasks, and Slurm allows fewer"));
+  EXPECT_THAT(send("array=2").err, HasSubstr("the array has 2 tasks, and Slurm allows fewer"));
 }
 
 TEST_F(SlurmRun, RefusesInvalidOptionsInOneSentence) {
