@@ -85,7 +85,8 @@ TEST(DocumentRegions, RepeatedQueryWordsAreNumberedAndUnknownOnesMarked) {
   ASSERT_TRUE(regions) << regions.error().message;
   EXPECT_EQ(query_word(*regions, 0), "zzyzx (unknown)");
   EXPECT_EQ(query_word(*regions, 1), "zzyzx (2nd) (unknown)");
-  EXPECT_THAT(notes_in_words(*regions), HasSubstr("Not in the model's list of words: zzyzx; any"));
+  EXPECT_THAT(notes_in_words(*regions),
+              HasSubstr("Not in the model's list of words: zzyzx; every"));
 }
 
 TEST(RegionStrip, CoversTheRegionsAndShowsDifferences) {
@@ -114,7 +115,8 @@ TEST(DocumentRegions, WordsOutsideAllChunksAreReported) {
   file.counted = {5, 2, 2, 4, 1, 1, 6, 3, 3, 3, 0, 0, 7, 4, 4};
   const auto regions = file.read();
   ASSERT_TRUE(regions) << regions.error().message;
-  EXPECT_THAT(notes_in_words(*regions), HasSubstr("3 words are behind word 80 in no chunk's"));
+  EXPECT_THAT(notes_in_words(*regions),
+              HasSubstr("3 words are after word 80 in the middle of no chunk's"));
 }
 
 TEST(DocumentRegions, EmptyDocumentHasNone) {
