@@ -295,7 +295,7 @@ TEST_F(RerankBeir, ReportsMissingFiles) {
               FailsWith("remove --queries and --documents"));
   program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq9\td3\t2\n");
   EXPECT_THAT(rerank_set({"--run", "bm25.trec"}),
-              FailsWith("has no query that set/qrels/test.tsv"));
+              FailsWith("none of its queries is judged in set/qrels/test.tsv"));
   std::filesystem::remove(program_.path("set/queries.jsonl"));
   EXPECT_THAT(rerank_set({"--run", "bm25.trec"}), FailsWith("--beir set: has no queries.jsonl"));
   EXPECT_THAT(program_.run({"rerank", "--checkpoint", "."}).err, HasSubstr("--run is required"));

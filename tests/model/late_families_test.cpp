@@ -580,7 +580,7 @@ TEST(LateConfigs, RefusesContradictoryFields) {
             "does not ascend"},
            {R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [2],
                "without_H": true, "without_E": true)",
-            "leaves no interaction"},
+            "no interaction is left"},
            {R"("model_type": "deformer", "top_layers": 3)", "top_layers"},
            {R"("model_type": "poly-encoder")", "has no 'codes'"}}) {
     EXPECT_THAT(message_of(read_model_config(config_json(own), "config.json")), HasSubstr(message))
