@@ -198,9 +198,10 @@ void answer(const protocol::ScoreRequest& request, const Call& call) {
     answer.scores = scores_within_memory(scorer, batch);
     answer.parts.emplace();
     for (const ModelPart part : model_parts) {
-      protocol::ScoredPart& scored = answer.parts->emplace_back(
-          protocol::ScoredPart{.name = std::string(name_of(part)), .seconds = times.seconds(part)});
+      protocol::ScoredPart scored{.name = std::string(name_of(part)),
+                                  .seconds = times.seconds(part)};
       if (const double flop = useful_flop(work, part); flop > 0) scored.flop = flop;
+      answer.parts->push_back(std::move(scored));
     }
   }
   call.send(answer);

@@ -265,12 +265,12 @@ class HeatMeasurement {
   Result<HeatResult> read_result(const nlohmann::json& event) const {
     auto measured = protocol::read_message<protocol::MeasuredHeat>(event);
     if (!measured) return tl::unexpected(measured.error());
-    HeatResult& result = measured->result;
+    HeatResult result = std::move(measured->result);
     const bool same = result.point == heat_.point &&
                       std::ranges::equal(result.cells, active_, {}, &Cell::contender,
                                          [this](std::size_t i) { return heat_.contenders[i]; });
     if (!same) return fail("it answered for another heat than the requested one");
-    return std::move(result);
+    return result;
   }
 
   void report_phase(const nlohmann::json& event) const {

@@ -142,6 +142,7 @@ struct HelloRequest {
 };
 
 struct Description : Hello {
+  // cppcheck-suppress duplInheritedMember
   static constexpr const char* name = "describe";
 };
 
