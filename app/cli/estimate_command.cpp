@@ -249,9 +249,10 @@ std::string time_in_words(const json& answer, double least) {
   const auto number = [](double seconds) {
     return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
   };
-  if (least > longest)
+  if (least > longest) {
     return fmt::format("more than {}, since one call of each contender takes that long",
                        number(least));
+  }
   return fmt::format(
       "at most {} of timing (twice that on a busy machine), unless one call of each contender "
       "takes longer; set-up and checks are not included",

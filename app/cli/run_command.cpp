@@ -262,9 +262,10 @@ void run(Session& session, const RunCommandArguments& arguments) {
       if (!bring_in_from_slurm(session, *store, *earlier)) return;
       earlier = store->find_run(earlier->id.uuid);
       if (!earlier) return session.fail(exit_store_refused, earlier.error().message);
-      if (earlier->status == RunStatus::done)
+      if (earlier->status == RunStatus::done) {
         return print_status("run {} already has all its heats; nothing is measured",
                             earlier->number);
+      }
     }
     outcome = resume_run(*earlier, *store, options);
   }

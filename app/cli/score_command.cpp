@@ -179,9 +179,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(prepared.error());
   if (arguments.explain) {
-    if (!arguments.out.empty())
+    if (!arguments.out.empty()) {
       return session.fail(exit_wrong_use,
                           "--explain prints to standard output; remove -o, or redirect the output");
+    }
     const auto text = explained(*prepared, arguments.activation);
     if (!text) return session.fail(text.error());
     return print_result(session, *text);

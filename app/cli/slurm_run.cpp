@@ -73,9 +73,10 @@ constexpr std::chrono::minutes patience{5};
 /// Runs a program to its end, without a shell.
 Result<Answer> answer_of(const std::vector<std::string>& command) {
   const File out(std::tmpfile()), err(std::tmpfile());
-  if (!out || !err)
+  if (!out || !err) {
     return fail("{} cannot be started: no temporary file can be created: {}", command[0],
                 system_reason(errno));
+  }
   Descriptor input;
   if (!input.take(open("/dev/null", O_RDONLY | O_CLOEXEC)))
     return fail("/dev/null cannot be read: {}", system_reason(errno));

@@ -197,9 +197,10 @@ Result<CheckpointPlace> find_checkpoint(const fs::path& requested) {
   std::error_code unknown;
   if (fs::exists(requested, unknown)) return place_of_folder(requested);
   const auto name = hub_name_in(requested.string());
-  if (!name)
+  if (!name) {
     return CheckpointPlace{
         .folder = requested, .name = requested.filename().string(), .revision = {}};
+  }
   std::vector<HubName> names{*name};
   if (name->name.find('/') == std::string::npos) {
     names.push_back(*name);

@@ -46,9 +46,10 @@ class TrainWorkload final : public Workload {
         entry.variant =
             fail("models of the family {} are not trained here", entry.row.family->id());
       }
-      if (has_narrow_products(contender.model))
+      if (has_narrow_products(contender.model)) {
         entry.variant =
             fail("linear layers are trained in the heat's dtype, and not in fewer bits");
+      }
     }
   }
 

@@ -65,9 +65,10 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
   const auto query = texts_.queries.find(id);
   if (!query) return tl::unexpected(query.error());
-  if (!*query)
+  if (!*query) {
     return fail("{}: query '{}' no longer exists; run the command again", texts_.queries.name(),
                 id);
+  }
   // The tokenizer truncates a pair with a single passage, as in `score`; several passages are cut
   // below.
   const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;

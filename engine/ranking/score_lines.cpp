@@ -71,9 +71,10 @@ std::string ScoreLines::line_of(const PairIds& ids, float raw) const {
 }
 
 Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
-  if (format_ != ScoreFormat::trec && (ids.query_id.empty() || ids.document_id.empty()))
+  if (format_ != ScoreFormat::trec && (ids.query_id.empty() || ids.document_id.empty())) {
     return fail(
         "ranking the documents of a query needs pairs with the ids of both, and a pair has none");
+  }
   std::string text;
   if (ids.query_id != query_id_) {
     text = finish();

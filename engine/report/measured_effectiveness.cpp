@@ -177,9 +177,10 @@ std::string PrecisionCost::effectiveness_in_words(const effectiveness::TrecRun& 
     return text + fmt::format(", {} within ± {} (paired TOST, p = {:.2g})", verdict,
                               question.margin, *tests.p_equivalence);
   }
-  if (tests.without_test)
+  if (tests.without_test) {
     return text +
            fmt::format(", {} within ± {} (all differences are equal)", verdict, question.margin);
+  }
   return text + ", too few queries to test";
 }
 

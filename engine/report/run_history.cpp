@@ -149,9 +149,10 @@ std::string time_in_run(const Row* row) {
 std::string cause_in_words(const RunHistory& history, std::size_t from, std::size_t to) {
   const HistoryRun &a = history.runs[from], &b = history.runs[to];
   std::string text = fmt::format("A: {}, B: {}", name_of(a), name_of(b));
-  if (to > from + 1)
+  if (to > from + 1) {
     text +=
         fmt::format("; no change is shown for the {} in between", counted(to - from - 1, "run"));
+  }
   if (a.commit.empty() || b.commit.empty()) {
     text += ". Their commits are not known";
   } else if (a.commit == b.commit && a.commit.ends_with(modified_mark)) {

@@ -381,9 +381,10 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
                              program, excerpt(answer.event.dump())));
   }
   constexpr std::size_t longest_greeting = std::size_t{1} << 20;  // bytes; it is stored with runs
-  if (answer.event.dump(-1, ' ', false, json::error_handler_t::replace).size() > longest_greeting)
+  if (answer.event.dump(-1, ' ', false, json::error_handler_t::replace).size() > longest_greeting) {
     return wrong(
         fmt::format("the measuring process '{}' sent a greeting of more than 1 MiB", program));
+  }
   if (Status same = check_versions(answer.event, program); !same)
     return wrong(same.error().message);
   auto hello = protocol::read_message<protocol::Hello>(answer.event);

@@ -80,9 +80,10 @@ QStringList answers_of(const report::Table& drawn, report::XAxis x) {
   QStringList crossing, unfit, same_all_along;
   for (const std::vector<const report::Row*>& rows : report::rows_by_setting(drawn, x)) {
     if (drawn.baseline) {
-      for (const auto& answer : report::find_crossover_answers(rows, x, *drawn.baseline))
+      for (const auto& answer : report::find_crossover_answers(rows, x, *drawn.baseline)) {
         (answer.found.crossings.empty() ? same_all_along : crossing)
             .append(qstring(answer.sentence));
+      }
     }
     if (x != report::XAxis::length) continue;
     for (const auto& fit : report::find_fits(rows, std::nullopt))

@@ -401,9 +401,10 @@ std::deque<ServedOffer>& served_offers() {
 
 Status serve_with(const std::vector<std::string>& programs, int threads,
                   const std::function<void()>& on_look) {
-  if (!served_offers().empty())
+  if (!served_offers().empty()) {
     return fail(
         "this worker has already started its --with programs; give all of them in one request");
+  }
   std::vector<std::string> taken;
   const ImplementationList own = listed_implementations();
   for (const Implementation* listed : own.all()) taken.emplace_back(listed->id);

@@ -396,9 +396,10 @@ class DistilBertDescription final : public BertLikeDescription {
 
 void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   const auto padding = config.member("pad_token_id");
-  if (padding && padding->is_null())
+  if (padding && padding->is_null()) {
     padding->wrong(
         "is null, and positions are counted from it; set it to the id of the padding token");
+  }
   shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
   shape.positions -= shape.first_position;
   if (shape.positions <= 0) {

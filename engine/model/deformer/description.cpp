@@ -29,9 +29,10 @@ class DeformerDescription final : public PooledDescription {
   [[nodiscard]] std::vector<RowOption> late_options() const override {
     std::vector<RowOption> options;
     options.reserve(top_layer_options.size());
-    for (const char* name : top_layer_options)
+    for (const char* name : top_layer_options) {
       options.push_back(
           {name, "Number of last layers that encode query and document together.", "layers"});
+    }
     return options;
   }
   [[nodiscard]] std::any own_of(const ModelShape& shape) const override {
