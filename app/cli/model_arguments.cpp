@@ -129,7 +129,7 @@ Result<ModelWorker> start_model(const ModelArguments& arguments, protocol::Model
   request.threads = threads_of(arguments, *worker);
   auto loaded = ask(*worker, request);
   if (!loaded) return tl::unexpected(loaded.error());
-  return ModelWorker{std::move(*worker), std::move(loaded->implementation)};
+  return ModelWorker{std::move(*worker), std::move(loaded->implementation), request.threads};
 }
 
 Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what, bool now) {

@@ -51,6 +51,7 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 struct ModelWorker {
   WorkerProcess process;
   std::string implementation;  // computes the model's attention
+  int threads = 0;             // that compute
 };
 /// Errors: those of start_worker, and error events of the worker.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,

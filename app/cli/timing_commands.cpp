@@ -164,15 +164,15 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   if (!turn) return tl::unexpected(turn.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
-  const int threads = threads_of(arguments.model, worker->process);
   const ModelQuestion& question = arguments.model.question;
   report::ModelLatency latency{
       .model = model->name,
       .pairs = file,
       .implementation = worker->implementation,
       .dtype = question.multiplies_in(),
-      .device = question.device == "cpu" ? counted(static_cast<std::size_t>(threads), "thread")
-                                         : question.device,
+      .device = question.device == "cpu"
+                    ? counted(static_cast<std::size_t>(worker->threads), "thread")
+                    : question.device,
       .queries = static_cast<std::int64_t>(sample.queries()),
       .limit = {.seconds = arguments.within_ms / 1e3, .percent = *percent, .most = most.count},
       .most_in_words = most.in_words};
@@ -338,12 +338,11 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
   if (!turn) return tl::unexpected(turn.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
-  const int threads = threads_of(arguments.model, worker->process);
   report::ProfiledPairs of{.model = model->name,
                            .pairs = std::filesystem::path(arguments.pairs).filename().string(),
                            .implementation = worker->implementation,
                            .dtype = arguments.model.question.multiplies_in(),
-                           .threads = threads};
+                           .threads = worker->threads};
   Profiler profiler(arguments, *model, worker->process);
   // The first pass is a warm-up: it packs weights and allocates memory.
   std::vector<report::ProfiledRound> rounds;
@@ -353,7 +352,7 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
     if (round > 0) rounds.push_back(std::move(*pass));
   }
   if (of.dtype == "float32") {
-    const auto ceiling = ceiling_of(worker->process, threads);
+    const auto ceiling = ceiling_of(worker->process, worker->threads);
     if (!ceiling) return tl::unexpected(ceiling.error());
     of.flop_per_second = *ceiling;
   }

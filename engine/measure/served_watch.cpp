@@ -29,6 +29,8 @@ double nanoseconds_of(const Action& action) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
+constexpr const char* wrong_when_timed =
+    "it was correct when it was checked, but wrong in the timed calls: ";
 constexpr const char* returns_cached_scores =
     "it returns cached scores: different documents have exactly the same scores";
 
@@ -85,8 +87,7 @@ void ServedAttentionWatch::inspect(PreparedAttention& prepared) {
 void ServedAttentionWatch::record(Verdict verdict) {
   if (verdict_.wrong.empty() && !verdict.wrong.empty()) {
     verdict_ = std::move(verdict);
-    verdict_.wrong =
-        "it was correct when it was checked, but wrong in the timed calls: " + verdict_.wrong;
+    verdict_.wrong = wrong_when_timed + verdict_.wrong;
   }
 }
 
@@ -176,10 +177,9 @@ Verdict ServedModelWatch::judge_sample(
     verdict.error = {.error = error, .bound = 2 * bound};
     if (error > 2 * bound) {
       verdict.wrong = fmt::format(
-          "it was correct when it was checked, but wrong in the timed calls: a score of other "
-          "words differs from what this program computes: the relative error is {:.3g}, above "
-          "{:.3g}",
-          error, 2 * bound);
+          "{}a score of other words differs from what this program computes: the relative error is "
+          "{:.3g}, above {:.3g}",
+          wrong_when_timed, error, 2 * bound);
     }
   } else {
     verdict = judge_repeated(timed, call_again(), bound);
