@@ -150,7 +150,7 @@ class Places {
 /// Rows grouped by the setting of the axes except x, in the table's order.
 [[nodiscard]] std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x);
 
-/// Where a contender overtakes the baseline or falls behind it.
+/// The length at which a contender becomes faster or slower than the baseline.
 struct CrossoverAnswer {
   std::string contender,
       name;              // id (along windows without the window) and display name

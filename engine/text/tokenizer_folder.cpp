@@ -527,7 +527,7 @@ class FolderReader {
   static std::vector<AddedToken> to_add(const FolderTokens& tokens,
                                         const std::vector<AddedToken>& listed) {
     std::vector<AddedToken> added = tokens.decoder;
-    // Of several tokens with the same text, the flags of the last one are used.
+    // If several tokens have the same text, the flags of the last are used.
     const auto add = [&](AddedToken token, bool special) {
       for (const auto* known : {&tokens.decoder, &listed})
         if (std::ranges::find(*known, token.text, &AddedToken::text) != known->end()) return;

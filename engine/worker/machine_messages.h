@@ -428,7 +428,7 @@ struct CostsRequest {
   Operation operation = Operation::attention;
   DeviceKind device = DeviceKind::cpu;
   int threads = 0;
-  // Of a whole model only: its row in a sweep ("tkl") and its sizes.
+  // A whole model's row in a sweep ("tkl") and its sizes; not used for attention alone.
   std::optional<std::string> model{};
   std::int64_t layers = 0, feed_forward = 0, document_tokens = 0;
   template <typename Self, typename Fields>

@@ -281,7 +281,7 @@ struct AddDocumentsRequest {
 struct CacheFinished {
   static constexpr const char* name = "cache-finished";
   std::int64_t bytes = 0;
-  // Of the vectors, if the format is smaller than the model's.
+  // Rounding errors of the vectors; only if the format has fewer bits than the model's.
   std::optional<double> largest_relative_error{}, mean_relative_error{};
   template <typename Self, typename Fields>
   static void list_fields(Self& self, Fields& field) {

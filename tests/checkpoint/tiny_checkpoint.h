@@ -24,11 +24,11 @@ struct TinyCheckpoint {
 
   [[nodiscard]] static TinyCheckpoint bert();
   [[nodiscard]] static TinyCheckpoint longformer();
-  /// Of models that encode a document by itself, and of one that does not.
+  /// The first two models encode a document separately; cross_bert encodes it with the query.
   [[nodiscard]] static TinyCheckpoint dual_bert();
   [[nodiscard]] static TinyCheckpoint colbert();
   [[nodiscard]] static TinyCheckpoint cross_bert();
-  /// Of words, 19 in its list, with the saturation that takes any weights.
+  /// A model of words, with 19 words in its list and the saturation that accepts any weights.
   [[nodiscard]] static TinyCheckpoint tkl();
 
   [[nodiscard]] std::string config_json() const;

@@ -70,7 +70,7 @@ TEST_F(Inspect, ADumpHasPatternTokensAndLayers) {
 }
 
 TEST_F(Inspect, WritesTheComputedQueriesAndKeys) {
-  // Of the first layer they depend on the embeddings alone, so on no pattern.
+  // Those of the first layer depend only on the embeddings, not on the pattern.
   const Dump full = dump_with({});
   const HeadVectors first = full.head(0, 1).value();
   const Dump sparse = dump_with({"--pattern", "sparse", "--window", "0"});

@@ -476,7 +476,7 @@ TEST_F(Score, LatencyReportsTimesAndTheLargestTopK) {
   EXPECT_THAT(latency({}, "none.tsv").err, HasSubstr("none.tsv: has no pairs"));
 }
 
-/// Of a Set-Encoder a document's score depends on the others of its query, and on nothing else.
+/// In a Set-Encoder, a document's score depends on the query's other documents and nothing else.
 TEST_F(Score, SetEncodersScoreAllDocumentsOfAQueryTogether) {
   std::filesystem::copy(
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/set-encoder",

@@ -47,7 +47,7 @@ inline void expect_none_wrong(const std::vector<CheckRow>& rows) {
 struct Computed {
   std::set<std::string> patterns, forms;
 };
-/// Of the rows with gradients, if `backward`, or of all rows.
+/// What the rows computed; with `backward`, only rows with gradients count.
 inline std::map<std::string, Computed> computed_in(const std::vector<CheckRow>& rows,
                                                    bool backward) {
   std::map<std::string, Computed> computed;

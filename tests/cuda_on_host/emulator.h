@@ -62,7 +62,7 @@ struct Totals {
   std::int64_t collectives = 0;
   std::int64_t accesses = 0;  // to global and shared memory, each checked
 };
-/// Of this process.
+/// The counts of this process.
 [[nodiscard]] Totals totals();
 
 using Body = void (*)(const void* parameters);

@@ -67,7 +67,7 @@ std::vector<std::string> ids(std::int64_t begin, std::int64_t end) {
   return all;
 }
 
-/// Of the first `documents` of `all`.
+/// The fingerprint of the first `documents` of `all` documents.
 std::uint64_t fingerprint(std::int64_t documents, std::int64_t all) {
   return documents == all ? 5 : static_cast<std::uint64_t>(1000 + documents);
 }

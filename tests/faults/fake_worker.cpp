@@ -56,7 +56,8 @@ void note(const std::string& line) {
   if (path != nullptr) std::ofstream(path, std::ios::app) << line + "\n";
 }
 
-// Of this process and of the one that watches it, for tests that kill them or wait for their end.
+// Writes the ids of this process and of the one that watches it, for tests that kill them or wait
+// for their end.
 void note_process() {
   if (const char* path = std::getenv("FAKE_WORKER_PIDS"); path != nullptr)
     std::ofstream(path, std::ios::app) << fmt::format("{}\n{}\n", getppid(), getpid());

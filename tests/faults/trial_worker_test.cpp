@@ -83,7 +83,7 @@ const Session::Cells& fresh() {
   return cells;
 }
 
-/// Of a trial: the outcome, and never a time.
+/// A trial's outcome, without times.
 const Cell& trial(const Session::Cells& cells, const std::string& id) {
   const Cell& cell = cells.at("64 sparse/trial-" + id + "/4");
   EXPECT_THAT(cell.samples, IsEmpty());

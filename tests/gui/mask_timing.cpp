@@ -24,7 +24,7 @@ namespace {
 
 constexpr int repetitions = 9;
 
-/// Of this thread's processor time.
+/// Processor time of this thread.
 double thread_milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -28,7 +28,7 @@ using SaveWindow = std::function<bool(const QString& name)>;
 void shoot_attention(MainWindow& window,
                      const std::function<void(QWidget& shown, const QString& name)>& save);
 [[nodiscard]] bool shoot_patterns(PatternsPage& page, const SaveWindow& save);
-/// Of the last run of a database; `suffix` ends the name of every file.
+/// Screenshots of the charts of a database's last run; `suffix` ends the name of every file.
 [[nodiscard]] bool shoot_charts(const std::filesystem::path& database, const QString& folder,
                                 const QString& suffix);
 

@@ -592,7 +592,7 @@ TEST(KernelPoolingGradients, OfEverySaturationAgreeWithFloat64) {
   expect_gradients(call, grads);
 }
 
-/// Of all pieces the last one alone is computed, in scratch that no other has written to.
+/// Only the last piece is computed, in scratch memory that no other piece has written to.
 TEST(KernelPoolingGradients, OfTheLastPieceAloneAgreeWithFloat64) {
   const Texts texts(3, {500}, 12);
   const Tables tables(texts.rows);

@@ -235,7 +235,7 @@ Table with_growth(Table table) {
   return table;
 }
 
-// Of the run's contenders, full/dense is quadratic and sparse/segment linear.
+// The contender full/dense is quadratic, sparse/segment is linear.
 TEST(Growth, IsOneForLinearAndTheLengthFactorForQuadraticCost) {
   const Table table = with_growth(MeasuredRun().table());
   for (const char* contender : {"full/dense", "sparse/segment/4", "sparse/segment/64"}) {

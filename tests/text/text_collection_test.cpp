@@ -40,7 +40,7 @@ class Collection : public ::testing::Test {
     const auto collection = open(name, bytes);
     return collection ? "" : collection.error().message;
   }
-  /// Of a file however small.
+  /// Opens a file and stores its index, however small the file is.
   [[nodiscard]] Result<TextCollection> open_kept(const char* name) const {
     return TextCollection::open(folder_ / name, PairParts::document, {}, 0);
   }

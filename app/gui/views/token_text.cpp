@@ -130,7 +130,7 @@ QVariant AttendedTokensModel::headerData(int section, Qt::Orientation orientatio
       scale_.difference
           ? tr("Share of an average selected row that the token receives in B, minus that in A")
           : tr("Share of an average selected row that the token receives"),
-      tr("Its position, counted from 0"), tr("Its token group")};
+      tr("The token's position, counted from 0"), tr("The token's group")};
   if (role == Qt::DisplayRole) return names[section];
   if (role == Qt::ToolTipRole) return tips[section];
   return {};

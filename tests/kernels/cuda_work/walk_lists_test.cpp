@@ -74,7 +74,7 @@ std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool by_keys) {
   return by_keys ? key_units(walks.rest) : row_units(walks.rest);
 }
 
-/// Of a pass by rows, or by keys: then the tokens of a unit are keys.
+/// The pairs that the walks of a pass compute. In a pass by keys, the tokens of a unit are keys.
 Pairs pairs_of(const Walks& walks, const WalkList& list, bool by_keys) {
   Pairs pairs(walks.rest.tokens);
   for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
