@@ -297,6 +297,7 @@ Result<const CLI::App*> find_command(const CLI::App& app, const std::vector<std:
     });
     if (named == commands.end()) {
       std::vector<std::string_view> known;
+      known.reserve(commands.size());
       for (const CLI::App* command : commands) known.emplace_back(command->get_name());
       return fail("there is no command '{}'; {}", in_a_sentence(word), suggest(word, known));
     }

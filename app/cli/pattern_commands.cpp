@@ -245,10 +245,11 @@ struct CostsQuestion {
 };
 
 Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
-  if (!arguments.layout.empty())
+  if (!arguments.layout.empty()) {
     return read_layout(arguments.layout).map([](LayoutFile&& file) {
       return std::move(file.layout);
     });
+  }
   const auto item = read_item(arguments.pattern);
   if (!item) return tl::unexpected(item.error());
   return SequenceLayout::make({*item});

@@ -45,7 +45,7 @@ std::string words_of_row(const std::string& text) {
 using Lines = std::vector<std::vector<std::string>>;
 
 /// "Passages, 174 tokens, float16": the heading, then the values of the varying axes.
-std::string with_values(std::string heading, const HeatPoint& point,
+std::string with_values(const std::string& heading, const HeatPoint& point,
                         const std::vector<bool>& varying) {
   const std::string values = words_of(point, varying, true);
   return values.empty() ? heading : heading + ", " + values;

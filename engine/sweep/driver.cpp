@@ -767,6 +767,7 @@ std::vector<protocol::CeilingsRequest> ceilings_requests(const std::vector<Heat>
   for (const Heat& heat : heats)
     if (heat.point.device == DeviceKind::cpu) threads.insert(heat.point.threads);
   std::vector<protocol::CeilingsRequest> requests;
+  requests.reserve(threads.size() + 1);
   for (const int count : threads) requests.push_back({.threads = count});
   if (devices_of(heats).contains(DeviceKind::cuda))
     requests.push_back({.device = DeviceKind::cuda});

@@ -290,13 +290,14 @@ TEST(DenseAttention, NamesTheReasonWhyAProblemIsInvalid) {
   DenseProblem problem = uniform(Order::head_major_items, 2, 3, 19, 8, DType::float32).problem;
   DenseProblem wrong = problem;
   wrong.queries = {4, 4};
-  EXPECT_NE(reason(wrong).find("nothing to do"), std::string::npos);
+  EXPECT_NE(reason(wrong).find("needs at least 1 item, head, row and column"), std::string::npos);
   wrong = problem;
   wrong.masks = 2;
   EXPECT_NE(reason(wrong).find("not 2 for 3 heads"), std::string::npos);
   wrong = problem;
   wrong.keys = {10, 29};
-  EXPECT_NE(reason(wrong).find("crosses the items of 19 tokens"), std::string::npos);
+  EXPECT_NE(reason(wrong).find("crosses the borders of the tensor's items of 19 tokens"),
+            std::string::npos);
   wrong = problem;
   wrong.columns_like.dtype = DType::float16;
   EXPECT_NE(reason(wrong).find("one dtype"), std::string::npos);

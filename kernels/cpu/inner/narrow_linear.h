@@ -156,11 +156,12 @@ struct Int8Products : WholeNumbers {
   template <typename Lanes>
   ATTNSCOPE_INLINE static Lanes evens_before_odds(Lanes q) {
     if constexpr (lanes == 16) {
-      return __builtin_shuffle(q, Lanes{0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26, 30});
+      return __builtin_shufflevector(q, q, 0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26,
+                                     30);
     } else if constexpr (lanes == 8) {
-      return __builtin_shuffle(q, Lanes{0, 4, 8, 12, 2, 6, 10, 14});
+      return __builtin_shufflevector(q, q, 0, 4, 8, 12, 2, 6, 10, 14);
     } else {
-      return __builtin_shuffle(q, Lanes{0, 4, 2, 6});
+      return __builtin_shufflevector(q, q, 0, 4, 2, 6);
     }
   }
 
