@@ -19,7 +19,11 @@
 //
 // Numbers after a value limit an integer, or the integers of a list, when it is read. An object may
 // have further fields, which are ignored. JSON has no infinities and no NaN: such a number is the
-// string "inf", "-inf" or "nan".
+// string "inf", "-inf" or "nan". A struct whose header has no JSON gets its list from another
+// struct:
+//
+//   template <>
+//   struct JsonValue<Document> : ListedJsonValue<Document, DocumentFields> {};
 
 #include <cmath>
 #include <concepts>
@@ -113,21 +117,21 @@ concept HasFields = requires(T& value, FieldReader& reader) {
   T::list_fields(value, reader);
 };
 
-template <HasFields T>
+template <typename T, typename List = T>
 [[nodiscard]] nlohmann::json as_json(const T& value) {
   nlohmann::json object = nlohmann::json::object();
   FieldWriter writer(object);
-  T::list_fields(value, writer);
+  List::list_fields(value, writer);
   return object;
 }
 
 /// Throws a JsonProblem for a missing or malformed field, and for anything but an object.
-template <HasFields T>
+template <typename T, typename List = T>
 [[nodiscard]] T read_fields(const JsonField& object) {
   if (!object.is_object()) object.must_be("an object {...}");
   T value{};
   FieldReader reader(object);
-  T::list_fields(value, reader);
+  List::list_fields(value, reader);
   return value;
 }
 
@@ -139,11 +143,13 @@ template <HasFields T>
   return names.names;
 }
 
-template <HasFields T>
-struct JsonValue<T> {
-  static nlohmann::json write(const T& value) { return as_json(value); }
-  static T read(const JsonField& field) { return read_fields<T>(field); }
+template <typename T, typename List>
+struct ListedJsonValue {
+  static nlohmann::json write(const T& value) { return as_json<T, List>(value); }
+  static T read(const JsonField& field) { return read_fields<T, List>(field); }
 };
+template <HasFields T>
+struct JsonValue<T> : ListedJsonValue<T, T> {};
 
 template <>
 struct JsonValue<nlohmann::json> {
@@ -233,6 +239,13 @@ struct JsonValue<std::set<T, Less>> {
     for (const JsonField& element : field.elements()) values.insert(JsonValue<T>::read(element));
     return values;
   }
+};
+
+/// A type with a name (name_of): JSON has the name.
+template <typename T, Result<T> (*parse)(std::string_view)>
+struct NamedJsonValue {
+  static nlohmann::json write(T value) { return std::string(name_of(value)); }
+  static T read(const JsonField& field) { return field.take(parse(field.text())); }
 };
 
 /// A list of two values.

@@ -69,15 +69,11 @@ struct PatternWithWindow {
 Result<PatternWithWindow> read_pattern(const std::string& name, const std::string& window_text) {
   auto pattern = find_pattern(name);
   if (!pattern) return tl::unexpected(pattern.error());
-  std::optional<Window> window;
-  if (!window_text.empty()) {
-    auto parsed = parse_window(window_text);
-    if (!parsed) return tl::unexpected(parsed.error());
-    window = *parsed;
-  }
-  if (pattern->has_window() && !window)
+  const auto window = parse_optional_window(window_text);
+  if (!window) return tl::unexpected(window.error());
+  if (pattern->has_window() && !*window)
     return fail("pattern '{}' has a window; give --window W (tokens, or inf).", pattern->name);
-  return PatternWithWindow{std::move(*pattern), window};
+  return PatternWithWindow{std::move(*pattern), *window};
 }
 
 /// Error: a negative length.

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/json.h"
 #include "base/sentences.h"
 
 namespace attnscope {
@@ -108,6 +109,16 @@ Result<Window> parse_window(std::string_view text) {
                 in_a_sentence(text));
   }
   return Window::of(tokens);
+}
+
+Result<std::optional<Window>> parse_optional_window(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  return parse_window(text);
+}
+
+Window window_in(const JsonField& field) {
+  if (field.is_text()) return field.take(parse_window(field.text()));
+  return Window::of(field.whole(0, widest_window));
 }
 
 }  // namespace attnscope

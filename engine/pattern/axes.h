@@ -4,6 +4,7 @@
 // The axes of an experiment, with their names in sweeps, tables and the database.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,8 @@
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {
+
+class JsonField;
 
 /// windowed-matmul: the two products only (the paper's Fig. 2a). attention: with softmax.
 /// model: a whole re-ranker (Fig. 2b).
@@ -88,5 +91,12 @@ class Window {
 
 /// Parses "4", "0" or "inf"; returns an error for anything else.
 [[nodiscard]] Result<Window> parse_window(std::string_view text);
+/// The same for an argument that may be missing: nothing for an empty text.
+[[nodiscard]] Result<std::optional<Window>> parse_optional_window(std::string_view text);
+
+inline constexpr std::int64_t widest_window = 1'000'000'000;  // tokens
+/// The window in a JSON field: a number of tokens up to widest_window, or a text for parse_window.
+/// Throws a JsonProblem, for read_json to catch.
+[[nodiscard]] Window window_in(const JsonField& field);
 
 }  // namespace attnscope

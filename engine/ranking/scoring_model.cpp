@@ -37,14 +37,14 @@ Result<LayerAttention> choose(const ReceivedRequest& requested, const Own& confi
   auto pattern = find_pattern(own ? config.pattern : requested.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window = own ? config.window : std::nullopt;
-  if (!requested.window.empty()) {
-    const auto parsed = parse_window(requested.window);
-    if (!parsed) return tl::unexpected(parsed.error());
+  const auto given = parse_optional_window(requested.window);
+  if (!given) return tl::unexpected(given.error());
+  if (*given) {
     if (!pattern->has_window()) {
       return fail("pattern '{}' has no window; remove the window {}", pattern->name,
-                  requested.window);
+                  (*given)->text());
     }
-    window = *parsed;
+    window = *given;
   }
   if (pattern->has_window() && !window) {
     return fail("pattern '{}' needs a window; give its tokens, or inf", pattern->name);

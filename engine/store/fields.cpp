@@ -67,7 +67,7 @@ void Reader::operator()(std::vector<PartTime>& value) {
   const auto column = statement_.getColumn(column_++);
   if (column.isNull()) return;
   const auto json = nlohmann::json::parse(column.getString(), nullptr, false);
-  auto parts = protocol::read_parts(json);
+  auto parts = protocol::from_json<std::vector<PartTime>>(json, "parts");
   if (parts) {
     value = std::move(*parts);
   } else {

@@ -174,6 +174,11 @@ class Run {
                  [this] { look_around(); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
+    if (const std::string& version = pool_.hello().version; version != ATTNSCOPE_VERSION) {
+      warn(fmt::format(
+          "the worker is of version {}, this program of version {}; `show` reports both",
+          in_a_sentence(version), ATTNSCOPE_VERSION));
+    }
     const Status measured = measure_all();
     const RunStatus status = measured ? outcome_.status : RunStatus::interrupted;
     outcome_.status = status;

@@ -66,7 +66,7 @@ Result<std::vector<Heat>> read_plan(const json& plan) {
   try {
     std::vector<Heat> heats;
     for (const json& entry : plan.at("heats")) {
-      auto heat = protocol::read_heat(whole_heat(plan, entry, heats.size()));
+      auto heat = protocol::from_json<Heat>(whole_heat(plan, entry, heats.size()), "heat");
       if (!heat) return tl::unexpected(heat.error());
       heats.push_back(std::move(*heat));
     }

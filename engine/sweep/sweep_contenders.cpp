@@ -17,7 +17,6 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t widest_window = 1'000'000'000;
 constexpr std::size_t most_contenders = 1000;  // per heat, and therefore also the limit of windows
 
 // A contender as declared in the file, before the sweep's windows are applied.
@@ -87,11 +86,6 @@ void only_known_fields(const JsonField& field, bool of_models) {
   field.only(known);
 }
 
-Window read_window(const JsonField& field) {
-  if (field.is_text()) return field.take(parse_window(field.text()));
-  return Window::of(field.whole(0, widest_window));
-}
-
 Declared from_object(const JsonField& field, bool of_models) {
   only_known_fields(field, of_models);
   Declared declared{.pattern = required_text(field, of_models ? "model" : "pattern"),
@@ -100,7 +94,7 @@ Declared from_object(const JsonField& field, bool of_models) {
                     .window = {}};
   for (const ModelRowOption& option : model_row_options())
     if (field.truth_or(option.field, false)) declared.pattern.append(option.ending);
-  if (const auto window = field.member("window")) declared.window = read_window(*window);
+  if (const auto window = field.member("window")) declared.window = window_in(*window);
   declared.run = field.member("run");
   return declared;
 }

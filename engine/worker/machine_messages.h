@@ -24,28 +24,14 @@
 
 namespace attnscope {
 
-/// A type with a name: JSON has the name.
-template <typename T, Result<T> (*parse)(std::string_view)>
-struct NamedJsonValue {
-  static nlohmann::json write(T value) { return std::string(name_of(value)); }
-  static T read(const JsonField& field) { return field.take(parse(field.text())); }
-};
 template <>
 struct JsonValue<Operation> : NamedJsonValue<Operation, parse_operation> {};
 template <>
 struct JsonValue<Direction> : NamedJsonValue<Direction, parse_direction> {};
 template <>
-struct JsonValue<DeviceKind> : NamedJsonValue<DeviceKind, parse_device> {};
-template <>
 struct JsonValue<DType> : NamedJsonValue<DType, parse_dtype> {};
 template <>
 struct JsonValue<Products> : NamedJsonValue<Products, parse_precision> {};
-
-template <>
-struct JsonValue<Window> {
-  static nlohmann::json write(Window window) { return window.text(); }
-  static Window read(const JsonField& field) { return field.take(parse_window(field.text())); }
-};
 
 /// A string with the pattern's own JSON.
 template <>
@@ -60,24 +46,6 @@ template <>
 struct JsonValue<Measurement> {
   static nlohmann::json write(const Measurement& measurement) { return to_json(measurement); }
   static Measurement read(const JsonField& field) { return read_measurement(field.value()); }
-};
-
-template <>
-struct JsonValue<Heat> {
-  static nlohmann::json write(const Heat& heat) { return protocol::to_json(heat); }
-  static Heat read(const JsonField& field) { return protocol::heat_in(field); }
-};
-
-template <>
-struct JsonValue<HeatResult> {
-  static nlohmann::json write(const HeatResult& result) { return protocol::to_json(result); }
-  static HeatResult read(const JsonField& field) { return protocol::heat_result_in(field); }
-};
-
-template <>
-struct JsonValue<Ceilings> {
-  static nlohmann::json write(const Ceilings& ceilings) { return protocol::to_json(ceilings); }
-  static Ceilings read(const JsonField& field) { return protocol::ceilings_in(field); }
 };
 
 }  // namespace attnscope
@@ -489,8 +457,8 @@ struct JsonValue<protocol::WindowOrEmpty> {
     return value.window ? value.window->text() : std::string();
   }
   static protocol::WindowOrEmpty read(const JsonField& field) {
-    if (field.text().empty()) return {};
-    return {field.take(parse_window(field.text()))};
+    if (field.is_text() && field.text().empty()) return {};
+    return {window_in(field)};
   }
 };
 

@@ -19,29 +19,80 @@
 #include "engine/heat/cell.h"
 #include "engine/heat/heat.h"
 
+namespace attnscope {
+
+template <>
+struct JsonValue<Window> {
+  static nlohmann::json write(Window window) { return window.text(); }
+  static Window read(const JsonField& field) { return window_in(field); }
+};
+template <>
+struct JsonValue<DeviceKind> : NamedJsonValue<DeviceKind, parse_device> {};
+template <>
+struct JsonValue<CellStatus> : NamedJsonValue<CellStatus, parse_cell_status> {};
+
+// What heats and their results consist of; protocol.cpp has the lists of their fields.
+template <>
+struct JsonValue<HeatPoint> {
+  static nlohmann::json write(const HeatPoint& point);
+  static HeatPoint read(const JsonField& field);
+};
+template <>
+struct JsonValue<Contender> {
+  static nlohmann::json write(const Contender& contender);
+  static Contender read(const JsonField& field);
+};
+template <>
+struct JsonValue<StopRule> {
+  static nlohmann::json write(const StopRule& rule);
+  static StopRule read(const JsonField& field);
+};
+template <>
+struct JsonValue<Heat> {
+  static nlohmann::json write(const Heat& heat);
+  static Heat read(const JsonField& field);
+};
+template <>
+struct JsonValue<PartTime> {
+  static nlohmann::json write(const PartTime& part);
+  static PartTime read(const JsonField& field);
+};
+template <>
+struct JsonValue<Cell> {
+  static nlohmann::json write(const Cell& cell);
+  static Cell read(const JsonField& field);
+};
+template <>
+struct JsonValue<HeatResult> {
+  static nlohmann::json write(const HeatResult& result);
+  static HeatResult read(const JsonField& field);
+};
+template <>
+struct JsonValue<Ceilings> {
+  static nlohmann::json write(const Ceilings& ceilings);
+  static Ceilings read(const JsonField& field);
+};
+
+}  // namespace attnscope
+
 namespace attnscope::protocol {
 
+/// The version that this program writes, and the oldest that it reads. A newer version only adds
+/// requests, events and fields that may be missing, so a driver can measure with the worker of an
+/// older build.
 inline constexpr int version = 8;
+inline constexpr int oldest_version = 8;
 
-// Every struct is unchanged after writing and reading. Readers reject an invalid value with one
-// sentence that names the field, and ignore unknown fields.
-[[nodiscard]] nlohmann::json to_json(const Contender&);
-[[nodiscard]] nlohmann::json to_json(const HeatPoint&);
-[[nodiscard]] nlohmann::json to_json(const StopRule&);
-[[nodiscard]] nlohmann::json to_json(const Heat&);
-[[nodiscard]] nlohmann::json to_json(const std::vector<PartTime>&);
-[[nodiscard]] nlohmann::json to_json(const Cell&);
-[[nodiscard]] nlohmann::json to_json(const HeatResult&);
-[[nodiscard]] nlohmann::json to_json(const Ceilings&);
-[[nodiscard]] Result<HeatPoint> read_point(const nlohmann::json&);
-[[nodiscard]] Result<std::vector<PartTime>> read_parts(const nlohmann::json&);
-[[nodiscard]] Result<Heat> read_heat(const nlohmann::json&);
-[[nodiscard]] Result<HeatResult> read_heat_result(const nlohmann::json&);
-[[nodiscard]] Result<Ceilings> read_ceilings(const nlohmann::json&);
-// The same within another message; they throw a JsonProblem (base/json.h).
-[[nodiscard]] Heat heat_in(const JsonField&);
-[[nodiscard]] HeatResult heat_result_in(const JsonField&);
-[[nodiscard]] Ceilings ceilings_in(const JsonField&);
+/// A value as JSON, and from it. It is unchanged after writing and reading. An invalid value is an
+/// error that names the field below `root`; unknown fields are ignored.
+template <typename T>
+[[nodiscard]] nlohmann::json to_json(const T& value) {
+  return JsonValue<T>::write(value);
+}
+template <typename T>
+[[nodiscard]] Result<T> from_json(const nlohmann::json& value, std::string_view root) {
+  return read_json(value, root, [](const JsonField& field) { return JsonValue<T>::read(field); });
+}
 
 /// A request or an event as it is sent.
 template <HasFields Message>

@@ -119,9 +119,17 @@ std::optional<WorkerPool::Answer> WorkerPool::no_worker_after(const StartFailure
                                      in_words(connection_.patience), failure.message)};
 }
 
-// Times of one run must be from one machine. The boot ID identifies a machine best, if it is known:
-// host names repeat, and a container has a new one each time.
+// Times of one run must be from one build and one machine. The boot ID identifies a machine best,
+// if it is known: host names repeat, and a container has a new one each time.
 std::string WorkerPool::why_not_the_same(const protocol::Hello& hello) const {
+  const auto build_of = [](const protocol::Hello& worker) {
+    return fmt::format("version {} (commit {})", in_a_sentence(worker.version),
+                       in_a_sentence(text_field(worker.build, "commit")));
+  };
+  if (const std::string first = build_of(hello_), other = build_of(hello); first != other) {
+    return fmt::format("the run began with a worker of {}, and the worker now answers with {}",
+                       first, other);
+  }
   const json &before = hello_.device, &now = hello.device;
   const std::string boot_before = text_field(before, "boot_id");
   const std::string boot_now = text_field(now, "boot_id");

@@ -122,21 +122,17 @@ std::string in_words(const json& message, const char* field) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-Status check_versions(const json& hello, const std::string& command) {
-  const std::string own_protocol = std::to_string(protocol::version);
-  if (in_words(hello, "protocol") != own_protocol) {
-    return fail(
-        "the measuring process '{}' speaks protocol {}, this program protocol {}: build both from "
-        "one version, or name the right one in ATTNSCOPE_WORKER or with --worker",
-        command, in_words(hello, "protocol"), own_protocol);
-  }
-  if (in_words(hello, "version") != ATTNSCOPE_VERSION) {
-    return fail(
-        "the measuring process '{}' is version {}, this program version {}: build both from one "
-        "version, or name the right one in ATTNSCOPE_WORKER or with --worker",
-        command, in_words(hello, "version"), ATTNSCOPE_VERSION);
-  }
-  return {};
+Status check_protocol(const json& hello, const std::string& command) {
+  const std::optional<int> spoken = int_field(hello, "protocol");
+  if (spoken && *spoken >= protocol::oldest_version && *spoken <= protocol::version) return {};
+  const std::string own =
+      protocol::oldest_version == protocol::version
+          ? fmt::format("protocol {}", protocol::version)
+          : fmt::format("protocols {} to {}", protocol::oldest_version, protocol::version);
+  return fail(
+      "the measuring process '{}' (version {}) speaks protocol {}, this program (version {}) {}: "
+      "build the older of them again, or name another worker in ATTNSCOPE_WORKER or with --worker",
+      command, in_words(hello, "version"), in_words(hello, "protocol"), ATTNSCOPE_VERSION, own);
 }
 
 }  // namespace
@@ -385,8 +381,8 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
     return wrong(
         fmt::format("the measuring process '{}' sent a greeting of more than 1 MiB", program));
   }
-  if (Status same = check_versions(answer.event, program); !same)
-    return wrong(same.error().message);
+  if (Status known = check_protocol(answer.event, program); !known)
+    return wrong(known.error().message);
   auto hello = protocol::read_message<protocol::Hello>(answer.event);
   if (!hello) {
     return wrong(fmt::format("the measuring process '{}' sent a malformed greeting: {}", program,

@@ -45,8 +45,8 @@ class WorkerProcess {
   /// Starts `command` (empty: default_worker()) and performs the handshake. A command with spaces
   /// is a shell command unless a file has that name. It runs in its own process group: a Ctrl-C at
   /// the terminal reaches only the driver, and kill() also reaches all child processes of the
-  /// worker (of a shell or of ssh). Errors: not found, not executable, a different protocol or
-  /// program version (the error states both), no answer.
+  /// worker (of a shell or of ssh). Errors: not found, not executable, an unknown
+  /// protocol (the error states both), no answer. The program's version may differ.
   [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(
       const std::string& command, const StartOptions& how = {});
   /// The same without a greeting: hello() is empty.

@@ -254,7 +254,7 @@ TEST_F(CommandLine, ARunThatCannotStartCreatesNoDatabase) {
   program.write("sweep.json", sweep_text);
   for (const char* worker : {"/nowhere/attnscope-worker", "false", FAKE_WORKER_PROGRAM}) {
     expect_refusal(program.run({"run", "sweep.json", "--db", "new.db", "--worker", worker},
-                               {"FAKE_WORKER=old-version"}),
+                               {"FAKE_WORKER=old-protocol"}),
                    2, {"attnscope: "});
     EXPECT_FALSE(std::filesystem::exists(program.path("new.db"))) << worker;
   }

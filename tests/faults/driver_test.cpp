@@ -378,19 +378,32 @@ TEST_F(DriverTest, MissingWorker_IsAnErrorAndNoRun) {
   EXPECT_THAT(open_store().runs().value(), IsEmpty());
 }
 
-TEST_F(DriverTest, WorkerReplacedByAnotherVersion_EndsTheRunAsInterrupted) {
+TEST_F(DriverTest, MeasuresWithAWorkerOfAnotherVersionAndWarns) {
+  misbehave("old-version");
+  const Ran ran = run(sweep_of(R"("full/dense")", "64"));
+  ASSERT_TRUE(ran.outcome) << ran.outcome.error().message;
+  EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::ok);
+  EXPECT_THAT(ran.warnings, Contains(HasSubstr("the worker is of version 0.0.1")));
+}
+
+class ReplacedWorker : public DriverTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ReplacedWorker, OfAnotherBuildEndsTheRunAsInterrupted) {
   DriverOptions how = options();
   how.on_event = [](const RunEvent& event) {
-    if (event.kind == Kind::heat_finished) misbehave("old-version");
+    if (event.kind == Kind::heat_finished) misbehave(GetParam());
   };
   Sweep sweep = sweep_of(R"("full/dense")", "64, 128", R"("placements": 2, "processes": 2)");
   const Ran ran = run(sweep, how);
   ASSERT_FALSE(ran.outcome);
-  EXPECT_THAT(ran.outcome.error().message, HasSubstr("version 0.0.1"));
+  EXPECT_THAT(ran.outcome.error().message, HasSubstr("began with a worker of version"));
   const auto info = open_store().find_run("last");
   EXPECT_EQ(info->status, RunStatus::interrupted);
   EXPECT_EQ(info->heats_done, 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(VersionOrCommit, ReplacedWorker,
+                         testing::Values("old-version", "other-build"));
 
 TEST_F(DriverTest, ThreadsOfTheSweep_AreSettledByTheWorkersCores) {
   Sweep sweep = sweep_of(R"("full/dense")", "64");

@@ -10,6 +10,7 @@
 // refuse, wrong, endless (runs until it is cancelled), held (runs while the file FAKE_WORKER_HOLD
 // is there), or after a lie. Faults of the worker itself are words in FAKE_WORKER:
 //   mute killed-five-times (the first five, while they start) old-version old-protocol
+//   new-protocol
 //   garbage-hello refuses endless-refusal silent-exit heats-die-before-running garbage-heat
 //   other-heat no-ceilings impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on
 //   another machine) restarted another-governor owing-cores endless-cores
@@ -299,7 +300,9 @@ void answer_hello(const json& message) {
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
   if (has_fault("elsewhere")) boot_id = has_fault("restarted") ? "second" : "first";
-  const int spoken = has_fault("old-protocol") ? 0 : protocol::version;
+  const int spoken = has_fault("old-protocol")   ? protocol::oldest_version - 1
+                     : has_fault("new-protocol") ? protocol::version + 1
+                                                 : protocol::version;
   send({{"event", "hello"},
         {"protocol", spoken},
         {"version", has_fault("old-version") ? "0.0.1" : ATTNSCOPE_VERSION},

@@ -78,7 +78,7 @@ class KillTest : public ProgramFixture {
     const auto cells = stored_cells(store, run);
     for (const json& event : announced) {
       if (event.at("event") != "heat-finished") continue;
-      const auto result = protocol::read_heat_result(event.at("result"));
+      const auto result = protocol::from_json<HeatResult>(event.at("result"), "result");
       ASSERT_TRUE(result) << result.error().message;
       for (const Cell& cell : result->cells) {
         const auto key = fmt::format("{} {}", result->point.sequence_tokens, cell.contender.id());

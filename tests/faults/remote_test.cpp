@@ -164,9 +164,10 @@ TEST_F(RemoteTest, MachineStartedAnew_IsNotTakenForTheSame) {
                             AllOf(HasSubstr("'fakebox'"), HasSubstr("restarted")));
 }
 
-TEST_F(RemoteTest, OtherVersionAfterwards_IsNamedAndNotTriedAgain) {
-  expect_refused_afterwards("elsewhere old-version",
-                            AllOf(HasSubstr("version 0.0.1"), HasSubstr(ATTNSCOPE_VERSION)));
+TEST_F(RemoteTest, RefusesAnotherVersionAfterAReconnection) {
+  expect_refused_afterwards(
+      "elsewhere old-version",
+      AllOf(HasSubstr("version 0.0.1"), HasSubstr(std::string("version ") + ATTNSCOPE_VERSION)));
 }
 
 TEST_F(RemoteTest, SlowLine_BringsLargeRequestsAndResultsWhole) {

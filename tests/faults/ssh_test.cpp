@@ -103,13 +103,13 @@ TEST_F(SshTest, CrashAndKillAtTheFarEnd_CostTheContendersThatRan) {
   EXPECT_EQ(ran.cells.at("64 full/kill").status, CellStatus::oom);
 }
 
-TEST_F(SshTest, OtherVersionAtTheFarEnd_NamesBoth) {
-  far_end("elsewhere old-version");
+TEST_F(SshTest, RefusesAnotherProtocolAtTheFarEnd) {
+  far_end("elsewhere old-protocol");
   const Ran ran = run(sweep_of(R"("full/dense")", "64"), over_ssh());
   ASSERT_FALSE(ran.outcome);
-  EXPECT_THAT(
-      ran.outcome.error().message,
-      AllOf(HasSubstr("version 0.0.1"), HasSubstr(std::string("version ") + ATTNSCOPE_VERSION)));
+  EXPECT_THAT(ran.outcome.error().message,
+              AllOf(HasSubstr("speaks protocol " + std::to_string(protocol::oldest_version - 1)),
+                    HasSubstr("protocol " + std::to_string(protocol::version))));
   EXPECT_THAT(open_store().runs().value(), IsEmpty());
 }
 

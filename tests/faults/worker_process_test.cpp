@@ -103,18 +103,22 @@ TEST_F(WorkerProcessTest, FileThatIsNoProgram_NamesPathAndMend) {
       AllOf(HasSubstr(file.string()), HasSubstr("not an executable"), HasSubstr("scripts/setup")));
 }
 
-TEST_F(WorkerProcessTest, OtherVersion_NamesBoth) {
+TEST_F(WorkerProcessTest, AcceptsAnotherVersionOfTheSameProtocol) {
   misbehave("old-version");
-  EXPECT_THAT(
-      error_of(FAKE_WORKER_PROGRAM),
-      AllOf(HasSubstr("version 0.0.1"), HasSubstr(std::string("version ") + ATTNSCOPE_VERSION)));
+  const auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+  ASSERT_TRUE(worker) << worker.error().message;
+  EXPECT_EQ(worker->hello().version, "0.0.1");
 }
 
-TEST_F(WorkerProcessTest, OtherProtocol_NamesBoth) {
-  misbehave("old-protocol");
-  EXPECT_THAT(
-      error_of(FAKE_WORKER_PROGRAM),
-      AllOf(HasSubstr("protocol 0"), HasSubstr("protocol " + std::to_string(protocol::version))));
+TEST_F(WorkerProcessTest, RefusesAnOlderAndANewerProtocol) {
+  const std::string own = "protocol " + std::to_string(protocol::version);
+  for (const auto& [fault, spoken] : {std::pair("old-protocol", protocol::oldest_version - 1),
+                                      std::pair("new-protocol", protocol::version + 1)}) {
+    misbehave(fault);
+    EXPECT_THAT(
+        error_of(FAKE_WORKER_PROGRAM),
+        AllOf(HasSubstr("speaks protocol " + std::to_string(spoken)), HasSubstr(own + ": build")));
+  }
 }
 
 TEST_F(WorkerProcessTest, NoAnswer_EndsTheWaiting) {

@@ -21,7 +21,7 @@ void follow(const Sweep& sweep) {
   // last.
   for (const Heat* heat : {&sweep.heats.front(), &sweep.heats.back()}) {
     const auto sent = protocol::to_json(*heat);
-    const auto received = protocol::read_heat(sent);
+    const auto received = protocol::from_json<Heat>(sent, "heat");
     expect(received.has_value(), "an accepted heat can be sent to a worker", sweep.text);
     expect(protocol::to_json(*received) == sent, "a heat is unchanged after it is sent",
            sweep.text);

@@ -31,12 +31,17 @@ void read_each(const json& message, const std::tuple<Messages...>* /*types*/) {
   (journey(message, protocol::read_message<Messages>, as_json<Messages>), ...);
 }
 
+template <typename T>
+void read_value(const json& message) {
+  const auto read = [](const json& value) { return protocol::from_json<T>(value, "value"); };
+  journey(message, read, protocol::to_json<T>);
+}
+
 void read_all(const json& message) {
-  const auto write = [](const auto& value) { return protocol::to_json(value); };
-  journey(message, protocol::read_point, write);
-  journey(message, protocol::read_heat, write);
-  journey(message, protocol::read_heat_result, write);
-  journey(message, protocol::read_ceilings, write);
+  read_value<HeatPoint>(message);
+  read_value<Heat>(message);
+  read_value<HeatResult>(message);
+  read_value<Ceilings>(message);
   read_each(message, static_cast<const protocol::AnsweredRequests*>(nullptr));
   read_each(message, static_cast<const protocol::Events*>(nullptr));
 }

@@ -75,7 +75,7 @@ TEST(Axes, ANeutralDefault_AddsNothingToAPointsIdentity) {
 TEST(Axes, EachOfThem_TravelsInMessages) {
   for (const Axis& axis : heat_axes) {
     const HeatPoint sent = other_in(axis);
-    const auto received = protocol::read_point(protocol::to_json(sent));
+    const auto received = protocol::from_json<HeatPoint>(protocol::to_json(sent), "point");
     ASSERT_TRUE(received) << received.error().message;
     EXPECT_EQ(*received, sent) << axis.key;
   }
@@ -86,7 +86,7 @@ TEST(Axes, InMessages_NeutralDefaultsMayBeLeftOutAndOthersNot) {
   for (const Axis& axis : heat_axes) {
     nlohmann::json message = protocol::to_json(sent);
     message.erase(axis.key);
-    const auto received = protocol::read_point(message);
+    const auto received = protocol::from_json<HeatPoint>(message, "point");
     if (axis.at_default == Axis::Default::neutral) {
       ASSERT_TRUE(received) << received.error().message;
       EXPECT_EQ(*received, sent) << axis.key;

@@ -98,7 +98,7 @@ TEST(Worker, HeatReportsProgressThenCells) {
   EXPECT_EQ(events.front().at("event"), "progress");
   EXPECT_TRUE(events.front().at("contender").is_number_integer());
   EXPECT_TRUE(events.front().at("phase").is_string());
-  const auto result = protocol::read_heat_result(events.back().at("result"));
+  const auto result = protocol::from_json<HeatResult>(events.back().at("result"), "result");
   ASSERT_TRUE(result.has_value()) << result.error().message;
   for (const Cell& cell : result->cells)
     EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
@@ -111,7 +111,7 @@ TEST(Worker, CancelEndsTheRunningHeat) {
   worker.send({{"request", "cancel"}});
   const std::vector<json> events = worker.read_until("heat");
   ASSERT_FALSE(events.empty());
-  const auto result = protocol::read_heat_result(events.back().at("result"));
+  const auto result = protocol::from_json<HeatResult>(events.back().at("result"), "result");
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_EQ(result->cells.at(0).status, CellStatus::cancelled);
   worker.send(hello);
@@ -132,7 +132,7 @@ TEST(Worker, MeasuresCeilings) {
   worker.send({{"request", "ceilings"}, {"threads", 2}});
   const json event = worker.read_event();
   EXPECT_EQ(event.at("event"), "ceilings");
-  const auto ceilings = protocol::read_ceilings(event.at("ceilings"));
+  const auto ceilings = protocol::from_json<Ceilings>(event.at("ceilings"), "ceilings");
   ASSERT_TRUE(ceilings.has_value()) << ceilings.error().message;
   EXPECT_EQ(ceilings->threads, 2);
   EXPECT_GT(ceilings->flop_per_second, 0);

@@ -209,7 +209,8 @@ TEST(Protocol, HeatResultsAreReadAsTheyWereWritten) {
     Random r(seed);
     HeatResult sent{.heat_index = r.small(), .point = random_point(r), .cells = {}};
     for (std::size_t i = r.below(4); i > 0; --i) sent.cells.push_back(random_cell(r));
-    const auto received = protocol::read_heat_result(over_the_wire(protocol::to_json(sent)));
+    const auto received =
+        protocol::from_json<HeatResult>(over_the_wire(protocol::to_json(sent)), "result");
     ASSERT_TRUE(received) << received.error().message;
     EXPECT_EQ(received->heat_index, sent.heat_index);
     EXPECT_EQ(received->point, sent.point);
@@ -229,7 +230,8 @@ TEST(Protocol, CeilingsAreReadAsTheyWereWritten) {
                       .seconds_into_run = 0.1,
                       .device = DeviceKind::cuda,
                       .tensor_flop_per_second = 1e15 / 3};
-  const auto received = protocol::read_ceilings(over_the_wire(protocol::to_json(sent)));
+  const auto received =
+      protocol::from_json<Ceilings>(over_the_wire(protocol::to_json(sent)), "ceilings");
   ASSERT_TRUE(received) << received.error().message;
   EXPECT_EQ(received->threads, sent.threads);
   EXPECT_EQ(received->flop_per_second, sent.flop_per_second);
@@ -246,7 +248,8 @@ TEST(Protocol, AnErrorOfNaNIsKept) {
   HeatResult sent;
   sent.point.sequence_tokens = 64;
   sent.cells.emplace_back().relative_error = std::numeric_limits<double>::quiet_NaN();
-  const auto received = protocol::read_heat_result(over_the_wire(protocol::to_json(sent)));
+  const auto received =
+      protocol::from_json<HeatResult>(over_the_wire(protocol::to_json(sent)), "result");
   ASSERT_TRUE(received) << received.error().message;
   ASSERT_TRUE(received->cells[0].relative_error);
   EXPECT_TRUE(std::isnan(*received->cells[0].relative_error));
@@ -256,7 +259,7 @@ TEST(Protocol, InvalidUtf8IsReplacedInALine) {
   HeatResult sent;
   sent.point.sequence_tokens = 64;
   sent.cells.emplace_back().reason = "\xFF\xFE";
-  EXPECT_TRUE(protocol::read_heat_result(over_the_wire(protocol::to_json(sent))));
+  EXPECT_TRUE(protocol::from_json<HeatResult>(over_the_wire(protocol::to_json(sent)), "result"));
 }
 
 TEST(Protocol, AMissingFieldIsNamedWithItsPath) {
@@ -274,25 +277,28 @@ TEST(Protocol, AValueOfAnotherTypeIsNamedWithItsPath) {
   result.cells.resize(2);
   json message = protocol::to_json(result);
   message["cells"][1]["batch"] = "many";
-  EXPECT_THAT(protocol::read_heat_result(message).error().message,
+  EXPECT_THAT(protocol::from_json<HeatResult>(message, "result").error().message,
               AllOf(HasSubstr("'result.cells[1].batch'"), HasSubstr("not \"many\"")));
 }
 
 TEST(Protocol, NumbersOutOfRangeAreErrors) {
   json point = protocol::to_json(HeatPoint{.sequence_tokens = 64});
   point["threads"] = 3'000'000'000;
-  EXPECT_THAT(protocol::read_point(point).error().message, HasSubstr("'point.threads'"));
+  EXPECT_THAT(protocol::from_json<HeatPoint>(point, "point").error().message,
+              HasSubstr("'point.threads'"));
   point["threads"] = 1;
   point["heads"] = 0;
-  EXPECT_THAT(protocol::read_point(point).error().message, HasSubstr("'point.heads'"));
+  EXPECT_THAT(protocol::from_json<HeatPoint>(point, "point").error().message,
+              HasSubstr("'point.heads'"));
   point["heads"] = 1.5;
-  EXPECT_THAT(protocol::read_point(point).error().message, HasSubstr("whole number"));
+  EXPECT_THAT(protocol::from_json<HeatPoint>(point, "point").error().message,
+              HasSubstr("whole number"));
 }
 
 TEST(Protocol, AnUnknownNameIsAnErrorWithTheNearest) {
   json point = protocol::to_json(HeatPoint{.sequence_tokens = 64});
   point["dtype"] = "float23";
-  EXPECT_THAT(protocol::read_point(point).error().message,
+  EXPECT_THAT(protocol::from_json<HeatPoint>(point, "point").error().message,
               AllOf(HasSubstr("'point.dtype'"), HasSubstr("float32")));
 }
 
@@ -307,7 +313,7 @@ TEST(Protocol, AnyFieldOfAnyTypeIsReadOrAnError) {
                               json::array({1}), json{{"a", 1}}}) {
       json message = valid.unflatten();
       message[json::json_pointer(path)] = other;
-      if (const auto read = protocol::read_heat_result(message); !read) {
+      if (const auto read = protocol::from_json<HeatResult>(message, "result"); !read) {
         EXPECT_THAT(read.error().message, HasSubstr("protocol message")) << path;
       }
     }

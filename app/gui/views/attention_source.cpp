@@ -292,8 +292,7 @@ void PatternPicker::restore(const QVariantMap& chosen) {
     (void)patterns_->open_file(file);  // a missing file is no choice
   }
   const QSignalBlocker quiet(window_);
-  const std::string kept = chosen.value(QStringLiteral("window")).toString().toStdString();
-  if (const Result<Window> window = parse_window(kept)) window_->set_window(*window);
+  if (const auto window = stored_window(chosen)) window_->set_window(*window);
   choose(chosen.value(QStringLiteral("title")).toString());
 }
 

@@ -176,6 +176,12 @@ void WindowBox::set_window(Window window) {
                : static_cast<int>(std::min<std::int64_t>(window.tokens(), infinite_window - 1)));
 }
 
+std::optional<Window> stored_window(const QVariantMap& settings) {
+  const QString text = settings.value(QStringLiteral("window")).toString();
+  const Result<Window> window = parse_window(text.toStdString());
+  return window ? std::optional(*window) : std::nullopt;
+}
+
 QString WindowBox::typed(const QString& text) const {
   const bool has_prefix = text.startsWith(prefix());
   return text.mid(has_prefix ? prefix().size() : 0).trimmed().toLower();

@@ -15,8 +15,10 @@
 #include <QString>
 #include <QTableView>
 #include <QToolButton>
+#include <QVariantMap>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "engine/pattern/axes.h"
 
@@ -102,6 +104,8 @@ class WindowBox : public QSpinBox {
   /// The text without the prefix.
   [[nodiscard]] QString typed(const QString& text) const;
 };
+/// The "window" of stored settings; nothing if it is missing or invalid.
+[[nodiscard]] std::optional<Window> stored_window(const QVariantMap& settings);
 
 /// Sets the explanation of a label or a field: its tool tip, What's This and accessible
 /// description. Terms come from terms.h: explain(label, explained("heat")).

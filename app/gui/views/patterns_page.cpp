@@ -162,8 +162,7 @@ void PatternsPage::restore_problem(const QVariantMap& chosen) {
   if (file.isEmpty() || !QFileInfo::exists(file) || !editor_.open_file(file)) {
     choose(chosen.value(QStringLiteral("pattern")).toString());
   }
-  const std::string window = chosen.value(QStringLiteral("window")).toString().toStdString();
-  if (const Result<Window> parsed = parse_window(window)) editor_.set_window(*parsed);
+  if (const auto window = stored_window(chosen)) editor_.set_window(*window);
   std::vector<std::int64_t> documents;
   const QVariantList kept = chosen.value(QStringLiteral("documents")).toList();
   documents.reserve(static_cast<std::size_t>(kept.size()));

@@ -234,8 +234,7 @@ struct PlanKey {
 SharedPlan compile(const PlanKey& key) {
   const AttentionPattern pattern = read_pattern(key.pattern);
   const SequenceLayout layout = read_layout(key.layout);
-  std::optional<Window> window;
-  if (!key.window.empty()) window = value_or_throw(parse_window(key.window));
+  const std::optional<Window> window = value_or_throw(parse_optional_window(key.window));
   if (key.heads > std::numeric_limits<std::int32_t>::max()) {
     throw std::invalid_argument(fmt::format("segment_attention: {} heads are too many", key.heads));
   }

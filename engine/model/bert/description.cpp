@@ -40,10 +40,7 @@ void read_trained_attention(const JsonField& config, ModelConfig& model) {
   model.layer_windows.clear();
   model.own_options.clear();
   if (own->truth_or("pair_is_one_text", false)) model.own_options.emplace(pair_is_one_text);
-  if (pattern->has_window()) {
-    const JsonField window = (*own)["window"];
-    model.window = window.take(parse_window(window.text()));
-  }
+  if (pattern->has_window()) model.window = window_in((*own)["window"]);
 }
 
 /// Which groups attend to which, in the fields of the sparse cross-encoders of Schlatt et al.

@@ -139,22 +139,11 @@ struct Int8Products : WholeNumbers {
     return scale_for(most < 32767 ? static_cast<float>(most) : 32767.0f, x, in);
   }
 
-  /// Writes a group's first and third number, and `next_part` bytes later its second and fourth.
-  static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
-                     std::byte* to, std::int64_t next_part) {
-    round(x, count, padded, scale, [&](std::int64_t c, Bits rounded) {
-      const Shorts apart = evens_before_odds(reinterpret_cast<Shorts>(rounded));
-      __builtin_memcpy(to + c, &apart, lanes);
-      __builtin_memcpy(to + next_part + c, reinterpret_cast<const std::byte*>(&apart) + lanes,
-                       lanes);
-    });
-  }
-
   typedef std::int16_t Shorts __attribute__((vector_size(lanes * 4)));
 
   /// The lower 16 bits of the lanes: first of those with even indices, then of the others.
   template <typename Lanes>
-  ATTNSCOPE_INLINE static Lanes evens_before_odds(Lanes q) {
+  ATTNSCOPE_INLINE static auto evens_before_odds(Lanes q) {
     if constexpr (lanes == 16) {
       return __builtin_shufflevector(q, q, 0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26,
                                      30);
@@ -163,6 +152,17 @@ struct Int8Products : WholeNumbers {
     } else {
       return __builtin_shufflevector(q, q, 0, 4, 2, 6);
     }
+  }
+
+  /// Writes a group's first and third number, and `next_part` bytes later its second and fourth.
+  static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
+                     std::byte* to, std::int64_t next_part) {
+    round(x, count, padded, scale, [&](std::int64_t c, Bits rounded) {
+      const auto apart = evens_before_odds(reinterpret_cast<Shorts>(rounded));
+      __builtin_memcpy(to + c, &apart, lanes);
+      __builtin_memcpy(to + next_part + c, reinterpret_cast<const std::byte*>(&apart) + lanes,
+                       lanes);
+    });
   }
 
   /// An output's weights in each lane: first and third, second and fourth, of 16 bits.
