@@ -8,10 +8,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -30,6 +32,11 @@ inline void limit_file_size(rlim_t bytes) {
   getrlimit(RLIMIT_FSIZE, &limit);
   limit.rlim_cur = std::min(bytes, limit.rlim_max);
   setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+inline std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 class FaultFixture : public testing::Test {
@@ -125,6 +132,15 @@ class FaultFixture : public testing::Test {
     options.command_line = "attnscope run faults.json";
     return options;
   }
+  /// Options of a run that is cancelled at the first event of this kind that contains `text`.
+  DriverOptions cancelled_at(RunEvent::Kind kind, const std::string& text = "", int level = 1) {
+    DriverOptions how = options();
+    how.cancel = &cancel_;
+    how.on_event = [this, kind, text, level](const RunEvent& event) {
+      if (event.kind == kind && event.text.find(text) != std::string::npos) cancel_ = level;
+    };
+    return how;
+  }
 
   struct Ran {
     Result<RunOutcome> outcome;
@@ -168,6 +184,7 @@ class FaultFixture : public testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::atomic<int> cancel_ = 0;
 
  private:
   [[nodiscard]] std::vector<pid_t> processes_in(const char* name) const {

@@ -73,6 +73,12 @@ LiveProgram::LiveProgram(const std::vector<std::string>& arguments, const std::s
   close(tell[0]);
 }
 
+LiveProgram::LiveProgram(const std::vector<std::string>& arguments, const std::string& errors,
+                         const std::string& wanted)
+    : LiveProgram(arguments, errors) {
+  if (!read_until(wanted)) throw std::runtime_error("there was no event " + wanted);
+}
+
 LiveProgram::~LiveProgram() {
   kill_window();
   if (pid_ > 0 && !ended_) {
@@ -98,6 +104,11 @@ int LiveProgram::wait() {
   waitpid(pid_, &status, 0);
   ended_ = true;
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int LiveProgram::read_to_the_end() {
+  read_all();
+  return wait();
 }
 
 std::optional<nlohmann::json> LiveProgram::next() {

@@ -14,9 +14,9 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/store/database.h"
 #include "tests/store/failing_disk.h"
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
 
 namespace attnscope {
 namespace {
@@ -172,7 +172,7 @@ class Damage : public testing::Test {
     const auto file = folder_ / "spoilt.db";
     std::filesystem::copy_file(folder_ / "sound.db", file,
                                std::filesystem::copy_options::overwrite_existing);
-    store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE).exec(sql);
+    run_sql(file, sql);
     return file;
   }
 
@@ -413,9 +413,12 @@ TEST_F(Forged, ImpossibleSamples_AreDamagedWithAReason) {
       {[](HeatPoint&, Cell& c) { c.samples[1].placement = -1; }, "placement -1"},
       {[](HeatPoint&, Cell& c) { c.samples[1].clock_mhz = -1; },
        "impossible conditions of a sample"},
+      {[](HeatPoint&, Cell& c) { c.samples[1].foreign_load = -1; },
+       "impossible conditions of a sample"},
       {[](HeatPoint&, Cell& c) { c.work.useful_flop = 1e12; }, "which is impossibly fast"},
       {[](HeatPoint&, Cell& c) { c.status = CellStatus::oom; }, "3 samples of a cell that is oom"},
       {[](HeatPoint&, Cell& c) { c.relative_error = 0.5; }, "above the bound of 2e-06"},
+      {[](HeatPoint&, Cell& c) { c.relative_error = -1; }, "an error of -1"},
       {[](HeatPoint&, Cell& c) { c.error_bound = 1e9; }, "a bound of 1e+09"},
   };
   for (const auto& [forgery, words] : forgeries) {
@@ -435,6 +438,7 @@ TEST_F(Forged, ImpossibleCells_AreDamagedEvenWithoutSamples) {
       {[](HeatPoint&, Cell& c) { c.query_tokens = -1; }, "-1 query and"},
       {[](HeatPoint&, Cell& c) { c.document_tokens = 65; }, "65 document tokens of 64"},
       {[](HeatPoint&, Cell& c) { c.work.executed_flop = -1; }, "a work of -1"},
+      {[](HeatPoint&, Cell& c) { c.work.useful_flop = std::nan(""); }, "a work of nan"},
       {[](HeatPoint& p, Cell&) { p.sequence_tokens = -64; }, "sequence_tokens of -64"},
       {[](HeatPoint& p, Cell&) { p.heads = std::int64_t{1} << 40; }, "heads of 1099511627776"},
   };

@@ -2,32 +2,41 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <latch>
+#include <string_view>
 #include <thread>
 
 #include "engine/store/location.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
+
+namespace {
+
+constexpr std::string_view network_folder = "/on-a-network";
+
+}  // namespace
+
+/// Replaces the C library's function: network_folder is on NFS.
+extern "C" int statfs(const char* path, struct statfs* information) noexcept {
+  const long code = syscall(SYS_statfs, path, information);
+  if (code == 0 && std::string_view(path).ends_with(network_folder)) information->f_type = 0x6969;
+  return static_cast<int>(code);
+}
 
 namespace attnscope {
 namespace {
 
 using namespace test;
 using store::schema_version;
+using testing::AllOf;
 using testing::HasSubstr;
-
-void run_sql(const std::filesystem::path& file, const char* sql) {
-  sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &handle), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(handle);
-  sqlite3_close(handle);
-}
 
 std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
   const Result<Store> store = Store::open(file, mode);
@@ -38,14 +47,11 @@ std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
 void expect_refused_untouched(const TemporaryFolder& folder, const std::filesystem::path& file,
                               const std::string& words) {
   const std::string before = bytes_of(file);
-  const auto count = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder.path()), {});
-  };
-  const auto files = count();
+  const auto files = folder.files();
   EXPECT_THAT(refusal(file, Store::Mode::read_write), HasSubstr(words));
   EXPECT_THAT(refusal(file, Store::Mode::read_only), HasSubstr(words));
   EXPECT_EQ(bytes_of(file), before);
-  EXPECT_EQ(count(), files);
+  EXPECT_EQ(folder.files(), files);
 }
 
 class Open : public FolderTest {};
@@ -56,6 +62,18 @@ TEST_F(Open, ANewFile_HasItsIdAndVersion) {
   const std::string bytes = bytes_of(folder_ / "new.db");
   EXPECT_EQ(bytes.substr(68, 4), "AtSc");
   EXPECT_EQ(bytes[63], schema_version);
+}
+
+TEST_F(Open, ADatabaseOnANetworkFileSystem_IsWrittenWithAWarning) {
+  std::filesystem::create_directory(folder_.path().string() + std::string(network_folder));
+  const auto file = folder_ / "on-a-network/results.db";
+  Store store = open_or_throw(file);
+  EXPECT_THAT(store.warning(), AllOf(HasSubstr("network file system"), HasSubstr("--db")));
+  const RunId run = begin_or_throw(store, sample_run());
+  std::mt19937_64 random(3);
+  ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 3)));
+  EXPECT_EQ(open_or_throw(file, Store::Mode::read_only).cells(run, true)->size(), 3U);
+  EXPECT_TRUE(open_or_throw(folder_ / "local.db").warning().empty());
 }
 
 TEST_F(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
@@ -228,61 +246,37 @@ TEST(PublishedRuns, AreSound) {
 
 TEST_F(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
   { const Store store = open_or_throw(folder_ / "whole.db"); }
-  const std::string whole = bytes_of(folder_ / "whole.db");
-  write_bytes(folder_ / "short.db", whole.substr(0, 60));
-  expect_refused_untouched(folder_, folder_ / "short.db", "is not an AttnScope database");
-  write_bytes(folder_ / "garbage.db", std::string(5000, '\x5a'));
-  expect_refused_untouched(folder_, folder_ / "garbage.db", "is not an AttnScope database");
-  write_bytes(folder_ / "notes.txt", "shopping list");
-  expect_refused_untouched(folder_, folder_ / "notes.txt", "is not an AttnScope database");
-}
-
-TEST_F(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
-  {
-    Store store = open_or_throw(folder_ / "whole.db");
-    const RunId run = begin_or_throw(store, sample_run());
-    std::mt19937_64 random(3);
-    for (int i = 0; i < 20; ++i) ASSERT_TRUE(store.add_heat(run, random_heat(random, i, 5)));
-  }
-  const std::string whole = bytes_of(folder_ / "whole.db");
-  for (const std::size_t keep : {whole.size() / 2, whole.size() / 4, std::size_t{5000}}) {
-    write_bytes(folder_ / "cut.attn", whole.substr(0, keep));
-    const Result<Store> store = Store::open(folder_ / "cut.attn", Store::Mode::read_only);
-    if (!store) continue;
-    const bool refused = !store->check_integrity();
-    EXPECT_TRUE(refused) << keep;
+  for (const std::string& bytes : {bytes_of(folder_ / "whole.db").substr(0, 60),
+                                   std::string(5000, '\x5a'), std::string("shopping list")}) {
+    write_bytes(folder_ / "other.db", bytes);
+    expect_refused_untouched(folder_, folder_ / "other.db", "is not an AttnScope database");
   }
 }
 
-TEST_F(Open, AFolder_IsRefusedNamingAFileInIt) {
-  for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("is a folder"));
-    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("attnscope.db"));
-  }
-}
-
-TEST_F(Open, ADatabaseWithViewsInsteadOfTables_IsRefused) {
-  { static_cast<void>(open_or_throw(folder_ / "ours.db")); }
-  run_sql(folder_ / "ours.db",
+TEST_F(Open, WhatIsNoFile_IsRefusedWithAReasonAndNotCreated) {
+  const std::filesystem::path pipe = folder_ / "pipe", views = folder_ / "views.db";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  { static_cast<void>(open_or_throw(views)); }
+  run_sql(views,
           "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE n(i) AS (SELECT 1 "
           "UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n LEFT JOIN kept");
+  const auto files = folder_.files();
+  const auto expect_refused = [](const std::filesystem::path& file, Store::Mode mode,
+                                 const char* words) {
+    EXPECT_THAT(refusal(file, mode), HasSubstr(words)) << file;
+  };
   for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder_ / "ours.db", mode), HasSubstr("has views or triggers"));
+    expect_refused(folder_.path(), mode, "is a folder");
+    expect_refused(folder_.path(), mode, "attnscope.db");
+    expect_refused(views, mode, "has views or triggers");
   }
-}
-
-TEST_F(Open, APipe_IsRefusedWithoutWaitingForIt) {
-  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(refusal(folder_ / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
-}
-
-TEST_F(Open, MissingFilesAndFolders_AreRefusedAndNotCreated) {
-  EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
-  EXPECT_THAT(refusal(folder_ / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
-  EXPECT_THAT(refusal(folder_ / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
-  EXPECT_THAT(refusal(folder_ / "none/at/all.db", Store::Mode::read_write),
-              HasSubstr("does not exist"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  expect_refused(pipe, Store::Mode::read_only, "is not a file");
+  expect_refused("", Store::Mode::read_write, "empty");
+  expect_refused(folder_ / "none.db", Store::Mode::read_only, "there is no file");
+  expect_refused(folder_ / "none.attn", Store::Mode::read_write, "check its name");
+  expect_refused(folder_ / "none/at/all.db", Store::Mode::read_write, "does not exist");
+  expect_refused("/proc/attnscope.db", Store::Mode::read_write, "cannot be");
+  EXPECT_EQ(folder_.files(), files);
 }
 
 TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
@@ -294,10 +288,6 @@ TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
   setenv("XDG_DATA_HOME", "relative", 1);
   EXPECT_TRUE(default_database().is_absolute());
   before != nullptr ? setenv("XDG_DATA_HOME", saved.c_str(), 1) : unsetenv("XDG_DATA_HOME");
-}
-
-TEST_F(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
-  EXPECT_THAT(refusal("/proc/attnscope.db", Store::Mode::read_write), HasSubstr("cannot be"));
 }
 
 TEST_F(Open, AReadOnlyFile_IsReadableButNotWritable) {
@@ -343,14 +333,13 @@ TEST_F(Open, ManyAtOnce_CreateOneDatabase) {
   EXPECT_EQ(open_or_throw(folder_ / "shared.db").runs()->size(), 8U);
 }
 
-TEST_F(Open, NetworkFileSystems_AreKnownByTheirNumbers) {
+TEST(NetworkFileSystems, AreKnownByTheirNumbers) {
   EXPECT_TRUE(store::is_network_file_system(0x6969));
   EXPECT_TRUE(store::is_network_file_system(0xFF534D42));
   EXPECT_TRUE(store::is_network_file_system(static_cast<std::int32_t>(0xFF534D42)));
   EXPECT_TRUE(store::is_network_file_system(0x65735546));
   EXPECT_FALSE(store::is_network_file_system(0xEF53));      // ext4
   EXPECT_FALSE(store::is_network_file_system(0x01021994));  // tmpfs
-  EXPECT_TRUE(open_or_throw(folder_ / "local.db").warning().empty());
 }
 
 }  // namespace

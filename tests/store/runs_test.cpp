@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
 
 namespace attnscope {
 namespace {
@@ -30,12 +32,7 @@ TEST_F(Runs, NumbersGrowAndLastIsTheNewest) {
 
 TEST_F(Runs, LastIsTheNewestRunEvenIfTheClockWasSetBack) {
   const RunId first = begin_or_throw(store_, sample_run("before"));
-  sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open((folder_ / "results.db").c_str(), &handle), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(handle, "UPDATE runs SET started_unix_ms = started_unix_ms + 86400000",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(handle);
+  run_sql(folder_ / "results.db", "UPDATE runs SET started_unix_ms = started_unix_ms + 86400000");
   const RunId second = begin_or_throw(store_, sample_run("after"));
   ASSERT_LT(store_.find_run(second.uuid)->started_unix_ms,
             store_.find_run(first.uuid)->started_unix_ms);
@@ -127,9 +124,12 @@ TEST_F(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
 }
 
 TEST_F(Runs, ARunThatIsBeingMeasured_IsNeitherResumedNorRemoved) {
-  const RunId run = begin_or_throw(store_, live_run());
+  const RunId run = begin_or_throw(store_, live_run()),
+              other = begin_or_throw(store_, sample_run());
   EXPECT_THAT(store_.resume_run(run, live_run()).error().message, HasSubstr("is being measured"));
   EXPECT_THAT(store_.remove_run(run).error().message, HasSubstr("is being measured"));
+  EXPECT_THAT(store_.put_in_trash({other, run}).error().message, HasSubstr("is being measured"));
+  EXPECT_TRUE(store_.run_list(RunsOf::trash)->empty());
 }
 
 TEST_F(Runs, Counts_AreOfHeatsAndFailedCells) {
@@ -161,14 +161,6 @@ TEST_F(Runs, ARemovedRun_LeavesNothingAndItsNumberIsNotUsedAgain) {
   EXPECT_TRUE(store_.check_integrity());
 }
 
-TEST_F(Runs, TagAndNote_AreKept) {
-  const RunId run = begin_or_throw(store_, sample_run());
-  ASSERT_TRUE(
-      store_.describe_run(run, {.tag = "camera-ready", .note = "with 'quotes'\nand lines"}));
-  EXPECT_EQ(store_.find_run("last")->tag, "camera-ready");
-  EXPECT_EQ(store_.find_run("last")->note, "with 'quotes'\nand lines");
-}
-
 TEST_F(Runs, DataVersion_GrowsWithOwnAndOthersCommitsOnly) {
   Store other = open_or_throw(folder_ / "results.db");
   const RunId run = begin_or_throw(store_, sample_run());
@@ -183,9 +175,7 @@ TEST_F(Runs, DataVersion_GrowsWithOwnAndOthersCommitsOnly) {
 
 TEST_F(Runs, ALockOfAnotherProcess_IsAnErrorAndNothingIsLost) {
   const RunId run = begin_or_throw(store_, sample_run());
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open((folder_ / "results.db").c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  std::optional<OtherWriter> other(std::in_place, folder_ / "results.db");
   store_.set_busy_timeout(std::chrono::milliseconds(1));
   std::mt19937_64 random(5);
   const HeatResult heat = random_heat(random, 0, 2);
@@ -193,21 +183,21 @@ TEST_F(Runs, ALockOfAnotherProcess_IsAnErrorAndNothingIsLost) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("locked by another process"));
   EXPECT_TRUE(store_.runs()) << "reading continues";
-  sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
-  sqlite3_close(other);
+  other.reset();
   EXPECT_TRUE(store_.add_heat(run, heat));
   EXPECT_EQ(store_.cells(run, true)->size(), 2U);
 }
 
 TEST_F(Runs, AStoreForReading_RefusesToWrite) {
-  {
-    Store store = open_or_throw(folder_ / "results.db");
-    begin_or_throw(store, sample_run());
-  }
+  const RunId run = begin_or_throw(store_, sample_run());
   Store store = open_or_throw(folder_ / "results.db", Store::Mode::read_only);
-  const RunId run = store.find_run("last")->id;
+  for (const Status& refused :
+       {store.finish_run(run, RunStatus::done), store.describe_run(run, {.name = "x"}),
+        store.put_in_trash({run}), store.take_from_trash({run})}) {
+    EXPECT_THAT(refused.error().message, HasSubstr("reading only"));
+  }
   EXPECT_THAT(store.begin_run(sample_run()).error().message, HasSubstr("reading only"));
-  EXPECT_THAT(store.finish_run(run, RunStatus::done).error().message, HasSubstr("reading only"));
+  EXPECT_THAT(store.empty_trash().error().message, HasSubstr("reading only"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -25,6 +26,10 @@ class TemporaryFolder {
     return path_ / name;
   }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// The number of files and folders in it.
+  [[nodiscard]] std::ptrdiff_t files() const {
+    return std::distance(std::filesystem::directory_iterator(path_), {});
+  }
 
  private:
   std::filesystem::path path_;

@@ -12,14 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <memory>
 #include <set>
 #include <vector>
 
 #include "base/text_file.h"
 #include "base/written_file.h"
-#include "engine/store/database.h"
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
 
 namespace attnscope {
 namespace {
@@ -40,6 +39,11 @@ HeatResult heat_of(int program, int index) {
 
 NewRun own_run(int program) {
   return live_run("program " + std::to_string(program));
+}
+
+void add_run(const std::filesystem::path& file, int program) {
+  Store store = open_or_throw(file);
+  begin_or_throw(store, own_run(program));
 }
 
 /// A driver process: opens or creates the file and stores a whole run.
@@ -106,7 +110,7 @@ class Sharing : public FolderTest {};
 
 TEST_F(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
   const auto file = folder_ / "closed.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  add_run(file, 0);
   for (const rlim_t bytes : {0, 1024, 16384}) {
     const FileSizeLimit limit(bytes);
     const Result<Store> store = Store::open(file, Store::Mode::read_only);
@@ -117,14 +121,13 @@ TEST_F(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
 
 TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
   const auto file = folder_ / "shared.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  add_run(file, 0);
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t other = fork();
   if (other == 0) expect_locked_after_byte(file, ends[0]);
 
-  store::Database first = store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
-  const store::Transaction held(first, SQLite::TransactionBehavior::IMMEDIATE);
+  const OtherWriter first(file);
   for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::existing}) {
     EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 1U);  // opened and closed again
   }
@@ -143,12 +146,8 @@ TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
 TEST_F(Sharing, ALinkToADatabase_IsTheDatabase) {
   std::filesystem::create_directory(folder_ / "elsewhere");
   std::filesystem::create_symlink("elsewhere/real.db", folder_ / "link.db");
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(folder_ / "elsewhere/real.db")),
-                 own_run(0));
-  {
-    Store store = open_or_throw(folder_ / "link.db");
-    begin_or_throw(store, own_run(0));
-  }
+  add_run(folder_ / "elsewhere/real.db", 0);
+  add_run(folder_ / "link.db", 0);
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.db"));
   EXPECT_EQ(open_or_throw(folder_ / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
@@ -160,7 +159,7 @@ TEST_F(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
     EXPECT_TRUE(store.is_at_its_place());
     begin_or_throw(store, own_run(0));
     std::filesystem::remove(file);
-    if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
+    if (is_replaced) add_run(file, 1);
     EXPECT_FALSE(store.is_at_its_place());
     EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
     const auto saved = folder_ / (is_replaced ? "b.db" : "a.db");
@@ -176,7 +175,7 @@ TEST_F(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
 
 TEST_F(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
   const auto first = folder_ / "first.db", second = folder_ / "second.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
+  add_run(first, 1);
   std::filesystem::create_hard_link(first, second);
   for (const auto& name : {first, second}) {
     EXPECT_EQ(open_or_throw(name, Store::Mode::read_only).runs()->size(), 1U);
@@ -185,7 +184,7 @@ TEST_F(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
     EXPECT_THAT(store.error().message, AllOf(HasSubstr("second name"), HasSubstr("cp")));
   }
   std::filesystem::remove(second);
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
+  add_run(first, 1);
 }
 
 TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {

@@ -11,7 +11,7 @@
 
 namespace attnscope::trial {
 
-/// Who derives from it does something more in a call.
+/// Derived classes do something more in a call.
 class PreparedImitation : public PreparedAttention {
  public:
   explicit PreparedImitation(std::unique_ptr<PreparedAttention> imitated)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for engine/attention/list.cpp: a program's own definition comes before the library's.
+// Replaces engine/attention/list.cpp: a program's own definition has priority over the library's.
 #include "engine/attention/list.h"
 
 #include "tests/trial_worker/trials.h"

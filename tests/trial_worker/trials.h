@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the trial worker can run beside the real implementations: the measuring process meets real
-// misbehaviour on its real path, and differences whose size is known.
+// What the trial worker can run in addition to the real implementations: misbehaviour in the real
+// measuring process, and differences of known size.
 
 #include <vector>
 
@@ -11,8 +11,8 @@
 namespace attnscope::trial {
 
 /// segment-twin, windowed-twin, sdpa-twin: the same code under another id, between which no
-/// difference may be shown. segment-slowed and segment-twice: segment, and then 3% of each call's
-/// own time once more, or all of it.
+/// difference may be shown. segment-slowed and segment-twice: segment, with 3% or 100% of each
+/// call's own time added.
 [[nodiscard]] std::vector<Implementation> twins();
 
 /// trial-...: segment, with one fault each (faults.cpp lists them).
