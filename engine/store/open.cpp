@@ -11,7 +11,6 @@
 #include "engine/store/database.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
-#include "engine/store/packed_database.h"
 #include "engine/store/store.h"
 
 namespace attnscope {

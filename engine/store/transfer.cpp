@@ -16,7 +16,6 @@
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
-#include "engine/store/packed_database.h"
 
 namespace attnscope {
 namespace {

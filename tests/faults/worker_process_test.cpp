@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <initializer_list>
 #include <string>
-#include <vector>
 
 #include "attnscope/build_info.h"
 #include "engine/worker/protocol.h"
@@ -39,39 +39,29 @@ TEST_F(WorkerProcessTest, Handshake_DescribesTheWorker) {
 }
 
 TEST_F(WorkerProcessTest, Start_SucceedsOrReportsTheReason) {
-  struct Start {
-    const char* fault;
-    std::string command;
-    std::vector<std::string> words;
-  };
   const std::string missing = "/nowhere/attnscope-worker";
   const std::string large_greeting =
       R"(printf '{"event":"hello","x":"'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'; cat)";
-  const Start starts[] = {
-      {"", fmt::format("env A=b {}", FAKE_WORKER_PROGRAM), {"no error"}},
-      {"", missing, {"'" + missing + "' was not found", "scripts/setup", "ATTNSCOPE_WORKER"}},
-      {"", missing + " --fast", {"did not start", "127", missing}},
-      {"", "tr '\\0' x < /dev/zero", {"a line of more than 64 MiB"}},
-      {"", large_greeting, {"a greeting of more than 1 MiB"}},
-      {"", R"(echo '{"event": 5}'; cat)", {"does not follow the protocol"}},
-      {"", "echo {}", {"does not follow the protocol"}},
-      {"", "cat -", {"does not follow the protocol"}},
-      {"garbage-hello", FAKE_WORKER_PROGRAM, {"Welcome to gpubox!"}},
-      {"refuses", FAKE_WORKER_PROGRAM, {"more than one OpenMP runtime"}},
-      {"silent-exit", FAKE_WORKER_PROGRAM, {"exit code 5", "fake worker here"}},
-      {"old-version",
-       FAKE_WORKER_PROGRAM,
-       {"version 0.0.1", std::string("version ") + ATTNSCOPE_VERSION}},
-      {"old-protocol",
-       FAKE_WORKER_PROGRAM,
-       {"protocol 0", "protocol " + std::to_string(protocol::version)}},
+  const auto expect = [](const char* fault, const std::string& command,
+                         std::initializer_list<std::string> words) {
+    misbehave(fault);
+    const std::string error = error_of(command);
+    for (const std::string& each : words) EXPECT_THAT(error, HasSubstr(each)) << fault << command;
   };
-  for (const Start& start : starts) {
-    SCOPED_TRACE(fmt::format("{} {}", start.fault, start.command));
-    misbehave(start.fault);
-    const std::string error = error_of(start.command);
-    for (const std::string& words : start.words) EXPECT_THAT(error, HasSubstr(words));
-  }
+  expect("", fmt::format("env A=b {}", FAKE_WORKER_PROGRAM), {"no error"});
+  expect("", missing, {"'" + missing + "' was not found", "scripts/setup", "ATTNSCOPE_WORKER"});
+  expect("", missing + " --fast", {"did not start", "127", missing});
+  expect("", "tr '\\0' x < /dev/zero", {"a line of more than 64 MiB"});
+  expect("", large_greeting, {"a greeting of more than 1 MiB"});
+  for (const char* command : {R"(echo '{"event": 5}'; cat)", "echo {}", "cat -"})
+    expect("", command, {"does not follow the protocol"});
+  expect("garbage-hello", FAKE_WORKER_PROGRAM, {"Welcome to gpubox!"});
+  expect("refuses", FAKE_WORKER_PROGRAM, {"more than one OpenMP runtime"});
+  expect("silent-exit", FAKE_WORKER_PROGRAM, {"exit code 5", "fake worker here"});
+  expect("old-version", FAKE_WORKER_PROGRAM,
+         {"version 0.0.1", std::string("version ") + ATTNSCOPE_VERSION});
+  expect("old-protocol", FAKE_WORKER_PROGRAM,
+         {"protocol 0", "protocol " + std::to_string(protocol::version)});
 }
 
 TEST_F(WorkerProcessTest, AFileNameWithSpaces_IsNotAShellCommand) {

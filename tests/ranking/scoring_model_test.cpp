@@ -60,7 +60,7 @@ Result<ScoringModel> open_golden(const char* name, ModelQuestion question = {}) 
   return ScoringModel::open(question);
 }
 
-/// A model of which some layers are local.
+/// Some of its layers are local.
 Result<ScoringModel> open_modern(ModelQuestion question = {}) {
   return open_golden("modernbert", std::move(question));
 }
@@ -131,24 +131,17 @@ TEST(ScoringModel, RequestedWindowOrPatternReplacesTheCheckpoints) {
   EXPECT_FALSE(full->request.window);
 }
 
-TEST(ScoringModel, NeedsAWindowOnlyForAPatternWithOne) {
+TEST(ScoringModel, ErrorsNameTheUnsupportedRequest) {
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.pattern = "sparse"}),
               HasSubstr("pattern 'sparse' needs a window"));
   EXPECT_THAT(error_of(TinyCheckpoint::bert(), {.window = "4"}),
               HasSubstr("pattern 'full' has no window"));
-}
-
-TEST(ScoringModel, WordModelSupportsOnlyItsOwnPattern) {
-  const ScratchFolder folder;
-  TinyCheckpoint::tkl().write(folder.path());
-  std::string list = "@@UNKNOWN@@\n";
-  for (int line = 2; line <= 19; ++line) list += fmt::format("word{}\n", line);
-  write_bytes(folder / "tokens.txt", list);
-  const auto refused = ScoringModel::open({.checkpoint = folder.path(), .pattern = "sparse"});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "models of the family tkl have the pattern 'chunks', not 'sparse'; remove the pattern");
-  EXPECT_TRUE(ScoringModel::open({.checkpoint = folder.path(), .pattern = "chunks"}));
+  EXPECT_THAT(error_of(sparse(), {.dtype = "int8"}), HasSubstr("int8"));
+  EXPECT_THAT(error_of(sparse(), {.device = "tpu"}), HasSubstr("tpu"));
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["vocab_size"] = std::to_string(5);
+  tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
+  EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 tokens, and its model's"));
 }
 
 TEST(ScoringModel, ExtendedPositionsAllowLongerPairs) {
@@ -171,32 +164,23 @@ TEST(ScoringModel, LabelErrorNamesTheModulesFileThatIsNotRead) {
                                                "config_sentence_transformers.json"));
 }
 
-TEST(ScoringModel, RefusesATokenizerLargerThanTheModel) {
-  TinyCheckpoint tiny = TinyCheckpoint::bert();
-  tiny.config["vocab_size"] = std::to_string(5);
-  tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
-  EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 tokens, and its model's"));
-}
-
-TEST(ScoringModel, WordListHasALineForEachVectorExceptPadding) {
-  const auto opened = [](int lines) {
+TEST(ScoringModel, AWordModelNeedsItsPatternAndALineForEachVectorExceptPadding) {
+  const auto opened = [](int lines, const std::string& pattern = "") {
     const ScratchFolder folder;
     TinyCheckpoint::tkl().write(folder.path());
     std::string list = "@@UNKNOWN@@\n";
     for (int line = 2; line <= lines; ++line) list += fmt::format("word{}\n", line);
     write_bytes(folder / "tokens.txt", list);
-    const auto model = ScoringModel::open({.checkpoint = folder.path()});
+    const auto model = ScoringModel::open({.checkpoint = folder.path(), .pattern = pattern});
     return model ? "opened" : model.error().message;
   };
   EXPECT_EQ(opened(19), "opened");
+  EXPECT_EQ(opened(19, "chunks"), "opened");
+  EXPECT_EQ(opened(19, "sparse"),
+            "models of the family tkl have the pattern 'chunks', not 'sparse'; remove the pattern");
   EXPECT_THAT(opened(18), HasSubstr("tokens.txt: has 18 words, and the checkpoint has vectors of "
                                     "19 words and of padding; copy tokens.txt again"));
   EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
-}
-
-TEST(ScoringModel, NamesAnUnknownDtypeOrDevice) {
-  EXPECT_THAT(error_of(sparse(), {.dtype = "int8"}), HasSubstr("int8"));
-  EXPECT_THAT(error_of(sparse(), {.device = "tpu"}), HasSubstr("tpu"));
 }
 
 TEST(PairDump, MetadataDescribesLayoutTokensAndPattern) {

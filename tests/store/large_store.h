@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A store with many generated samples, for tests and timings of large stores.
+// A store with many generated samples.
 
 #include <filesystem>
 #include <stdexcept>

@@ -36,6 +36,7 @@ namespace {
 using namespace test;
 using store::schema_version;
 using testing::AllOf;
+using testing::Each;
 using testing::HasSubstr;
 
 std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
@@ -166,7 +167,7 @@ TEST_F(OlderVersion, IsReadFromAPackedFile) {
   expect_older_run(open_or_throw(folder_ / "old.db.gz", Store::Mode::read_only));
 }
 
-TEST_F(OlderVersion, WithALogIsConvertedOnWriting) {
+TEST_F(OlderVersion, WithAWriteAheadLogIsConvertedOnWriting) {
   const auto file = older_copy(folder_, "old.db", "PRAGMA journal_mode = WAL");
   run_sql(file, "UPDATE sqlite_sequence SET seq = 7");
   for (int i = 0; i < 2; ++i) {
@@ -178,21 +179,6 @@ TEST_F(OlderVersion, WithALogIsConvertedOnWriting) {
   begin_or_throw(store, sample_run());
   EXPECT_EQ(store.find_run("last")->number, 8);
   EXPECT_EQ(bytes_of(file)[63], schema_version);
-}
-
-TEST_F(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
-  const auto file = older_copy(folder_, "old.db");
-  constexpr int count = 4;
-  std::latch start(count);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), sample_run());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(open_or_throw(file).runs()->size(), 1U + count);
 }
 
 TEST_F(OlderVersion, IsImportedOnce) {
@@ -315,22 +301,25 @@ TEST_F(Open, OddNames_AreAccepted) {
   EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
 }
 
-TEST_F(Open, ManyAtOnce_CreateOneDatabase) {
+TEST_F(Open, ManyAtOnce_CreateOrConvertOneDatabase) {
   constexpr int count = 8;
-  std::latch start(count);
-  std::vector<std::string> outcome(count);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      start.arrive_and_wait();
-      Result<Store> store = Store::open(folder_ / "shared.db", Store::Mode::read_write);
-      outcome[static_cast<std::size_t>(i)] =
-          !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
-    });
+  for (const auto& [file, runs_before] :
+       {std::pair(folder_ / "new.db", 0U), std::pair(older_copy(folder_, "old.db"), 1U)}) {
+    std::latch start(count);
+    std::vector<std::string> outcome(count);
+    std::vector<std::thread> threads;
+    threads.reserve(count);
+    for (std::string& text : outcome) {
+      threads.emplace_back([&start, &text, file = file] {
+        start.arrive_and_wait();
+        Result<Store> store = Store::open(file, Store::Mode::read_write);
+        text = !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(outcome, Each("ok")) << file;
+    EXPECT_EQ(open_or_throw(file).runs()->size(), runs_before + count) << file;
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : outcome) EXPECT_EQ(text, "ok");
-  EXPECT_EQ(open_or_throw(folder_ / "shared.db").runs()->size(), 8U);
 }
 
 TEST(NetworkFileSystems, AreKnownByTheirNumbers) {

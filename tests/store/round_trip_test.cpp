@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "tests/store/sample_runs.h"
 
@@ -18,16 +21,26 @@ void expect_stored(const Store& store, const RunId& run, const std::vector<HeatR
   const auto cells = store.cells(run, true);
   ASSERT_TRUE(cells) << cells.error().message;
   std::size_t at = 0;
+  std::vector<std::string> keys;
+  keys.reserve(heats.size());
+  std::set<std::int64_t> numbers;
   for (const HeatResult& heat : heats) {
+    keys.push_back(point_key(heat.point));
+    if (!heat.cells.empty()) {
+      ASSERT_LT(at, cells->size());
+      EXPECT_TRUE(numbers.insert((*cells)[at].heat_number).second);
+    }
     for (const Cell& cell : heat.cells) {
       ASSERT_LT(at, cells->size());
       const StoredCell& stored = (*cells)[at++];
+      EXPECT_TRUE(numbers.contains(stored.heat_number));
       EXPECT_EQ(stored.point, heat.point);
       EXPECT_TRUE(same(stored.cell, cell));
       EXPECT_FALSE(stored.damaged);
     }
   }
   EXPECT_EQ(at, cells->size());
+  EXPECT_EQ(*store.finished_points(run), keys);
 }
 
 class RoundTrip : public StoreTest {};
@@ -99,17 +112,6 @@ TEST_F(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(stored.outliers[i], i == 4) << i;
 }
 
-TEST_F(RoundTrip, CellsOfOneHeat_ShareItsNumberAndKeepTheirOrder) {
-  const RunId run = begin_or_throw(store_, sample_run());
-  std::mt19937_64 random(10);
-  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 0, 2)));
-  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 1, 2)));
-  const auto cells = store_.cells(run, false);
-  ASSERT_EQ(cells->size(), 4U);
-  EXPECT_EQ((*cells)[0].heat_number, (*cells)[1].heat_number);
-  EXPECT_NE((*cells)[1].heat_number, (*cells)[2].heat_number);
-}
-
 TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
   NewRun start = sample_run(std::string("na\0me 'ß'", 10));
   const RunId run = begin_or_throw(store_, start);
@@ -135,18 +137,6 @@ TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
   EXPECT_EQ((*progress)->heats_done, 3);
   EXPECT_EQ((*progress)->current, "4096 tokens");
   EXPECT_FALSE((*progress)->seconds_left.has_value());
-}
-
-TEST_F(RoundTrip, FinishedPoints_AreTheKeysOfTheHeats) {
-  const RunId run = begin_or_throw(store_, sample_run());
-  std::mt19937_64 random(12);
-  std::vector<std::string> keys;
-  for (int i = 0; i < 5; ++i) {
-    const HeatResult heat = random_heat(random, i, 1);
-    keys.push_back(point_key(heat.point));
-    ASSERT_TRUE(store_.add_heat(run, heat));
-  }
-  EXPECT_EQ(*store_.finished_points(run), keys);
 }
 
 }  // namespace

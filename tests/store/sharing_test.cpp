@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
 #include "tests/store/sample_runs.h"
 #include "tests/store/sql.h"

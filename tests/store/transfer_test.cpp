@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/gzip.h"
-#include "engine/store/packed_database.h"
+#include "engine/store/database.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 

@@ -21,7 +21,6 @@
 
 #include "engine/measure/heat_device.h"
 #include "kernels/plan/key_runs.h"
-#include "tests/trial_worker/imitation.h"
 #include "tests/trial_worker/trials.h"
 
 namespace attnscope::trial {
