@@ -36,20 +36,20 @@ class Damage : public testing::Test {
       NewRun start = sample_run("run " + std::to_string(number));
       start.heats_planned = 5;
       const RunId run = begin_or_throw(store, start);
-      ok_or_throw(store.add_ceilings(run, random_ceilings(ceilings)));
+      need(store.add_ceilings(run, random_ceilings(ceilings)));
       for (int i = 0; i < 5; ++i) {
         HeatResult heat = random_heat(random, i, 3);
         int ordinal = 0;
         for (Cell& cell : heat.cells) {
           cell.contender.name = "cell " + std::to_string(100 * number + 3 * i + ordinal++);
         }
-        ok_or_throw(store.add_heat(run, heat));
+        need(store.add_heat(run, heat));
       }
-      ok_or_throw(store.add_ceilings(run, random_ceilings(ceilings)));
-      ok_or_throw(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
-      ok_or_throw(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
-      ok_or_throw(store.describe_run(run, {.tag = "tag", .note = "a note"}));
-      if (number == 0) ok_or_throw(store.resume_run(run, sample_run("run 0")));
+      need(store.add_ceilings(run, random_ceilings(ceilings)));
+      need(store.set_progress(run, {5, 7, "64 tokens", 1.5}));
+      need(store.finish_run(run, number == 0 ? RunStatus::cancelled : RunStatus::done));
+      need(store.describe_run(run, {.tag = "tag", .note = "a note"}));
+      if (number == 0) need(store.resume_run(run, sample_run("run 0")));
       runs_.push_back(run);
     }
     for (const RunId& run : runs_) {
@@ -62,7 +62,7 @@ class Damage : public testing::Test {
       sound.ceilings = *store.ceilings(run);
       sound.restarts = store.restarts(run)->size();
     }
-    ok_or_throw(store.export_runs(runs_, folder_ / "sound.attn"));
+    need(store.export_runs(runs_, folder_ / "sound.attn"));
   }
   struct Sound {
     RunInfo info;
@@ -139,9 +139,8 @@ class Damage : public testing::Test {
     expect_nothing_false(store);
     for (const RunId& run : runs_) {
       ASSERT_TRUE(store.find_run(run.uuid));
-      const auto cells = store.cells(run, true);
-      ASSERT_TRUE(cells);
-      EXPECT_GE(cells->size(), sound_[run.uuid].cells.size());
+      const auto cells = need(store.cells(run, true));
+      EXPECT_GE(cells.size(), sound_[run.uuid].cells.size());
     }
   }
 
@@ -371,7 +370,7 @@ class Forged : public testing::Test {
     for (int round = 0; round < 3; ++round)
       cell.samples.push_back({.round = round, .time_ns = 9e3});
     change(heat.point, cell);
-    ok_or_throw(store.add_heat(run, heat));
+    need(store.add_heat(run, heat));
     sound_ = store.check_integrity().has_value();
     return store.cells(run, with_samples)->front();
   }
@@ -439,7 +438,7 @@ TEST_F(Forged, ImpossibleRates_AreLeftOutAndCounted) {
   Ceilings ceilings;
   for (const double rate : {-1e11, 1e11}) {
     ceilings.flop_per_second = rate;
-    ok_or_throw(store.add_ceilings(run, ceilings));
+    need(store.add_ceilings(run, ceilings));
   }
   EXPECT_EQ(store.ceilings(run)->size(), 1U);
   EXPECT_EQ(store.find_run(run.uuid)->damaged_ceilings, 1);

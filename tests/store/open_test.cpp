@@ -130,20 +130,18 @@ std::filesystem::path older_copy(const TemporaryFolder& folder, const char* name
 
 /// Checks the contents of the older run.
 void expect_older_run(const Store& store) {
-  const auto run = store.find_run("last");
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(run->id.uuid, "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3");
-  EXPECT_EQ(run->heats_stored, 2);
-  const auto cells = store.cells(run->id, true);
-  ASSERT_TRUE(cells) << cells.error().message;
-  ASSERT_EQ(cells->size(), 4U);
-  for (const StoredCell& cell : *cells) {
+  const auto run = need(store.find_run("last"));
+  EXPECT_EQ(run.id.uuid, "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3");
+  EXPECT_EQ(run.heats_stored, 2);
+  const auto cells = need(store.cells(run.id, true));
+  ASSERT_EQ(cells.size(), 4U);
+  for (const StoredCell& cell : cells) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.cell.samples.size(), 4U);
     EXPECT_EQ(cell.point.stage, Stage::whole);
     EXPECT_GT(cell.summary.median_ns, 0);
   }
-  EXPECT_EQ(store.ceilings(run->id)->size(), 2U);
+  EXPECT_EQ(store.ceilings(run.id)->size(), 2U);
   const Status sound = store.check_integrity();
   EXPECT_TRUE(sound) << sound.error().message;
 }

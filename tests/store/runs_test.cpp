@@ -109,12 +109,11 @@ TEST_F(Runs, FinishingAndResuming_ChangeStatusAndProcess) {
   EXPECT_EQ(resumed->status, RunStatus::running);
   EXPECT_EQ(resumed->start.process_id, getpid());
   EXPECT_EQ(resumed->start.sweep_text, sample_run().sweep_text);
-  const auto restarts = store_.restarts(run);
-  ASSERT_TRUE(restarts) << restarts.error().message;
-  ASSERT_EQ(restarts->size(), 1U);
-  EXPECT_EQ(restarts->front().command_line, restart.command_line);
-  EXPECT_EQ(restarts->front().provenance, restart.provenance);
-  EXPECT_GT(restarts->front().restarted_unix_ms, 0);
+  const auto restarts = need(store_.restarts(run));
+  ASSERT_EQ(restarts.size(), 1U);
+  EXPECT_EQ(restarts.front().command_line, restart.command_line);
+  EXPECT_EQ(restarts.front().provenance, restart.provenance);
+  EXPECT_GT(restarts.front().restarted_unix_ms, 0);
   EXPECT_EQ(resumed->finished_unix_ms, 0);
   EXPECT_FALSE(resumed->damaged);
 }

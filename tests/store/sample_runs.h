@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <iterator>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "engine/store/store.h"
 
@@ -38,7 +40,15 @@ class TemporaryFolder {
 [[nodiscard]] Store open_or_throw(const std::filesystem::path& file,
                                   Store::Mode mode = Store::Mode::read_write);
 RunId begin_or_throw(Store& store, const NewRun& run);
-void ok_or_throw(const Status& status);
+/// The value; throws the error's message.
+template <typename T>
+T need(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+inline void need(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
 
 [[nodiscard]] NewRun sample_run(std::string name = "quick");
 /// A sample run that is being measured by this process.

@@ -63,11 +63,10 @@ void add_run(const std::filesystem::path& file, int program) {
 void expect_unmixed(const Store& store, const RunInfo& run) {
   const int program = run.start.sweep_name == "program 0" ? 0 : 1;
   EXPECT_FALSE(run.damaged);
-  const auto cells = store.cells(run.id, true);
-  ASSERT_TRUE(cells) << cells.error().message;
-  ASSERT_EQ(cells->size() % cells_each, 0U);
-  for (std::size_t i = 0; i < cells->size(); ++i) {
-    const StoredCell& stored = (*cells)[i];
+  const auto cells = need(store.cells(run.id, true));
+  ASSERT_EQ(cells.size() % cells_each, 0U);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const StoredCell& stored = cells[i];
     const HeatResult heat = heat_of(program, static_cast<int>(i / cells_each));
     EXPECT_FALSE(stored.damaged);
     EXPECT_EQ(stored.point, heat.point);
@@ -113,9 +112,8 @@ TEST_F(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
   add_run(file, 0);
   for (const rlim_t bytes : {0, 1024, 16384}) {
     const FileSizeLimit limit(bytes);
-    const Result<Store> store = Store::open(file, Store::Mode::read_only);
-    ASSERT_TRUE(store) << bytes << ": " << store.error().message;
-    EXPECT_EQ(store->runs().value().size(), 1U) << bytes;
+    const Store store = open_or_throw(file, Store::Mode::read_only);
+    EXPECT_EQ(store.runs().value().size(), 1U) << bytes;
   }
 }
 
@@ -204,9 +202,8 @@ TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
     }
     const Result<Store> reader = Store::open(file, Store::Mode::read_only);
     if (!reader) continue;  // not created yet
-    const auto runs = reader->runs();
-    ASSERT_TRUE(runs) << runs.error().message;
-    for (const RunInfo& run : *runs) expect_unmixed(*reader, run);
+    const auto runs = need(reader->runs());
+    for (const RunInfo& run : runs) expect_unmixed(*reader, run);
     ++reads;
   }
   EXPECT_GT(reads, 0);

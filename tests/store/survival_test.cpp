@@ -76,11 +76,10 @@ void expect_sentences(const Announced& announced, const std::string& name) {
 }
 
 void expect_heat(const Store& store, const RunId& run, int index) {
-  const auto cells = store.cells(run, true);
-  ASSERT_TRUE(cells) << cells.error().message;
+  const auto cells = need(store.cells(run, true));
   const HeatResult heat = heat_of_life(index);
   std::size_t ordinal = 0;
-  for (const StoredCell& stored : *cells) {
+  for (const StoredCell& stored : cells) {
     if (stored.point != heat.point) continue;
     ASSERT_LT(ordinal, heat.cells.size());
     EXPECT_TRUE(same(stored.cell, heat.cells[ordinal++]));
@@ -91,31 +90,28 @@ void expect_heat(const Store& store, const RunId& run, int index) {
 
 /// Checks that everything announced is stored, nothing is damaged, and the run can be completed.
 void expect_kept_and_resumable(const std::filesystem::path& file, const Announced& announced) {
-  Result<Store> store = Store::open(file, Store::Mode::read_write);
-  ASSERT_TRUE(store) << store.error().message;
-  const Status sound = store->check_integrity();
+  Store store = open_or_throw(file, Store::Mode::read_write);
+  const Status sound = store.check_integrity();
   EXPECT_TRUE(sound) << sound.error().message;
   if (!announced.run) return;
-  for (const int index : announced.heats) expect_heat(*store, *announced.run, index);
-  const auto info = store->find_run(announced.run->uuid);
-  ASSERT_TRUE(info) << info.error().message;
-  EXPECT_FALSE(info->damaged);
+  for (const int index : announced.heats) expect_heat(store, *announced.run, index);
+  const auto info = need(store.find_run(announced.run->uuid));
+  EXPECT_FALSE(info.damaged);
   if (announced.finished) {
-    EXPECT_EQ(info->status, RunStatus::done);
+    EXPECT_EQ(info.status, RunStatus::done);
   }
-  const auto points = store->finished_points(*announced.run);
-  ASSERT_TRUE(points);
-  ASSERT_TRUE(store->resume_run(*announced.run, sample_run()));
+  const auto points = need(store.finished_points(*announced.run));
+  ASSERT_TRUE(store.resume_run(*announced.run, sample_run()));
   for (int index = 0; index < heats_of_life; ++index) {
     const HeatResult heat = heat_of_life(index);
-    const bool is_there = std::ranges::find(*points, point_key(heat.point)) != points->end();
+    const bool is_there = std::ranges::find(points, point_key(heat.point)) != points.end();
     if (!is_there) {
-      EXPECT_TRUE(store->add_heat(*announced.run, heat));
+      EXPECT_TRUE(store.add_heat(*announced.run, heat));
     }
-    expect_heat(*store, *announced.run, index);
+    expect_heat(store, *announced.run, index);
   }
-  EXPECT_TRUE(store->finish_run(*announced.run, RunStatus::done));
-  EXPECT_EQ(store->find_run(announced.run->uuid)->heats_done, heats_of_life);
+  EXPECT_TRUE(store.finish_run(*announced.run, RunStatus::done));
+  EXPECT_EQ(store.find_run(announced.run->uuid)->heats_done, heats_of_life);
 }
 
 struct Failure {
@@ -174,9 +170,8 @@ TEST_P(FailingAtEveryWrite, AnOlderFileIsConvertedWholeOrNotAtAll) {
       }
     }
     disk.repair();
-    const Result<Store> store = Store::open(file, Store::Mode::read_write);
-    ASSERT_TRUE(store) << store.error().message;
-    const auto cells = store->cells(store->find_run("last")->id, true);
+    const Store store = open_or_throw(file, Store::Mode::read_write);
+    const auto cells = store.cells(store.find_run("last")->id, true);
     ASSERT_EQ(cells->size(), 4U);
     for (const StoredCell& cell : *cells) EXPECT_FALSE(cell.damaged);
   });

@@ -20,10 +20,9 @@ class Transfer : public StoreTest {
   Transfer() {
     for (const char* name : {"one", "two", "three"}) {
       runs_.push_back(begin_or_throw(store_, sample_run(name)));
-      for (int i = 0; i < 4; ++i)
-        ok_or_throw(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
-      ok_or_throw(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
-      ok_or_throw(store_.finish_run(runs_.back(), RunStatus::done));
+      for (int i = 0; i < 4; ++i) need(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
+      need(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
+      need(store_.finish_run(runs_.back(), RunStatus::done));
     }
   }
   void expect_equal_run(const Store& other, const RunId& run) {
@@ -108,9 +107,8 @@ TEST_F(Transfer, APackedExport_IsReadAndImported) {
   }
   expect_equal_run(open_or_throw(folder_ / "again.attn", Store::Mode::read_only), runs_[1]);
   Store other = open_or_throw(folder_ / "other.db");
-  const auto imported = other.import_file(folder_ / "all.attn.GZ");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->added, 3);
+  const auto imported = need(other.import_file(folder_ / "all.attn.GZ"));
+  EXPECT_EQ(imported.added, 3);
   for (const RunId& run : runs_) expect_equal_run(other, run);
 }
 
@@ -172,10 +170,9 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   ASSERT_TRUE(store_.export_runs({runs_[1], runs_[2], runs_[1]}, folder_ / "two.attn"));
   Store other = open_or_throw(folder_ / "other.db");
   const RunId own = begin_or_throw(other, sample_run("own"));
-  const auto first = other.import_file(folder_ / "two.attn");
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(first->added, 2);
-  EXPECT_EQ(first->already_there, 0);
+  const auto first = need(other.import_file(folder_ / "two.attn"));
+  EXPECT_EQ(first.added, 2);
+  EXPECT_EQ(first.already_there, 0);
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
@@ -192,16 +189,16 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
 TEST_F(Transfer, AHeat_KeepsTheStartThatMeasuredIt) {
   NewRun start = sample_run("parts");
   const RunId run = begin_or_throw(store_, start);
-  ok_or_throw(store_.add_heat(run, random_heat(random_, 0, 1)));
+  need(store_.add_heat(run, random_heat(random_, 0, 1)));
   start.command_line = "a later start";
-  ok_or_throw(store_.resume_run(run, start));
-  ok_or_throw(store_.add_heat(run, random_heat(random_, 1, 1)));
+  need(store_.resume_run(run, start));
+  need(store_.add_heat(run, random_heat(random_, 1, 1)));
   {
     // A connection that neither started nor resumed the run: the start of its heat is unknown.
     Store other = open_or_throw(folder_ / "results.db");
-    ok_or_throw(other.add_heat(run, random_heat(random_, 2, 1)));
+    need(other.add_heat(run, random_heat(random_, 2, 1)));
   }
-  ok_or_throw(store_.finish_run(run, RunStatus::done));
+  need(store_.finish_run(run, RunStatus::done));
   const auto starts = [&](const Store& store) {
     std::vector<std::optional<std::size_t>> found;
     const auto by_heat = store.starts_of_heats(run);
@@ -231,12 +228,11 @@ TEST_F(Transfer, NameTagAndNote_AreExported) {
   ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
   Store other = open_or_throw(folder_ / "other.db");
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
-  const auto run = other.find_run("for the paper");
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(run->id, runs_[1]);
-  EXPECT_EQ(run->tag, words.tag);
-  EXPECT_EQ(run->note, words.note);
-  EXPECT_FALSE(run->damaged);
+  const auto run = need(other.find_run("for the paper"));
+  EXPECT_EQ(run.id, runs_[1]);
+  EXPECT_EQ(run.tag, words.tag);
+  EXPECT_EQ(run.note, words.note);
+  EXPECT_FALSE(run.damaged);
 
   ASSERT_TRUE(other.describe_run(runs_[1], {.name = "mine"}));
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
@@ -255,19 +251,17 @@ TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
 TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   ASSERT_TRUE(store_.export_runs({runs_[0], runs_[1]}, folder_ / "two.attn"));
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
-  const auto imported = store_.import_file(folder_ / "two.attn");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->already_there, 2);
-  EXPECT_EQ(imported->taken_from_trash, 1);
+  const auto imported = need(store_.import_file(folder_ / "two.attn"));
+  EXPECT_EQ(imported.already_there, 2);
+  EXPECT_EQ(imported.taken_from_trash, 1);
   EXPECT_EQ(store_.runs()->size(), 3U);
 }
 
 TEST_F(Transfer, ALiveDatabase_IsImportedWithoutTheRunsInItsTrash) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   Store other = open_or_throw(folder_ / "other.db");
-  const auto imported = other.import_file(folder_ / "results.db");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->added, 2);
+  const auto imported = need(other.import_file(folder_ / "results.db"));
+  EXPECT_EQ(imported.added, 2);
   expect_equal_run(other, runs_[0]);
   EXPECT_FALSE(other.find_run(runs_[1].uuid));
 }
