@@ -35,7 +35,7 @@ constexpr int end_ms = 30'000;
   _exit(127);
 }
 
-// As QProcess::startDetached: a session of its own, the start told through a pipe.
+// Starts the program like QProcess::startDetached: in its own session; a pipe reports its process.
 [[noreturn]] void become_window(const std::vector<std::string>& arguments,
                                 const std::string& errors, int output, int tell) {
   const pid_t program = fork();

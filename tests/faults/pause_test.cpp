@@ -99,7 +99,7 @@ class PausedProgramTest : public ProgramFixture {
     let_go();
     ASSERT_TRUE(program.read_until("paused"));
   }
-  /// What `attnscope ARGUMENTS --db DATABASE` prints on both its outputs.
+  /// The output and the errors of `attnscope ARGUMENTS --db DATABASE`.
   [[nodiscard]] std::string say(const std::string& arguments) const {
     const std::string command =
         fmt::format("'{}' {} --db '{}' 2>&1", ATTNSCOPE_PROGRAM, arguments, database().string());
@@ -137,14 +137,6 @@ TEST_F(PausedProgramTest, OfSeveralRequests_TheLastCounts) {
   ASSERT_TRUE(program.read_until("paused"));
   EXPECT_TRUE(request_continue(last()));
   EXPECT_EQ(program.read_to_the_end(), 0);
-}
-
-TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
-  LiveProgram program(held_run(), errors(), "started");
-  pause_after_its_heat(program);
-  program.send(SIGINT);
-  EXPECT_EQ(program.read_to_the_end(), 130);
-  EXPECT_EQ(last().status, RunStatus::cancelled);
 }
 
 TEST_F(PausedProgramTest, APausedRunWhoseDriverIsKilled_IsInterruptedAndResumed) {

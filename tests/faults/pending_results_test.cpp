@@ -112,7 +112,7 @@ TEST_F(PendingResultsTest, ADatabaseLockedAtTheEnd_DelaysTheEnd) {
   EXPECT_EQ(last().heats_done, 3);
 }
 
-TEST_F(PendingResultsTest, ACancelDuringThatDelay_WritesTheFileAtOnce) {
+TEST_F(PendingResultsTest, ACancelWhileTheEndIsDelayed_WritesTheFileAtOnce) {
   const RunOutcome outcome = run_impatiently(long_patience, [&](const RunEvent& event) {
     lock_from_the_second_heat(event);
     if (reports_waiting(event)) cancel_ = 1;

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +18,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/faults/live_program.h"
@@ -34,19 +32,12 @@ using testing::SizeIs;
 using Kind = RunEvent::Kind;
 
 constexpr const char* server_program = "/usr/sbin/sshd";
-const std::string privilege_separation = "/run/sshd";
-
-sockaddr_in local(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 int free_port() {
   const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = local(0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   const bool bound = bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                      getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
@@ -55,40 +46,23 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-bool answers(int port) {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = local(port);
-  const bool open =
-      connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  close(probe);
-  return open;
-}
-
 void make_key(const std::filesystem::path& file) {
   const std::string command = fmt::format("ssh-keygen -q -t ed25519 -N '' -f '{}'", file.string());
   if (std::system(command.c_str()) != 0) throw std::runtime_error("ssh-keygen made no key");
 }
 
-struct Process {
-  pid_t pid = 0, parent = 0;
-  std::string name;
-};
-
-std::vector<Process> processes() {
-  std::vector<Process> all;
+/// Kills all descendants of the server that are an sshd.
+void kill_sessions(pid_t server) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const std::string stat = text_of(entry.path() / "stat");
-    const auto open = stat.find('('), close = stat.rfind(')');
-    if (open == std::string::npos || close == std::string::npos) continue;
-    Process process;
-    process.name = stat.substr(open + 1, close - open - 1);
-    char state = 0;
-    std::istringstream(stat.substr(0, open)) >> process.pid;
-    std::istringstream(stat.substr(close + 1)) >> state >> process.parent;
-    all.push_back(process);
+    std::istringstream stat(text_of(entry.path() / "stat"));  // "PID (NAME) STATE PARENT ..."
+    pid_t pid = 0, parent = 0;
+    std::string name, state;
+    if (!(stat >> pid >> name >> state >> parent)) continue;
+    if (parent != server || !name.starts_with("(sshd")) continue;
+    kill_sessions(pid);
+    kill(pid, SIGKILL);
   }
-  return all;
 }
 
 /// A real sshd on a separate port, run by this user with a temporary key. All its files are in one
@@ -96,107 +70,71 @@ std::vector<Process> processes() {
 class SshServer {
  public:
   /// The reason why sshd cannot run here; nothing if it can.
-  [[nodiscard]] static std::optional<std::string> missing();
-  /// Throws std::runtime_error with sshd's output if it does not start.
-  explicit SshServer(std::filesystem::path folder);
-  SshServer(const SshServer&) = delete;
-  SshServer& operator=(const SshServer&) = delete;
-  ~SshServer();
-
-  /// The shell command that runs `remote` on the server.
-  [[nodiscard]] std::string command(const std::string& remote) const;
-  /// Kills every session, which looks like a lost connection; the server keeps running.
-  void cut_connections() const;
-  void stop();
-
- private:
-  [[nodiscard]] std::vector<pid_t> sessions() const;
-  std::filesystem::path folder_;
-  int port_ = 0;
-  pid_t server_ = -1;
-};
-
-std::optional<std::string> SshServer::missing() {
-  if (access(server_program, X_OK) != 0) return "there is no /usr/sbin/sshd (openssh-server)";
-  if (std::system("command -v ssh ssh-keygen >/dev/null 2>&1") != 0)
-    return "there is no ssh (openssh-client)";
-  return std::nullopt;
-}
-
-SshServer::SshServer(std::filesystem::path folder)
-    : folder_(std::move(folder)), port_(free_port()) {
-  std::filesystem::create_directories(folder_);
-  make_key(folder_ / "host_key");
-  make_key(folder_ / "key");
-  std::filesystem::copy_file(folder_ / "key.pub", folder_ / "authorized_keys");
-  std::ofstream(folder_ / "config") << fmt::format(
-      "Port {1}\nListenAddress 127.0.0.1\nHostKey {0}/host_key\nAuthorizedKeysFile "
-      "{0}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n"
-      "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin "
-      "prohibit-password\nMaxStartups 100\n",
-      folder_.string(), port_);
-  // As root, sshd needs this folder. Its service creates it, but a container has no such service.
-  if (getuid() == 0) {
-    std::error_code failed;
-    std::filesystem::create_directories(privilege_separation, failed);
-    std::filesystem::permissions(privilege_separation, std::filesystem::perms(0755), failed);
-    if (failed) throw std::runtime_error(privilege_separation + (": " + failed.message()));
+  [[nodiscard]] static std::optional<std::string> missing() {
+    if (access(server_program, X_OK) != 0) return "there is no /usr/sbin/sshd (openssh-server)";
+    if (std::system("command -v ssh ssh-keygen >/dev/null 2>&1") != 0)
+      return "there is no ssh (openssh-client)";
+    return std::nullopt;
   }
-  const std::string config = folder_ / "config", log = folder_ / "sshd.log";
-  server_ = fork();
-  if (server_ == 0) {
-    setsid();
-    const int nothing = open("/dev/null", O_RDWR);
-    for (const int standard : {0, 1, 2}) dup2(nothing, standard);
-    execl(server_program, server_program, "-D", "-f", config.c_str(), "-E", log.c_str(), nullptr);
-    _exit(127);
-  }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!answers(port_)) {
-    if (waitpid(server_, nullptr, WNOHANG) != 0 || std::chrono::steady_clock::now() > deadline)
-      throw std::runtime_error("sshd did not come up: " + text_of(folder_ / "sshd.log"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  // A server that listens may still refuse everyone: a locked account, a container without chroot.
-  if (std::system((command("true") + " 2>/dev/null").c_str()) != 0)
-    throw std::runtime_error("sshd lets nobody in: " + text_of(folder_ / "sshd.log"));
-}
 
-SshServer::~SshServer() {
-  stop();
-}
-
-void SshServer::stop() {
-  if (server_ <= 0) return;
-  cut_connections();
-  kill(server_, SIGKILL);
-  waitpid(server_, nullptr, 0);
-  server_ = -1;
-}
-
-std::string SshServer::command(const std::string& remote) const {
-  return fmt::format(
-      "ssh -F none -p {} -i '{}' -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR "
-      "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null 127.0.0.1 '{}'",
-      port_, (folder_ / "key").string(), remote);
-}
-
-std::vector<pid_t> SshServer::sessions() const {
-  std::vector<pid_t> found = {server_};
-  const std::vector<Process> all = processes();
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    for (const Process& process : all) {
-      if (process.parent == found[i] && process.name.starts_with("sshd"))
-        found.push_back(process.pid);
+  /// Throws std::runtime_error with sshd's output if nobody can log in.
+  explicit SshServer(std::filesystem::path folder) : folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+    make_key(folder_ / "host_key");
+    make_key(folder_ / "key");
+    std::filesystem::copy_file(folder_ / "key.pub", folder_ / "authorized_keys");
+    std::ofstream(folder_ / "config") << fmt::format(
+        "Port {1}\nListenAddress 127.0.0.1\nHostKey {0}/host_key\nAuthorizedKeysFile "
+        "{0}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n"
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin "
+        "prohibit-password\nMaxStartups 100\n",
+        folder_.string(), port_);
+    // As root, sshd needs this folder. Its service creates it, but a container has no such service.
+    if (getuid() == 0) {
+      std::filesystem::create_directories("/run/sshd");
+      std::filesystem::permissions("/run/sshd", std::filesystem::perms(0755));
+    }
+    const std::string config = folder_ / "config", log = folder_ / "sshd.log";
+    server_ = fork();
+    if (server_ == 0) {
+      setsid();
+      const int nothing = open("/dev/null", O_RDWR);
+      for (const int standard : {0, 1, 2}) dup2(nothing, standard);
+      execl(server_program, server_program, "-D", "-f", config.c_str(), "-E", log.c_str(), nullptr);
+      _exit(127);
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::system((command("true") + " 2>/dev/null").c_str()) != 0) {
+      if (waitpid(server_, nullptr, WNOHANG) != 0 || std::chrono::steady_clock::now() > deadline)
+        throw std::runtime_error("sshd admits nobody: " + text_of(log));
     }
   }
-  found.erase(found.begin());
-  return found;
-}
+  SshServer(const SshServer&) = delete;
+  SshServer& operator=(const SshServer&) = delete;
+  ~SshServer() { stop(); }
 
-void SshServer::cut_connections() const {
-  for (const pid_t session : sessions()) kill(session, SIGKILL);
-}
+  /// The shell command that runs `remote` on the server.
+  [[nodiscard]] std::string command(const std::string& remote) const {
+    return fmt::format(
+        "ssh -F none -p {} -i '{}' -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR "
+        "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null 127.0.0.1 '{}'",
+        port_, (folder_ / "key").string(), remote);
+  }
+  /// Kills every session, which looks like a lost connection; the server keeps running.
+  void cut_connections() const { kill_sessions(server_); }
+  void stop() {
+    if (server_ <= 0) return;
+    cut_connections();
+    kill(server_, SIGKILL);
+    waitpid(server_, nullptr, 0);
+    server_ = -1;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  int port_ = free_port();
+  pid_t server_ = -1;
+};
 
 class SshTest : public ProgramFixture {
  protected:

@@ -85,7 +85,7 @@ class Damage : public testing::Test {
       Cell expected = original->second.cell;
       if (!with_samples) expected.samples.clear();
       const bool flags = !with_samples || cell.outliers == original->second.outliers;
-      // With samples it is recomputed from the sound ones of the heat.
+      // If samples are read, it is recomputed from those of the heat that are sound.
       const bool summary = with_samples || same(cell.summary, original->second.summary);
       const bool equal =
           same(cell.cell, expected) && cell.point == original->second.point && summary && flags;

@@ -20,7 +20,7 @@ T pick(std::mt19937_64& random, std::initializer_list<T> choices) {
   return *(choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size()));
 }
 
-/// From 0 to `most`, of any magnitude.
+/// An integer from 0 to `most`, of any magnitude.
 std::int64_t some_integer(std::mt19937_64& random, std::int64_t most) {
   const auto drawn = static_cast<std::int64_t>(random() >> (1 + random() % 60));
   return most == std::numeric_limits<std::int64_t>::max() ? drawn : drawn % (most + 1);
