@@ -3,9 +3,7 @@
 //
 // SQLite through SQLiteCpp: opening databases, creating their tables, and converting failures to
 // messages. Failures are thrown within this folder; the Store's functions convert them to one
-// sentence (see error_of). A database compressed with gzip, such as an exported run.attn.gz, is
-// decompressed into the memory of this process and read there; no file is created, so none is left
-// when a process is killed.
+// sentence (see error_of).
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
@@ -80,17 +78,5 @@ extern const char* const schema_text;
 
 /// Creates the schema in an empty database, unless another process has just done so.
 void create_schema(Database& database);
-
-/// Limit of the decompressed size; the user must decompress a larger file.
-inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
-
-/// Errors: those of the gzip reader, a file larger than `most_bytes`, not an AttnScope database.
-[[nodiscard]] Result<OpenedDatabase> read_packed(const std::filesystem::path& file,
-                                                 std::int64_t most_bytes = most_unpacked_bytes);
-/// Compresses a database without open connections into the existing file `packed`, called `name` in
-/// messages.
-[[nodiscard]] Status pack_database(const std::filesystem::path& database,
-                                   const std::filesystem::path& packed,
-                                   const std::filesystem::path& name);
 
 }  // namespace attnscope::store

@@ -1,8 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implementation of Store: its connection, and the conversion of failures to messages.
+// Implementation of Store: its connection, the conversion of failures to messages, and compressed
+// databases.
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -77,6 +79,21 @@ void change_state(Database& database, std::int64_t number, Work&& work) {
 
 [[nodiscard]] std::string new_uuid();
 [[nodiscard]] std::int64_t now_unix_ms();
+
+// A database compressed with gzip, such as an exported run.attn.gz, is decompressed into the memory
+// of this process and read there; no file is created, so none is left when a process is killed.
+
+/// Limit of the decompressed size; the user must decompress a larger file.
+inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
+
+/// Errors: those of the gzip reader, a file larger than `most_bytes`, not an AttnScope database.
+[[nodiscard]] Result<OpenedDatabase> read_packed(const std::filesystem::path& file,
+                                                 std::int64_t most_bytes = most_unpacked_bytes);
+/// Compresses a database without open connections into the existing file `packed`, called `name` in
+/// messages.
+[[nodiscard]] Status pack_database(const std::filesystem::path& database,
+                                   const std::filesystem::path& packed,
+                                   const std::filesystem::path& name);
 
 }  // namespace store
 

@@ -193,8 +193,8 @@ class PrivateSlurm:
                 pass
         for name, _, process in reversed(self.daemons):
             # The processes that watch jobs are children of the node's daemon.
-            for child, parent in parents().items():
-                if name == "slurmd" and parent == process.pid:
+            if name == "slurmd":
+                for child in [child for child, parent in parents().items() if parent == process.pid]:
                     os.kill(child, signal.SIGKILL)
             process.terminate()
         for _, _, process in self.daemons:

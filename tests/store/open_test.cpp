@@ -11,6 +11,7 @@
 #include <latch>
 #include <string_view>
 #include <thread>
+#include <tuple>
 
 #include "engine/store/location.h"
 #include "tests/base/packed.h"
@@ -40,8 +41,7 @@ using testing::Each;
 using testing::HasSubstr;
 
 std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
-  const Result<Store> store = Store::open(file, mode);
-  return store ? "opened" : store.error().message;
+  return error_in(Store::open(file, mode));
 }
 
 /// Both modes refuse the file with `words` and change neither it nor its folder.
@@ -93,7 +93,7 @@ TEST_F(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
 TEST_F(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
   write_bytes(folder_ / "empty.db", "");
   EXPECT_THAT(refusal(folder_ / "empty.db", Store::Mode::read_only), HasSubstr("is empty"));
-  EXPECT_EQ(refusal(folder_ / "empty.db", Store::Mode::read_write), "opened");
+  EXPECT_EQ(refusal(folder_ / "empty.db", Store::Mode::read_write), "no error");
 }
 
 TEST_F(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
@@ -268,7 +268,7 @@ TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
   const std::string saved = before != nullptr ? before : "";
   setenv("XDG_DATA_HOME", (folder_ / "data home").c_str(), 1);
   EXPECT_EQ(default_database(), folder_ / "data home/attnscope/attnscope.db");
-  EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "opened");
+  EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "no error");
   setenv("XDG_DATA_HOME", "relative", 1);
   EXPECT_TRUE(default_database().is_absolute());
   before != nullptr ? setenv("XDG_DATA_HOME", saved.c_str(), 1) : unsetenv("XDG_DATA_HOME");
@@ -284,7 +284,7 @@ TEST_F(Open, AReadOnlyFile_IsReadableButNotWritable) {
   }
   const std::string before = bytes_of(folder_ / "fixed.db");
   EXPECT_THAT(refusal(folder_ / "fixed.db", Store::Mode::read_write), HasSubstr("cannot be"));
-  EXPECT_EQ(refusal(folder_ / "fixed.db", Store::Mode::read_only), "opened");
+  EXPECT_EQ(refusal(folder_ / "fixed.db", Store::Mode::read_only), "no error");
   EXPECT_EQ(bytes_of(folder_ / "fixed.db"), before);
   if (root) {
     ASSERT_EQ(seteuid(0), 0);
@@ -296,13 +296,13 @@ TEST_F(Open, OddNames_AreAccepted) {
   const std::filesystem::path file = folder_ / "50% of #1? & file:x ünï'.db";
   { const Store store = open_or_throw(file); }
   EXPECT_TRUE(std::filesystem::exists(file));
-  EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
+  EXPECT_EQ(refusal(file, Store::Mode::read_only), "no error");
 }
 
 TEST_F(Open, ManyAtOnce_CreateOrConvertOneDatabase) {
-  constexpr int count = 8;
-  for (const auto& [file, runs_before] :
-       {std::pair(folder_ / "new.db", 0U), std::pair(older_copy(folder_, "old.db"), 1U)}) {
+  for (const auto& [file, runs_before, count] :
+       {std::tuple(folder_ / "new.db", 0U, 8U),
+        std::tuple(older_copy(folder_, "old.db"), 1U, 4U)}) {
     std::latch start(count);
     std::vector<std::string> outcome(count);
     std::vector<std::thread> threads;

@@ -40,6 +40,11 @@ class TemporaryFolder {
 [[nodiscard]] Store open_or_throw(const std::filesystem::path& file,
                                   Store::Mode mode = Store::Mode::read_write);
 RunId begin_or_throw(Store& store, const NewRun& run);
+/// The error's message; "no error" without one.
+template <typename T>
+std::string error_in(const Result<T>& result) {
+  return result ? "no error" : result.error().message;
+}
 /// The value; throws the error's message.
 template <typename T>
 T need(Result<T> result) {

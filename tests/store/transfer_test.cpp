@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/gzip.h"
-#include "engine/store/database.h"
+#include "engine/store/implementation.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 
@@ -61,9 +61,7 @@ TEST_F(Transfer, AnExportedFile_HasOnlyTheNamedRunsAndIsReadOnly) {
     EXPECT_EQ(exported.runs()->size(), 1U);
     expect_equal_run(exported, runs_[1]);
     EXPECT_EQ(folder_.files(), files + 1);
-    const auto refused = exported.begin_run(sample_run());
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("import it"));
+    EXPECT_THAT(error_in(exported.begin_run(sample_run())), HasSubstr("import it"));
   }
   EXPECT_EQ(bytes_of(file), bytes);
 }
@@ -118,9 +116,8 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   Store other = open_or_throw(folder_ / "other.db");
   const auto refused = [&](const std::string& bytes, const std::string& words) {
     write_bytes(folder_ / "damaged.attn.gz", bytes);
-    const auto imported = other.import_file(folder_ / "damaged.attn.gz");
-    ASSERT_FALSE(imported);
-    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
+    EXPECT_THAT(error_in(other.import_file(folder_ / "damaged.attn.gz")),
+                AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
     EXPECT_EQ(bytes_of(folder_ / "damaged.attn.gz"), bytes);
   };
   refused(whole.substr(0, whole.size() / 2), "truncated");
@@ -142,19 +139,17 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   write_bytes(folder_ / "taken.attn", "mine");
-  const Status done = store_.export_runs({runs_[0]}, folder_ / "taken.attn");
-  ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("is not overwritten"));
+  EXPECT_THAT(error_in(store_.export_runs({runs_[0]}, folder_ / "taken.attn")),
+              HasSubstr("is not overwritten"));
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
 TEST_F(Transfer, NameOfAnSqliteSideFile_IsRefused) {
   { const Store other = open_or_throw(folder_ / "other.db"); }
   for (const char* ending : {"-wal", "-journal", "-shm"}) {
-    const Status exported =
-        store_.export_runs({runs_[0]}, folder_ / (std::string("other.db") + ending));
-    ASSERT_FALSE(exported) << ending;
-    EXPECT_THAT(exported.error().message, HasSubstr("name another file"));
+    EXPECT_THAT(
+        error_in(store_.export_runs({runs_[0]}, folder_ / (std::string("other.db") + ending))),
+        HasSubstr("name another file"));
   }
 }
 
@@ -239,18 +234,12 @@ TEST_F(Transfer, NameTagAndNote_AreExported) {
   EXPECT_EQ(other.find_run("last")->name, "mine") << "an import never replaces an existing run";
 }
 
-TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
+TEST_F(Transfer, ARunInTheTrash_IsExportedOutsideItAndRestoredByAnImport) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
-  ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
-  const Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_only);
-  ASSERT_TRUE(exported.find_run("last"));
-  EXPECT_FALSE(is_in_trash(*exported.find_run("last")));
-  expect_equal_run(exported, runs_[1]);
-}
-
-TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   ASSERT_TRUE(store_.export_runs({runs_[0], runs_[1]}, folder_ / "two.attn"));
-  ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
+  const Store exported = open_or_throw(folder_ / "two.attn", Store::Mode::read_only);
+  EXPECT_FALSE(is_in_trash(*exported.find_run(runs_[1].uuid)));
+  expect_equal_run(exported, runs_[1]);
   const auto imported = need(store_.import_file(folder_ / "two.attn"));
   EXPECT_EQ(imported.already_there, 2);
   EXPECT_EQ(imported.taken_from_trash, 1);
