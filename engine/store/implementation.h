@@ -95,6 +95,17 @@ inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
                                    const std::filesystem::path& packed,
                                    const std::filesystem::path& name);
 
+// Conversion of databases of the version before this one (converted_version in location.h). Remove
+// these functions with convert.cpp and their two calls in open.cpp when no such file is left.
+
+/// A database in memory with the runs of the older one, which stays as it is. What did not match
+/// its fingerprint does not match its new one either.
+[[nodiscard]] OpenedDatabase converted(const std::string& older_uri);
+
+/// Replaces the older database by its conversion in one transaction, unless another process has
+/// just done so.
+void convert_in_place(Database& database, const std::filesystem::path& file);
+
 }  // namespace store
 
 template <typename Work>

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/sentences.h"
-#include "engine/store/convert.h"
 #include "engine/store/database.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"

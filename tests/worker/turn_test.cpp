@@ -6,11 +6,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -89,28 +86,6 @@ TEST_F(TurnTest, WaitingTurns_ComeInTheOrderOfTheirArrival) {
   EXPECT_FALSE(comes(third));
   second.reset();
   EXPECT_TRUE(comes(third));
-}
-
-TEST_F(TurnTest, AKilledProcess_HoldsNoTurn) {
-  std::array<int, 2> reported{};
-  ASSERT_EQ(pipe(reported.data()), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    Turn turn = turn_of("run 'killed'");
-    const char came = comes(turn) ? 'y' : 'n';
-    if (::write(reported[1], &came, 1) != 1) _exit(1);
-    while (true) pause();
-  }
-  char came = 0;
-  ASSERT_EQ(::read(reported[0], &came, 1), 1);
-  EXPECT_EQ(came, 'y');
-  Turn next = turn_of("next");
-  EXPECT_FALSE(comes(next));
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  EXPECT_TRUE(comes(next));
-  close(reported[0]);
-  close(reported[1]);
 }
 
 TEST_F(TurnTest, ChildProcesses_DoNotInheritTheTurn) {
