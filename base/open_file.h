@@ -11,7 +11,7 @@
 // A file that begins like an SQLite database stays open until the process ends: it may be a
 // database in use by this process, and a process that closes any descriptor of a file loses all its
 // locks on it, including those of SQLite's connections (https://www.sqlite.org/howtocorrupt.html,
-// 2.2). Code that reads a file named by the user must therefore use this file.
+// 2.2). Code that reads a file named by the user must therefore use these classes.
 
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +88,8 @@ class MappedFile {
 
 enum class ByteOrderMark : std::uint8_t { left_out, kept };
 
-/// `kind` is the name of the file type in messages.
+/// A user's file as text. Pipes and devices, which may never end, and files far larger than any of
+/// their kind are rejected. `kind` is the name of the file type in messages.
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
                                                  std::string_view kind, std::uintmax_t most_bytes,
                                                  ByteOrderMark mark = ByteOrderMark::left_out);

@@ -40,6 +40,7 @@ struct PairView {
   std::int64_t line = 0;  // first line of the query
 };
 
+/// A sample of queries from a file of pairs, each with a given number of documents.
 class QuerySample {
  public:
   /// The maximum number of documents per query.

@@ -45,6 +45,8 @@ struct PassageRoom {
 [[nodiscard]] std::vector<Passage> passages_of(std::int64_t tokens, const PassageRoom& room,
                                                LongDocuments how);
 
+/// Counts queries and documents that were truncated to a model's limits, and reports them in the
+/// same words for every command.
 class TruncatedTexts {
  public:
   void add_query(bool is_truncated) { queries_.add(is_truncated); }

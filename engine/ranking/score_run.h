@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 
 namespace attnscope {
 
+/// A cache of encoded documents, opened for scoring in this process and in the worker.
 struct OpenedCache {
   DocumentCache documents;
   std::string name;

@@ -49,6 +49,7 @@ struct ScoreBatch {
 /// The pair as an item of a `score` request.
 [[nodiscard]] protocol::ScoreItem score_item(const TokenPair& pair);
 
+/// Scores texts with a worker as `score` does, for the timing commands.
 class TextScorer {
  public:
   /// `file` is the source of the texts. With `on_parts`, each answer reports the times of the

@@ -35,6 +35,7 @@ struct StepShape {
   bool with_margin = false;  // of a teacher
 };
 
+/// The input of `train`, step by step.
 class TrainingData {
  public:
   /// `texts` resolves ids in the triples. `model` must outlive the object.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sweep/driver.h"
 
-#include <algorithm>
-
 #include "tests/faults/fault_fixture.h"
 
 namespace attnscope {

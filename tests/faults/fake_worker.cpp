@@ -19,7 +19,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -27,7 +26,6 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "attnscope/build_info.h"

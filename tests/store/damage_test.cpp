@@ -23,7 +23,6 @@ namespace {
 using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 /// Flips a random bit; returns the place of its byte.
 std::size_t flip_a_bit(std::string& bytes, std::mt19937_64& random) {

@@ -13,7 +13,6 @@
 #include <array>
 #include <csignal>
 #include <set>
-#include <vector>
 
 #include "base/open_file.h"
 #include "base/written_file.h"
