@@ -1,15 +1,17 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A regular file that is open for reading, or mapped into memory, while an object exists.
+// A regular file that is open for reading, mapped into memory while an object exists, or read as
+// text.
 //
 //   Result<MappedFile> file = MappedFile::open("model.safetensors");
 //   file->bytes().size();
+//   Result<std::string> json = read_text_file("my/pattern.json", "pattern file", 1 << 20);
 //
 // A file that begins like an SQLite database stays open until the process ends: it may be a
 // database in use by this process, and a process that closes any descriptor of a file loses all its
 // locks on it, including those of SQLite's connections (https://www.sqlite.org/howtocorrupt.html,
-// 2.2). Code that reads a file named by the user must therefore use this class.
+// 2.2). Code that reads a file named by the user must therefore use these classes.
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +85,13 @@ class MappedFile {
   std::string name_;
   std::span<const std::byte> bytes_;
 };
+
+enum class ByteOrderMark : std::uint8_t { left_out, kept };
+
+/// A user's file as text. Pipes and devices, which may never end, and files far larger than any of
+/// their kind are rejected. `kind` is the name of the file type in messages.
+[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
+                                                 std::string_view kind, std::uintmax_t most_bytes,
+                                                 ByteOrderMark mark = ByteOrderMark::left_out);
 
 }  // namespace attnscope

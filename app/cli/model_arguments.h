@@ -13,7 +13,6 @@
 
 #include "app/cli/worker_requests.h"
 #include "base/result.h"
-#include "engine/ranking/opened_cache.h"
 #include "engine/ranking/score_run.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/report/measured_effectiveness.h"

@@ -21,7 +21,6 @@
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/explained_pair.h"
-#include "engine/ranking/opened_cache.h"
 #include "engine/ranking/score_lines.h"
 #include "engine/ranking/score_run.h"
 #include "engine/ranking/scored_pairs.h"

@@ -21,9 +21,9 @@
 #include <system_error>
 
 #include "base/json.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
 #include "base/spawn.h"
-#include "base/text_file.h"
 #include "base/written_file.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"

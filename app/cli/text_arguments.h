@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/ranking/reranked_pairs.h"
+#include "engine/ranking/scored_pairs.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/text_collection.h"
 

@@ -24,8 +24,6 @@
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/ranking/latency.h"
-#include "engine/ranking/query_sample.h"
-#include "engine/ranking/score_batches.h"
 #include "engine/ranking/text_scorer.h"
 #include "engine/report/model_profile.h"
 #include "engine/text/pair_reader.h"

@@ -23,7 +23,7 @@
 #include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/ranking/reranked_pairs.h"
+#include "engine/ranking/scored_pairs.h"
 #include "engine/ranking/train_run.h"
 #include "engine/ranking/training_folder.h"
 #include "engine/text/training_file.h"

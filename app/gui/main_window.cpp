@@ -33,7 +33,7 @@
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/training_page.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "engine/store/location.h"
 #include "engine/sweep/sweep.h"
 

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/checkpoint/torch_file.h"
 #include "engine/checkpoint/weight_files.h"
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 
 namespace attnscope {
 namespace {

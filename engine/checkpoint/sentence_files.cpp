@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/sentence_modules.h"
 #include "engine/checkpoint/weight_files.h"

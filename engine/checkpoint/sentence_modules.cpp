@@ -10,7 +10,6 @@
 
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/weight_files.h"
 

@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/text/tokenizer_folder.h"
 
 namespace attnscope {

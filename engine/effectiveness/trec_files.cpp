@@ -18,8 +18,8 @@
 #include "base/gzip.h"
 #include "base/json.h"
 #include "base/line_file.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 
 namespace attnscope::effectiveness {
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "base/json.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/pattern/built_in_patterns.h"
 #include "engine/pattern/sequence_layout.h"
 

@@ -22,8 +22,8 @@
 
 #include "base/fingerprint.h"
 #include "base/result.h"
+#include "engine/ranking/passages.h"
 #include "engine/ranking/scoring_model.h"
-#include "engine/ranking/truncated_texts.h"
 #include "engine/text/pair_reader.h"
 #include "engine/worker/model_messages.h"
 #include "engine/worker/worker_process.h"

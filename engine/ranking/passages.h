@@ -1,13 +1,20 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a long document that a model scores: its beginning, overlapping passages with the
-// best score, or the whole document.
+// How much of a text a model reads: the parts of a long document (its beginning, overlapping
+// passages with the best score, or the whole document), and counts of texts that were truncated to
+// its limits.
 //
 //   for (const Passage& passage : passages_of(3000, {.room = 500}, LongDocuments::max_p)) ...
+//   TruncatedTexts texts;
+//   texts.add_query(pair.query_cut);
+//   note(texts.in_words(model.limits));   // "1 of 60 queries was truncated to 32 tokens"
 
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "engine/text/tokenizer.h"
 
 namespace attnscope {
 
@@ -37,5 +44,26 @@ struct PassageRoom {
 /// At least one passage; exactly one for first_p and whole.
 [[nodiscard]] std::vector<Passage> passages_of(std::int64_t tokens, const PassageRoom& room,
                                                LongDocuments how);
+
+/// Counts queries and documents that were truncated to a model's limits, and reports them in the
+/// same words for every command.
+class TruncatedTexts {
+ public:
+  void add_query(bool is_truncated) { queries_.add(is_truncated); }
+  void add_document(bool is_truncated) { documents_.add(is_truncated); }
+  [[nodiscard]] bool has_truncated_documents() const { return documents_.truncated > 0; }
+  /// "" if nothing was truncated.
+  [[nodiscard]] std::string in_words(const PairLimits& limits) const;
+
+ private:
+  struct Count {
+    std::int64_t truncated = 0, all = 0;
+    void add(bool is_truncated) {
+      ++all;
+      truncated += is_truncated ? 1 : 0;
+    }
+  };
+  Count queries_, documents_;
+};
 
 }  // namespace attnscope

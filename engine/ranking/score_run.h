@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores pairs with a worker and writes the scores as lines.
+// Scores pairs with a worker and writes the scores as lines; the documents may be in a cache that
+// is opened in this process and in the worker.
 
 #include <atomic>
 #include <cstdint>
@@ -14,13 +15,32 @@
 
 #include "base/result.h"
 #include "base/written_file.h"
-#include "engine/ranking/score_batches.h"
+#include "engine/documents/document_cache.h"
 #include "engine/ranking/score_lines.h"
 #include "engine/ranking/scored_pairs.h"
 #include "engine/ranking/scoring_model.h"
+#include "engine/ranking/text_scorer.h"
 #include "engine/worker/worker_process.h"
 
 namespace attnscope {
+
+/// A cache of encoded documents, opened for scoring in this process and in the worker.
+struct OpenedCache {
+  DocumentCache documents;
+  std::string name;
+  std::uintmax_t bytes = 0;  // size at the time of opening
+  std::string note{};        // how its documents were cut, if the model cuts others
+
+  /// The worker has the weights and checks whether the model encoded these documents. Errors: a
+  /// model without a cache, documents without ids, another tokenizer or limit.
+  [[nodiscard]] static Result<OpenedCache> open(const std::string& name,
+                                                const ModelQuestion& question,
+                                                const ScoringModel& model);
+  [[nodiscard]] Status open_in(WorkerProcess& worker) const;
+  /// A worker that reads past the end of a mapped file that was truncated dies without a message.
+  /// Returns that cause in place of the worker's error.
+  [[nodiscard]] Error explained(const Error& error) const;
+};
 
 struct ScoreOptions {
   BatchLimits batches;

@@ -16,8 +16,8 @@
 #include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/ranking/score_batches.h"
 #include "engine/ranking/score_run.h"
+#include "engine/ranking/text_scorer.h"
 #include "engine/worker/ask.h"
 
 namespace attnscope {

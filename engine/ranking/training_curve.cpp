@@ -9,8 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "base/written_file.h"
 
 namespace attnscope {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 
 namespace attnscope::report {
 

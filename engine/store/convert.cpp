@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/store/convert.h"
-
+//
+// Conversion of databases of the version before this one (see implementation.h).
 #include <fmt/format.h>
 
 #include <algorithm>

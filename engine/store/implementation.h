@@ -1,8 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implementation of Store: its connection, and the conversion of failures to messages.
+// Implementation of Store: its connection, the conversion of failures to messages, and compressed
+// databases.
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -77,6 +79,32 @@ void change_state(Database& database, std::int64_t number, Work&& work) {
 
 [[nodiscard]] std::string new_uuid();
 [[nodiscard]] std::int64_t now_unix_ms();
+
+// A database compressed with gzip, such as an exported run.attn.gz, is decompressed into the memory
+// of this process and read there; no file is created, so none is left when a process is killed.
+
+/// Limit of the decompressed size; the user must decompress a larger file.
+inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
+
+/// Errors: those of the gzip reader, a file larger than `most_bytes`, not an AttnScope database.
+[[nodiscard]] Result<OpenedDatabase> read_packed(const std::filesystem::path& file,
+                                                 std::int64_t most_bytes = most_unpacked_bytes);
+/// Compresses a database without open connections into the existing file `packed`, called `name` in
+/// messages.
+[[nodiscard]] Status pack_database(const std::filesystem::path& database,
+                                   const std::filesystem::path& packed,
+                                   const std::filesystem::path& name);
+
+// Conversion of databases of the version before this one (converted_version in location.h). Remove
+// these functions with convert.cpp and their two calls in open.cpp when no such file is left.
+
+/// A database in memory with the runs of the older one, which stays as it is. What did not match
+/// its fingerprint does not match its new one either.
+[[nodiscard]] OpenedDatabase converted(const std::string& older_uri);
+
+/// Replaces the older database by its conversion in one transaction, unless another process has
+/// just done so.
+void convert_in_place(Database& database, const std::filesystem::path& file);
 
 }  // namespace store
 

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "base/sentences.h"
-#include "engine/store/convert.h"
 #include "engine/store/database.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
-#include "engine/store/packed_database.h"
 #include "engine/store/store.h"
 
 namespace attnscope {

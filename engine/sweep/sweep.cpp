@@ -9,8 +9,8 @@
 
 #include "attnscope/built_in_sweeps.h"
 #include "base/json.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/heat/axes.h"
 #include "engine/heat/model_row.h"
 #include "engine/sweep/sweep_contenders.h"

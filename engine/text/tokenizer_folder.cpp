@@ -15,7 +15,6 @@
 #include "base/json.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 
 namespace attnscope {
 namespace {

@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "base/fingerprint.h"
+#include "base/open_file.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
 #include "engine/text/characters.h"
 #include "engine/text/vocabulary.h"
 

@@ -24,7 +24,7 @@ from ._errors import ProgramError, StoreError
 APPLICATION_ID = 0x41745363  # engine/store/location.h
 SCHEMA_VERSION = 9
 CONVERTED_VERSION = 8
-MOST_UNPACKED_BYTES = 512 << 20  # engine/store/packed_database.h
+MOST_UNPACKED_BYTES = 512 << 20  # engine/store/implementation.h
 
 # The units of every column that has one, in cells() and in samples().
 UNITS = {

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker without LibTorch that speaks the protocol, answers heats with made-up samples and goes
-// wrong on command, so that the driver's promises can be tested anywhere and under sanitizers.
+// A worker without LibTorch that implements the protocol, answers heats with invented samples and
+// fails on command, so that the driver can be tested anywhere and under sanitizers.
 //
-// Contenders whose implementation is named after a fault have it while they run: crash (SIGSEGV),
+// A contender whose implementation is named after a fault has it while it runs: crash (SIGSEGV),
 // crash-later (in every process but the first), crash-idle (after all have run, while none
 // does), crash-together (the same, unless it is alone), kill (SIGKILL, as the kernel's
-// out-of-memory killer sends), exit (silently), hang, chatter (tells its progress without end),
+// out-of-memory killer sends), exit (silently), hang, chatter (reports progress without end),
 // refuse, wrong, endless (runs until it is cancelled), held (runs while the file FAKE_WORKER_HOLD
-// is there), or after a lie. Faults of the worker itself are words in FAKE_WORKER:
+// exists), or a lie. Faults of the worker itself are words in FAKE_WORKER:
 //   mute killed-five-times (the first five, while they start) old-version old-protocol
 //   new-protocol
 //   garbage-hello refuses endless-refusal silent-exit heats-die-before-running garbage-heat
-//   other-heat no-ceilings impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on
-//   another machine) restarted another-governor owing-cores endless-cores
-// Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
-// Those that hold a turn are noted in the file FAKE_WORKER_TURNS.
-// Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
+//   other-heat no-ceilings impossible-ceilings deaf no-heartbeat single-bytes slow-output; in its
+//   greeting elsewhere (on another machine) restarted another-governor owing-cores endless-cores
+// If these are set, the worker appends its process to the file FAKE_WORKER_PIDS, or
+// FAKE_WORKER_TURNS if it holds a turn, and every request to the file FAKE_WORKER_LOG: "hello",
+// "heat 64", ...
 #include <poll.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -28,7 +27,6 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "attnscope/build_info.h"
@@ -49,7 +47,13 @@ bool has_fault(std::string_view fault) {
 void send(const json& event) {
   static std::mutex writing;
   const std::lock_guard lock(writing);
-  std::cout << protocol::write_line(event) << std::flush;
+  const std::string line = protocol::write_line(event);
+  const bool slow = has_fault("slow-output");
+  const std::size_t piece = slow ? 20 : has_fault("single-bytes") ? 1 : line.size();
+  for (std::size_t at = 0; at < line.size(); at += piece) {
+    std::cout << line.substr(at, piece) << std::flush;
+    if (slow) usleep(1000);
+  }
 }
 
 void note(const std::string& line) {
@@ -91,7 +95,7 @@ bool wait_for_cancel() {
   std::exit(0);
 }
 
-// Until the file FAKE_WORKER_HOLD is taken away; the end of the requests ends the process.
+// Returns when the file FAKE_WORKER_HOLD is removed; the end of the requests ends the process.
 void wait_while_held() {
   const char* path = std::getenv("FAKE_WORKER_HOLD");
   while (path != nullptr && std::filesystem::exists(path)) {
@@ -131,19 +135,11 @@ struct Lie {
   void (*tell)(Cell&);
 };
 
-// What no measuring gives.
+/// Results that no measurement has, one of each check of the driver; the checks of single cells are
+/// tests/store/damage_test.cpp.
 constexpr Lie lies[] = {
     {"lie-negative", [](Cell& cell) { cell.samples[1].time_ns = -5; }},
-    {"lie-zero", [](Cell& cell) { cell.samples[1].time_ns = 0; }},
-    {"lie-nan", [](Cell& cell) { cell.samples[1].time_ns = std::nan(""); }},
-    {"lie-years", [](Cell& cell) { cell.samples[1].time_ns = 1e18; }},
     {"lie-days", [](Cell& cell) { cell.samples[1].time_ns = 1e15; }},
-    {"lie-fast",
-     [](Cell& cell) {
-       cell.work.useful_flop = 1e9;
-       cell.samples[1].time_ns = 0.5;
-       cell.samples[1].iterations = 1'000'000;
-     }},
     // 1e11 flop/s is what this machine does.
     {"lie-faster", [](Cell& cell) { cell.work.useful_flop = 5e9; }},
     {"lie-idle",
@@ -161,13 +157,8 @@ constexpr Lie lies[] = {
      }},
     {"lie-placement", [](Cell& cell) { cell.samples[1].placement = 77; }},
     {"lie-process", [](Cell& cell) { cell.samples[1].process = 9; }},
-    {"lie-twice", [](Cell& cell) { cell.samples[1].round = cell.samples[0].round; }},
     {"lie-empty", [](Cell& cell) { cell.samples.clear(); }},
-    {"lie-batch", [](Cell& cell) { cell.batch = std::int64_t{1} << 62; }},
     {"lie-tokens", [](Cell& cell) { cell.document_tokens += 1; }},
-    {"lie-memory", [](Cell& cell) { cell.memory.requested_bytes = -1; }},
-    {"lie-work", [](Cell& cell) { cell.work.useful_flop = -std::nan(""); }},
-    {"lie-load", [](Cell& cell) { cell.samples[1].foreign_load = -1; }},
     {"lie-unsupported",
      [](Cell& cell) {
        cell.status = CellStatus::unsupported;
@@ -183,12 +174,6 @@ constexpr Lie lies[] = {
        cell.status = CellStatus::oom;
        cell.samples.clear();
      }},
-    {"lie-bound",
-     [](Cell& cell) {
-       cell.relative_error = 1e200;
-       cell.error_bound = 1e300;
-     }},
-    {"lie-below", [](Cell& cell) { cell.relative_error = -1; }},
     {"lie-unproven",
      [](Cell& cell) {
        cell.relative_error.reset();
@@ -320,7 +305,6 @@ void answer_hello(const json& message) {
         {"implementations", implementations}});
 }
 
-// A driver that has enough of waiting kills the process.
 void answer_hold(TurnKeeper& turns, const json& message) {
   take_over_from(message.value("driver", ""));
   if (const char* path = std::getenv("FAKE_WORKER_TURNS"))

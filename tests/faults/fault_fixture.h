@@ -1,17 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder with a store and the fake worker's log, and the environment that tells the fake worker
-// what to do; all of it gone after the test.
+// A folder with a store and the fake worker's log, and the environment that selects the fake
+// worker's behaviour; both are removed after the test.
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -23,7 +25,7 @@
 
 namespace attnscope {
 
-/// As a full disk does: no file of this process may grow beyond `bytes`.
+/// No file of this process may grow beyond `bytes`, as on a full disk.
 inline void limit_file_size(rlim_t bytes) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
@@ -32,28 +34,26 @@ inline void limit_file_size(rlim_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+inline std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 class FaultFixture : public testing::Test {
  protected:
   FaultFixture() {
     std::string folder = testing::TempDir() + "attnscope-faults-XXXXXX";
     folder_ = mkdtemp(folder.data());
-    setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
-    setenv("FAKE_WORKER_PIDS", (folder_ / "pids").c_str(), 1);
-    setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
-    setenv("FAKE_WORKER_TURNS", (folder_ / "turns").c_str(), 1);
-    if (const char* before = std::getenv("ATTNSCOPE_LOCKS")) locks_before_ = before;
-    setenv("ATTNSCOPE_LOCKS", folder_.c_str(), 1);
-    // What a driver leaves behind, it leaves here.
-    if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
-    setenv("TMPDIR", folder_.c_str(), 1);
-    setenv("XDG_DATA_HOME", folder_.c_str(), 1);
-    misbehave("");
+    set("FAKE_WORKER_LOG", folder_ / "log");
+    set("FAKE_WORKER_PIDS", folder_ / "pids");
+    set("FAKE_WORKER_TURNS", folder_ / "turns");
+    set("FAKE_WORKER_HOLD", hold());
+    set("FAKE_WORKER", "");
+    for (const char* name : {"ATTNSCOPE_LOCKS", "TMPDIR", "XDG_DATA_HOME"}) set(name, folder_);
   }
   ~FaultFixture() override {
-    for (const char* name : {"", "_LOG", "_PIDS", "_HOLD", "_TURNS"})
-      unsetenv(("FAKE_WORKER" + std::string(name)).c_str());
-    restore("TMPDIR", temporary_before_);
-    restore("ATTNSCOPE_LOCKS", locks_before_);
+    for (const auto& [name, value] : before_)
+      value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
     std::filesystem::remove_all(folder_);
   }
 
@@ -73,12 +73,12 @@ class FaultFixture : public testing::Test {
 
   [[nodiscard]] RunInfo last() const { return *open_store().find_run("last"); }
 
-  /// Every process that has greeted as a worker, each behind the one that watches it.
+  /// Every process that was a worker, each preceded by the process that watches it.
   [[nodiscard]] std::vector<pid_t> workers() const { return processes_in("pids"); }
-  /// Likewise, every one that has waited for its turn.
+  /// The same for every process that has waited for its turn.
   [[nodiscard]] std::vector<pid_t> turn_holders() const { return processes_in("turns"); }
 
-  /// What the fake workers were asked for since the last look, without the quits.
+  /// The requests to fake workers since the last call, without those to quit.
   [[nodiscard]] std::vector<std::string> requests() {
     std::vector<std::string> lines;
     std::ifstream file(folder_ / "log");
@@ -90,7 +90,7 @@ class FaultFixture : public testing::Test {
     return lines;
   }
 
-  /// Waits until a fake worker has been asked for this.
+  /// Waits for this request to a fake worker.
   void wait_for_request(const std::string& request) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (std::chrono::steady_clock::now() < deadline) {
@@ -98,7 +98,7 @@ class FaultFixture : public testing::Test {
       for (std::string line; std::getline(file, line);) {
         if (line == request) return;
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     throw std::runtime_error("there was no request " + request);
   }
@@ -125,6 +125,15 @@ class FaultFixture : public testing::Test {
     options.command_line = "attnscope run faults.json";
     return options;
   }
+  /// Options of a run that is cancelled at the first event of this kind that contains `text`.
+  DriverOptions cancelled_at(RunEvent::Kind kind, const std::string& text = "", int level = 1) {
+    DriverOptions how = options();
+    how.cancel = &cancel_;
+    how.on_event = [this, kind, text, level](const RunEvent& event) {
+      if (event.kind == kind && event.text.find(text) != std::string::npos) cancel_ = level;
+    };
+    return how;
+  }
 
   struct Ran {
     Result<RunOutcome> outcome;
@@ -133,7 +142,7 @@ class FaultFixture : public testing::Test {
     RunInfo info;
   };
 
-  // Runs the sweep to its end and reads back what is stored.
+  /// Runs the sweep and reads what is stored.
   Ran run(const Sweep& sweep, DriverOptions how = options()) {
     Store store = open_store();
     Ran ran{.outcome = fail("not run"), .cells = {}, .warnings = {}, .info = {}};
@@ -150,7 +159,7 @@ class FaultFixture : public testing::Test {
     return ran;
   }
 
-  /// The same of a run that must get there.
+  /// The same; throws the error of a run.
   Ran measured(const Sweep& sweep, DriverOptions how = options()) {
     Ran ran = run(sweep, std::move(how));
     if (!ran.outcome) throw std::runtime_error(ran.outcome.error().message);
@@ -168,6 +177,7 @@ class FaultFixture : public testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::atomic<int> cancel_ = 0;
 
  private:
   [[nodiscard]] std::vector<pid_t> processes_in(const char* name) const {
@@ -176,15 +186,13 @@ class FaultFixture : public testing::Test {
     for (pid_t pid = 0; file >> pid;) all.push_back(pid);
     return all;
   }
-  static void restore(const char* variable, const std::optional<std::string>& value) {
-    if (value) {
-      setenv(variable, value->c_str(), 1);
-    } else {
-      unsetenv(variable);
-    }
+  void set(const char* name, const std::filesystem::path& value) {
+    const char* before = std::getenv(name);
+    before_[name] = before != nullptr ? std::optional<std::string>(before) : std::nullopt;
+    setenv(name, value.c_str(), 1);
   }
 
-  std::optional<std::string> temporary_before_, locks_before_;
+  std::map<std::string, std::optional<std::string>> before_;  // the environment
 };
 
 }  // namespace attnscope

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGKILL at random times: of the driver, of its worker, of the window that started it. The times
-// are drawn from seeds: after so many events, and so many microseconds after the last of them.
-// Twenty rounds each; ATTNSCOPE_KILLS=200 makes it two hundred.
+// The driver, its worker, or the window that started it is killed at random times, which are drawn
+// from seeds: after a number of events, and microseconds after the last of them. Twenty rounds
+// each; ATTNSCOPE_KILLS=200 runs two hundred.
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -31,7 +32,7 @@ int rounds() {
   return requested != nullptr ? std::max(1, std::atoi(requested)) : 20;
 }
 
-/// A point in time of a run: that many events, and then some.
+/// A point in time of a run: a time after a number of events.
 struct Moment {
   int after_events = 0;
   useconds_t microseconds = 0;
@@ -45,17 +46,22 @@ Moment draw(std::mt19937& random) {
 
 class KillTest : public ProgramFixture {
  protected:
-  void fresh_store() {
-    for (const char* file : {"runs.db", "runs.db-journal", "log", "pids", "errors"})
-      std::filesystem::remove(folder_ / file);
+  /// Calls `round` with a moment of its own and a new store; it must leave no process and no file.
+  void for_each_round(unsigned seed, const std::function<void(std::mt19937&, Moment)>& round) {
+    for (int i = 0; i < rounds() && !HasFailure(); ++i) {
+      SCOPED_TRACE(fmt::format("round {}", i));
+      for (const char* file : {"runs.db", "runs.db-journal", "log", "pids", "errors"})
+        std::filesystem::remove(folder_ / file);
+      std::mt19937 random(seed + static_cast<unsigned>(i));
+      const Moment moment = draw(random);
+      round(random, moment);
+      expect_no_worker_left();
+      expect_no_litter();
+    }
   }
 
   [[nodiscard]] std::vector<std::string> whole_run() const {
     return run_of(R"("full/dense", "full/sdpa")", "64, 128, 256, 512");
-  }
-  [[nodiscard]] std::vector<std::string> rest_of_it() const {
-    return {"run",      "--resume",         "last", "--db", database().string(), "--events",
-            "--worker", FAKE_WORKER_PROGRAM};
   }
 
   void expect_no_worker_left() const {
@@ -63,7 +69,7 @@ class KillTest : public ProgramFixture {
     for (const pid_t pid : turn_holders()) EXPECT_TRUE(is_gone(pid)) << pid;
   }
 
-  /// Nothing but what the test and the store have made.
+  /// Only files of the test and of the store exist.
   void expect_no_litter() const {
     const std::set<std::string> known = {
         "runs.db", "runs.db-journal", "log",   "pids",
@@ -108,98 +114,74 @@ class KillTest : public ProgramFixture {
     return count;
   }
 
-  // What was interrupted goes on to its end, and only what was not stored is measured.
+  /// Measures only the heats that are not stored.
   void resume_to_the_end() {
     const RunInfo run = last();
     static_cast<void>(requests());
-    LiveProgram rest(rest_of_it(), errors());
-    rest.read_all();
-    EXPECT_EQ(rest.wait(), 0);
+    LiveProgram rest({"run", "--resume", "last", "--db", database().string(), "--events",
+                      "--worker", FAKE_WORKER_PROGRAM},
+                     errors());
+    EXPECT_EQ(rest.read_to_the_end(), 0);
     EXPECT_EQ(heats_requested(), heats - run.heats_done);
     expect_whole(open_store());
   }
 };
 
-TEST_F(KillTest, Driver_LosesNoAnnouncedHeatLeavesNothingBehindAndResumes) {
+TEST_F(KillTest, Driver_LosesNoAnnouncedHeatAndLeavesNoProcessAndResumes) {
   int interrupted = 0;
-  for (int round = 0; round < rounds(); ++round) {
-    SCOPED_TRACE(fmt::format("round {}", round));
-    fresh_store();
-    std::mt19937 random(static_cast<unsigned>(round));
-    const Moment moment = draw(random);
+  for_each_round(0, [&](std::mt19937&, const Moment& moment) {
     LiveProgram program(whole_run(), errors());
     program.read(moment.after_events);
     usleep(moment.microseconds);
     program.send(SIGKILL);
-    program.read_all();
-    const bool killed = program.wait() == -SIGKILL;
+    const bool killed = program.read_to_the_end() == -SIGKILL;
     expect_no_worker_left();
     if (!std::filesystem::exists(database()) || open_store().runs()->empty()) {
       EXPECT_TRUE(program.seen().empty());
-    } else {
-      const Store store = open_store();
-      const RunInfo run = *store.find_run("last");
-      expect_stored(program.seen(), store, run.id);
-      if (run.status == RunStatus::done) {
-        expect_whole(store);  // the end was stored and not yet told
-      } else {
-        EXPECT_TRUE(killed);
-        EXPECT_EQ(run.status, RunStatus::interrupted);
-        ++interrupted;
-        resume_to_the_end();
-      }
+      return;
     }
-    expect_no_worker_left();
-    expect_no_litter();
-    if (HasFailure()) break;
-  }
-  RecordProperty("interrupted", interrupted);
-  EXPECT_GT(interrupted, 0);  // else the moments missed the run
+    const Store store = open_store();
+    const RunInfo run = *store.find_run("last");
+    expect_stored(program.seen(), store, run.id);
+    if (run.status == RunStatus::done) return expect_whole(store);  // stored, not yet announced
+    EXPECT_TRUE(killed);
+    EXPECT_EQ(run.status, RunStatus::interrupted);
+    ++interrupted;
+    resume_to_the_end();
+  });
+  EXPECT_GT(interrupted, 0) << "all moments were after the run";
 }
 
-TEST_F(KillTest, Worker_CostsAtMostTheContenderThatRan) {
+TEST_F(KillTest, Worker_LosesAtMostTheContenderThatRan) {
   int replaced = 0;
-  for (int round = 0; round < rounds(); ++round) {
-    SCOPED_TRACE(fmt::format("round {}", round));
-    fresh_store();
-    std::mt19937 random(1000U + static_cast<unsigned>(round));
-    const Moment moment = draw(random);
+  for_each_round(1000, [&](std::mt19937& random, const Moment& moment) {
     LiveProgram program(whole_run(), errors());
-    program.read(std::max(moment.after_events, 1));  // the first worker has greeted by then
+    program.read(std::max(moment.after_events, 1));  // the first worker has started by then
     usleep(moment.microseconds);
     const std::vector<pid_t> both = workers();
     ASSERT_FALSE(both.empty());
     kill(both[random() % both.size()], SIGKILL);
-    program.read_all();
-    const int lost_one = 1;  // the exit code where the contender that ran has crashed
-    EXPECT_THAT(program.wait(), AnyOf(Eq(0), Eq(lost_one)));
+    const int a_cell_failed = 1;
+    EXPECT_THAT(program.read_to_the_end(), AnyOf(Eq(0), Eq(a_cell_failed)));
     const Store store = open_store();
     expect_stored(program.seen(), store, store.find_run("last")->id);
     expect_whole(store);
     replaced += workers().size() > both.size() ? 1 : 0;
     int lost = 0;
     for (const auto& [key, cell] : stored_cells(store, store.find_run("last")->id)) {
-      // Out of memory where the system does not tell who kills.
+      // Out of memory if the system does not report what killed the process.
       EXPECT_THAT(cell.status, AnyOf(CellStatus::ok, CellStatus::crashed, CellStatus::oom)) << key;
       lost += cell.status == CellStatus::ok ? 0 : 1;
     }
     EXPECT_LE(lost, 1);
-    expect_no_worker_left();
-    expect_no_litter();
-    if (HasFailure()) break;
-  }
-  RecordProperty("replaced", replaced);
+  });
   EXPECT_GT(replaced, 0);
 }
 
 TEST_F(KillTest, Window_EndsNoRun) {
-  for (int round = 0; round < rounds(); ++round) {
-    SCOPED_TRACE(fmt::format("round {}", round));
-    fresh_store();
-    std::mt19937 random(2000U + static_cast<unsigned>(round));
-    const Moment moment = draw(random);
+  for_each_round(2000, [&](std::mt19937&, const Moment& moment) {
     LiveProgram program(whole_run(), errors(), Parent::window);
-    // Before its first event the program may not have left the window's process group.
+    // Before its first event the program may still be in the window's process group.
     program.read(std::max(moment.after_events, 1));
     usleep(moment.microseconds);
     program.kill_window();
@@ -210,10 +192,7 @@ TEST_F(KillTest, Window_EndsNoRun) {
     const Store store = open_store();
     expect_stored(program.seen(), store, store.find_run("last")->id);
     expect_whole(store);
-    expect_no_worker_left();
-    expect_no_litter();
-    if (HasFailure()) break;
-  }
+  });
 }
 
 }  // namespace

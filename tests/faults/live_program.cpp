@@ -35,7 +35,7 @@ constexpr int end_ms = 30'000;
   _exit(127);
 }
 
-// As QProcess::startDetached: a session of its own, the start told through a pipe.
+// Starts the program like QProcess::startDetached: in its own session; a pipe reports its process.
 [[noreturn]] void become_window(const std::vector<std::string>& arguments,
                                 const std::string& errors, int output, int tell) {
   const pid_t program = fork();
@@ -73,6 +73,12 @@ LiveProgram::LiveProgram(const std::vector<std::string>& arguments, const std::s
   close(tell[0]);
 }
 
+LiveProgram::LiveProgram(const std::vector<std::string>& arguments, const std::string& errors,
+                         const std::string& wanted)
+    : LiveProgram(arguments, errors) {
+  if (!read_until(wanted)) throw std::runtime_error("there was no event " + wanted);
+}
+
 LiveProgram::~LiveProgram() {
   kill_window();
   if (pid_ > 0 && !ended_) {
@@ -98,6 +104,11 @@ int LiveProgram::wait() {
   waitpid(pid_, &status, 0);
   ended_ = true;
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int LiveProgram::read_to_the_end() {
+  read_all();
+  return wait();
 }
 
 std::optional<nlohmann::json> LiveProgram::next() {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The built `attnscope`, running while a test looks on: what it announces with --events is read
-// line by line, and it is killed or interrupted in between.
+// The built `attnscope`, started by a test that reads its --events line by line and kills or
+// interrupts it in between.
 
 #include <sys/types.h>
 
@@ -24,6 +24,9 @@ class LiveProgram {
   /// Standard error goes to the file `errors`.
   LiveProgram(const std::vector<std::string>& arguments, const std::string& errors,
               Parent parent = Parent::test);
+  /// Reads until the event `wanted` has come; throws std::runtime_error if it does not.
+  LiveProgram(const std::vector<std::string>& arguments, const std::string& errors,
+              const std::string& wanted);
   LiveProgram(const LiveProgram&) = delete;
   LiveProgram& operator=(const LiveProgram&) = delete;
   ~LiveProgram();  // kills what still runs
@@ -45,6 +48,8 @@ class LiveProgram {
   void kill_window();
   /// Waits for the end of a child of the test: its exit code, or minus the signal.
   int wait();
+  /// The same after reading all events.
+  int read_to_the_end();
 
  private:
   pid_t pid_ = -1, window_ = -1;
@@ -67,6 +72,7 @@ class ProgramFixture : public FaultFixture {
             worker};
   }
   [[nodiscard]] std::string errors() const { return (folder_ / "errors").string(); }
+  [[nodiscard]] std::string warnings() const { return text_of(errors()); }
 };
 
 /// Waits until no such process runs any more; false after half a minute.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run pauses between heats, whoever asks, and goes on, is cancelled or is found interrupted.
+// A run pauses between heats and is then continued, cancelled or interrupted.
 #include "engine/sweep/pause.h"
 
 #include <unistd.h>
@@ -20,18 +20,17 @@ using testing::Not;
 using testing::SizeIs;
 using Kind = RunEvent::Kind;
 
-/// The driver in this process, asked to pause by a flag as its program's signal handler would.
+/// The driver in this process: a flag requests the pause, as the program's signal handler does.
 class PauseTest : public FaultFixture {
  protected:
   std::atomic<bool> pause{false};
-  std::atomic<int> cancel{0};
   std::vector<Kind> kinds;
 
   [[nodiscard]] Sweep two_heats() const { return sweep_of(R"("full/dense")", "64, 128"); }
   [[nodiscard]] DriverOptions pausing_options(std::function<void(const RunEvent&)> react) {
     DriverOptions how = options();
     how.pause = &pause;
-    how.cancel = &cancel;
+    how.cancel = &cancel_;
     how.on_event = [this, react = std::move(react)](const RunEvent& event) {
       kinds.push_back(event.kind);
       react(event);
@@ -44,20 +43,19 @@ class PauseTest : public FaultFixture {
   }
 };
 
-TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
+TEST_F(PauseTest, ARequest_PausesAfterTheHeatAndContinuesWithANewWorker) {
   bool paused_in_store = false, pausing_in_store = false;
   int heats_when_paused = -1;
   const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
+                             const auto progress = progress_of(event.run);
                              if (event.kind == Kind::heat_started && event.heats_done == 0)
                                pause = true;
-                             if (event.kind == Kind::heat_finished && event.heats_done == 1) {
-                               const auto progress = progress_of(event.run);
+                             if (event.kind == Kind::heat_finished && event.heats_done == 1)
                                pausing_in_store = progress && !is_paused(*progress);
-                             }
                              if (event.kind != Kind::paused) return;
                              heats_when_paused = event.heats_done;
-                             const auto progress = progress_of(event.run);
                              paused_in_store = progress && is_paused(*progress);
+                             static_cast<void>(requests());
                              pause = false;
                            }));
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
@@ -66,30 +64,20 @@ TEST_F(PauseTest, Asked_WaitsForTheHeatToEndAndGoesOnWithTheNext) {
   EXPECT_TRUE(paused_in_store);
   EXPECT_THAT(kinds, Contains(Kind::continued));
   EXPECT_THAT(ran.cells, SizeIs(2));
-}
-
-TEST_F(PauseTest, WhilePaused_NoWorkerHoldsTheMachine) {
-  std::vector<std::string> requested;
-  const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
-                             if (event.kind == Kind::heat_finished) pause = event.heats_done == 1;
-                             if (event.kind != Kind::paused) return;
-                             static_cast<void>(requests());
-                             pause = false;
-                           }));
-  EXPECT_THAT(requests(), Contains("hello"));  // of the fresh one that went on
+  EXPECT_THAT(requests(), Contains("hello"));
 }
 
 TEST_F(PauseTest, CancelWhilePaused_EndsTheRunAndKeepsItsHeats) {
   const Ran ran = measured(two_heats(), pausing_options([&](const RunEvent& event) {
                              if (event.kind == Kind::heat_finished) pause = true;
-                             if (event.kind == Kind::paused) cancel = 1;
+                             if (event.kind == Kind::paused) cancel_ = 1;
                            }));
   EXPECT_EQ(ran.outcome->status, RunStatus::cancelled);
   EXPECT_EQ(ran.info.heats_done, 1);
   EXPECT_THAT(kinds, Not(Contains(Kind::continued)));
 }
 
-TEST_F(PauseTest, NothingLeftToMeasure_IsNoPause) {
+TEST_F(PauseTest, ARequestDuringTheLastHeat_DoesNotPause) {
   const Ran ran =
       measured(sweep_of(R"("full/dense")", "64"), pausing_options([&](const RunEvent& event) {
                  if (event.kind == Kind::heat_finished) pause = true;
@@ -98,7 +86,7 @@ TEST_F(PauseTest, NothingLeftToMeasure_IsNoPause) {
   EXPECT_THAT(kinds, Not(Contains(Kind::paused)));
 }
 
-/// The same with the program around it, asked from outside while its first heat is held.
+/// The same with the program, which receives requests from outside while its first heat is held.
 class PausedProgramTest : public ProgramFixture {
  protected:
   PausedProgramTest() { hold_on(); }
@@ -106,7 +94,12 @@ class PausedProgramTest : public ProgramFixture {
   [[nodiscard]] std::vector<std::string> held_run() const {
     return run_of(R"("full/held")", "64, 128");
   }
-  /// What `attnscope ARGUMENTS --db DATABASE` prints on both its outputs.
+  void pause_after_its_heat(LiveProgram& program) const {
+    EXPECT_TRUE(request_pause(last()));
+    let_go();
+    ASSERT_TRUE(program.read_until("paused"));
+  }
+  /// The output and the errors of `attnscope ARGUMENTS --db DATABASE`.
   [[nodiscard]] std::string say(const std::string& arguments) const {
     const std::string command =
         fmt::format("'{}' {} --db '{}' 2>&1", ATTNSCOPE_PROGRAM, arguments, database().string());
@@ -121,23 +114,20 @@ class PausedProgramTest : public ProgramFixture {
 };
 
 TEST_F(PausedProgramTest, PauseAndContinue_FromTheCommandLine) {
-  LiveProgram program(held_run(), errors());
-  ASSERT_TRUE(program.read_until("started"));
+  LiveProgram program(held_run(), errors(), "started");
   EXPECT_THAT(say("pause last"), HasSubstr("pauses after the current heat"));
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   EXPECT_THAT(say("list runs"), HasSubstr("paused"));
   EXPECT_THAT(say("continue last"), HasSubstr("continues"));
   ASSERT_TRUE(program.read_until("continued"));
-  program.read_all();
-  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(program.read_to_the_end(), 0);
   EXPECT_EQ(last().status, RunStatus::done);
   EXPECT_EQ(last().heats_done, 2);
 }
 
-TEST_F(PausedProgramTest, WhatWasAskedLastCounts_HoweverLateTheDriverLooks) {
-  LiveProgram program(held_run(), errors());
-  ASSERT_TRUE(program.read_until("started"));
+TEST_F(PausedProgramTest, OfSeveralRequests_TheLastCounts) {
+  LiveProgram program(held_run(), errors(), "started");
   program.send(SIGSTOP);
   EXPECT_TRUE(request_pause(last()));
   EXPECT_TRUE(request_continue(last()));
@@ -146,28 +136,12 @@ TEST_F(PausedProgramTest, WhatWasAskedLastCounts_HoweverLateTheDriverLooks) {
   let_go();
   ASSERT_TRUE(program.read_until("paused"));
   EXPECT_TRUE(request_continue(last()));
-  program.read_all();
-  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(program.read_to_the_end(), 0);
 }
 
-TEST_F(PausedProgramTest, InterruptWhilePaused_Cancels) {
-  LiveProgram program(held_run(), errors());
-  ASSERT_TRUE(program.read_until("started"));
-  EXPECT_TRUE(request_pause(last()));
-  let_go();
-  ASSERT_TRUE(program.read_until("paused"));
-  program.send(SIGINT);
-  program.read_all();
-  EXPECT_EQ(program.wait(), 130);
-  EXPECT_EQ(last().status, RunStatus::cancelled);
-}
-
-TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
-  LiveProgram program(held_run(), errors());
-  ASSERT_TRUE(program.read_until("started"));
-  EXPECT_TRUE(request_pause(last()));
-  let_go();
-  ASSERT_TRUE(program.read_until("paused"));
+TEST_F(PausedProgramTest, APausedRunWhoseDriverIsKilled_IsInterruptedAndResumed) {
+  LiveProgram program(held_run(), errors(), "started");
+  pause_after_its_heat(program);
   program.send(SIGKILL);
   EXPECT_EQ(program.wait(), -SIGKILL);
   EXPECT_EQ(last().status, RunStatus::interrupted);
@@ -179,7 +153,7 @@ TEST_F(PausedProgramTest, APausedRunWhoseDriverDies_IsInterruptedAndResumes) {
   EXPECT_EQ(last().heats_done, 2);
 }
 
-TEST_F(PausedProgramTest, AskedOfAProgramThatKnowsNoPause_IsRefusedAndHarmsNobody) {
+TEST_F(PausedProgramTest, ARequestToAProcessWithoutAHandler_IsRefusedAndSendsNoSignal) {
   // This process has no handler, and the signal would end it.
   RunInfo run;
   run.number = 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker on another machine: looked after by its heartbeat, reached again when the line is cut.
-// Here it is one that names another start of the machine.
+// A worker on another machine, which is watched by its heartbeat and reached again after the
+// connection was lost. Here it is a local one that reports another start of the machine.
 #include "attnscope/build_info.h"
 #include "tests/faults/fault_fixture.h"
 
@@ -31,7 +31,7 @@ class RemoteTest : public FaultFixture {
   }
   [[nodiscard]] std::filesystem::path cut() const { return folder_ / "cut"; }
 
-  /// Ends with 255 and without a word, as ssh does, as long as the line is cut.
+  /// Exits with 255, as ssh does, while the file cut() exists.
   [[nodiscard]] DriverOptions over_a_line() const {
     std::ofstream(folder_ / "line") << fmt::format(
         "#!/bin/sh\n"
@@ -51,7 +51,7 @@ class RemoteTest : public FaultFixture {
     return how;
   }
 
-  // After each heat of several processes, the next one greets anew.
+  /// The second heat needs a new process.
   void expect_refused_afterwards(const char* other,
                                  const testing::Matcher<std::string>& in_its_words) {
     DriverOptions how = options();
@@ -68,9 +68,7 @@ class RemoteTest : public FaultFixture {
                 ElementsAre("hello", "ceilings", "heat 64", "hello", "heat 64", "hello"));
   }
 
-  void expect_whole_over_a_slow_line(DriverOptions how, int bytes, int microseconds, int samples) {
-    how.worker_command =
-        fmt::format("{} {} {} {}", SLOW_PIPE_PROGRAM, bytes, microseconds, FAKE_WORKER_PROGRAM);
+  void expect_whole(const DriverOptions& how, int samples) {
     const Ran ran = measured(
         sweep_of(R"("full/dense", "full/sdpa")", "64",
                  fmt::format(R"("min_samples": {}, "placements": 1, "processes": 1)", samples)),
@@ -83,16 +81,20 @@ class RemoteTest : public FaultFixture {
   }
 };
 
-TEST_F(RemoteTest, WholeSweep_IsMeasuredAndNamesTheMachine) {
-  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), options());
+TEST_F(RemoteTest, WholeSweep_NamesTheMachineAndIgnoresASuspendOfThisOne) {
+  DriverOptions how = options();
+  auto slept = std::chrono::nanoseconds(0);
+  how.time_asleep = [&] { return slept += std::chrono::hours(1); };
+  const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64, 128"), how);
   EXPECT_EQ(ran.outcome->status, RunStatus::done);
   EXPECT_THAT(ran.cells, SizeIs(4));
   EXPECT_THAT(ran.warnings, IsEmpty());
   EXPECT_THAT(ran.info.start.provenance,
               AllOf(HasSubstr(R"("host":"fakebox")"), HasSubstr(R"("elsewhere":true)")));
+  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "heat 128", "ceilings"));
 }
 
-TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
+TEST_F(RemoteTest, AConnectionLostInAHeat_RepeatsTheWholeHeatWithoutFailures) {
   hold_on();
   DriverOptions how = over_a_line();
   how.connection.patience = std::chrono::minutes(1);
@@ -121,7 +123,7 @@ TEST_F(RemoteTest, LineCutInAHeat_MeasuresItAgainWholeAndBlamesNobody) {
                                       "heat 128", "ceilings"));
 }
 
-TEST_F(RemoteTest, MachineOutOfReach_KeepsTheRunAndTellsHowToGoOn) {
+TEST_F(RemoteTest, AnUnreachableMachine_KeepsTheRunAndExplainsHowToResume) {
   hold_on();
   DriverOptions how = over_a_line();
   how.on_event = [&](const RunEvent& event) {
@@ -146,7 +148,7 @@ TEST_F(RemoteTest, MachineOutOfReach_KeepsTheRunAndTellsHowToGoOn) {
   EXPECT_THAT(stored_cells(store, resumed->run), SizeIs(2));
 }
 
-TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndNotForever) {
+TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndEndsTheRun) {
   misbehave("elsewhere no-heartbeat");
   DriverOptions how = options();
   how.connection.silence = milliseconds(100);
@@ -159,32 +161,31 @@ TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndNotForever) {
   EXPECT_THAT(stored_cells(open_store(), last().id), IsEmpty());
 }
 
-TEST_F(RemoteTest, MachineStartedAnew_IsNotTakenForTheSame) {
+TEST_F(RemoteTest, ARestartedMachineOrAnotherVersion_IsRefusedAfterAHeat) {
   expect_refused_afterwards("elsewhere restarted",
                             AllOf(HasSubstr("'fakebox'"), HasSubstr("restarted")));
-}
-
-TEST_F(RemoteTest, RefusesAnotherVersionAfterAReconnection) {
+  misbehave("elsewhere");
   expect_refused_afterwards(
       "elsewhere old-version",
       AllOf(HasSubstr("version 0.0.1"), HasSubstr(std::string("version ") + ATTNSCOPE_VERSION)));
 }
 
-TEST_F(RemoteTest, SlowLine_BringsLargeRequestsAndResultsWhole) {
-  expect_whole_over_a_slow_line(options(), /*bytes=*/1, /*microseconds=*/0, /*samples=*/500);
+TEST_F(RemoteTest, AnswersInSingleBytes_AreReadWhole) {
+  misbehave("elsewhere single-bytes");
+  expect_whole(options(), /*samples=*/500);
 }
 
-// The answer takes longer than a worker may be silent, but it is on its way all the time.
-TEST_F(RemoteTest, AnswerThatTakesLong_IsASignOfLife) {
-  misbehave("elsewhere no-heartbeat");
+// Transferring the answer takes longer than a worker may be silent.
+TEST_F(RemoteTest, ASlowAnswer_IsASignOfLife) {
+  misbehave("elsewhere no-heartbeat slow-output");
   DriverOptions how = options();
   how.patience = std::chrono::seconds(2);
   how.connection.silence = std::chrono::seconds(2);
-  expect_whole_over_a_slow_line(how, /*bytes=*/20, /*microseconds=*/1000, /*samples=*/1500);
+  expect_whole(how, /*samples=*/1500);
 }
 
-// A line that is cut without a word leaves a worker behind that measures for nobody.
-TEST_F(RemoteTest, NextWorkerOfARun_TakesThePlaceOfOneLeftBehind) {
+// After a lost connection, the old worker may still be running.
+TEST_F(RemoteTest, TheNextWorkerOfARun_ReplacesTheOldOne) {
   misbehave("elsewhere deaf");
   const StartOptions run_of_one{.driver = "0123456789abcdef"};
   auto left_over = WorkerProcess::start(FAKE_WORKER_PROGRAM, run_of_one);
@@ -196,15 +197,6 @@ TEST_F(RemoteTest, NextWorkerOfARun_TakesThePlaceOfOneLeftBehind) {
   EXPECT_EQ(left_over->read(std::chrono::minutes(1)).wait, WorkerProcess::Wait::ended);
   EXPECT_EQ(other_run->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
   EXPECT_EQ(next->read(milliseconds(1)).wait, WorkerProcess::Wait::timeout);
-}
-
-// A machine that sleeps while a worker elsewhere measures has not touched its times.
-TEST_F(RemoteTest, SuspendOfThisMachine_RepeatsNoHeatMeasuredElsewhere) {
-  DriverOptions how = options();
-  auto slept = std::chrono::nanoseconds(0);
-  how.time_asleep = [&] { return slept += std::chrono::hours(1); };
-  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
-  EXPECT_THAT(requests(), ElementsAre("hello", "ceilings", "heat 64", "ceilings"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `train` killed at any moment, by the program and the real worker: it goes on to the weights and
-// the curve of a training that nobody disturbed, and keeps the same step.
+// `train` with the real worker, killed at random moments or interrupted: it resumes, ends with the
+// weights and the curve of an undisturbed training, and keeps the same step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -45,44 +46,19 @@ class TrainKill : public FaultFixture {
     }
   }
 
-  [[nodiscard]] std::string in_folder(const char* name) const { return (folder_ / name).string(); }
   [[nodiscard]] std::vector<std::string> train(const std::string& out) const {
-    return {"train",
-            "--validate-run",
-            in_folder("bm25.trec"),
-            "--validate-qrels",
-            in_folder("qrels.txt"),
-            "--validate-queries",
-            in_folder("queries.tsv"),
-            "--validate-documents",
-            in_folder("documents.tsv"),
-            "--validate-every",
-            "5",
-            "--checkpoint",
-            (folder_ / "start").string(),
-            "--triples",
-            (folder_ / "triples.tsv").string(),
-            "--margin-mse",
-            "--steps",
-            "400",
-            "--batch",
-            "4",
-            "--save-every",
-            "2",
-            "--learning-rate",
-            "0.002",
-            "--threads",
-            "2",
-            "--events",
-            "--worker",
-            ATTNSCOPE_WORKER_PROGRAM,
-            "-o",
-            (folder_ / out).string()};
+    std::istringstream words(fmt::format(
+        "train --checkpoint {0}/start --triples {0}/triples.tsv --margin-mse --steps 400 --batch 4 "
+        "--save-every 2 --learning-rate 0.002 --threads 2 --validate-run {0}/bm25.trec "
+        "--validate-qrels {0}/qrels.txt --validate-queries {0}/queries.tsv "
+        "--validate-documents {0}/documents.tsv --validate-every 5 --events --worker {1} -o "
+        "{0}/{2}",
+        folder_.string(), ATTNSCOPE_WORKER_PROGRAM, out));
+    return {std::istream_iterator<std::string>(words), {}};
   }
   [[nodiscard]] std::string errors() const { return (folder_ / "errors").string(); }
   [[nodiscard]] std::string weights(const std::string& out) const {
-    std::ifstream file(folder_ / out / "model.safetensors", std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return text_of(folder_ / out / "model.safetensors");
   }
   /// Every column of its steps but the seconds.
   [[nodiscard]] std::vector<std::string> curve(const std::string& out) const {
@@ -97,24 +73,25 @@ class TrainKill : public FaultFixture {
   /// Exit code of a training that is left alone.
   [[nodiscard]] int trained(const std::string& out) {
     LiveProgram program(train(out), errors());
-    program.read_all();
+    const int exit_code = program.read_to_the_end();
     last_event_ = program.seen().empty() ? nlohmann::json() : program.seen().back();
-    return program.wait();
+    return exit_code;
   }
   nlohmann::json last_event_;
 };
 
-TEST_F(TrainKill, KilledAtRandomTwentyTimes_GoesOnToTheSameWeights) {
+TEST_F(TrainKill, KilledTwentyTimesOrInterrupted_EndsWithTheSameWeights) {
   ASSERT_EQ(trained("whole"), 0);
+  EXPECT_FALSE(weights("whole").empty());
+  EXPECT_EQ(curve("whole").size(), 401U);
   const nlohmann::json kept = last_event_;
   EXPECT_EQ(kept.value("event", ""), "kept");
-  EXPECT_LT(kept.value("step", 400), 400) << "or the last step would do as well";
+  EXPECT_LT(kept.value("step", 400), 400) << "the best step must not be the last";
   std::mt19937 draw(22);
   int kills = 0;
   int most_steps = 0;
   while (kills < 20) {
     LiveProgram program(train("killed"), errors());
-    // Behind so many events of this life, wherever that falls between a step and a state.
     program.read(std::uniform_int_distribution<int>(1, 9)(draw));
     program.send(SIGKILL);
     if (program.wait() != -SIGKILL) break;
@@ -122,34 +99,26 @@ TEST_F(TrainKill, KilledAtRandomTwentyTimes_GoesOnToTheSameWeights) {
     for (const auto& event : program.seen())
       most_steps = std::max(most_steps, event.value("step", 0));
   }
-  EXPECT_EQ(kills, 20) << "it had ended by itself";
+  EXPECT_EQ(kills, 20) << "the training ended before";
   EXPECT_GT(most_steps, 10);
   ASSERT_EQ(trained("killed"), 0);
-  EXPECT_FALSE(weights("whole").empty());
   EXPECT_EQ(weights("killed"), weights("whole"));
-  EXPECT_EQ(curve("whole").size(), 401U);
   EXPECT_EQ(curve("killed"), curve("whole"));
   EXPECT_EQ(last_event_, kept);
   for (const auto& entry : fs::directory_iterator(folder_ / "killed"))
     EXPECT_EQ(entry.path().string().find(".part-"), std::string::npos) << entry.path();
-}
 
-TEST_F(TrainKill, Interrupted_FinishesItsStepAndSaysHowItGoesOn) {
-  ASSERT_EQ(trained("whole"), 0);
   {
-    LiveProgram program(train("stopped"), errors());
+    LiveProgram program(train("interrupted"), errors());
     program.read(3);
     program.send(SIGINT);
-    program.read_all();
-    EXPECT_EQ(program.wait(), 130);
+    EXPECT_EQ(program.read_to_the_end(), 130);
     EXPECT_EQ(program.seen().back().value("event", ""), "saved");
   }
-  std::ifstream file(errors());
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(text, testing::HasSubstr("the same command resumes the training"));
-  ASSERT_EQ(trained("stopped"), 0);
-  EXPECT_EQ(weights("stopped"), weights("whole"));
-  EXPECT_EQ(curve("stopped"), curve("whole"));
+  EXPECT_THAT(text_of(errors()), testing::HasSubstr("the same command resumes the training"));
+  ASSERT_EQ(trained("interrupted"), 0);
+  EXPECT_EQ(weights("interrupted"), weights("whole"));
+  EXPECT_EQ(curve("interrupted"), curve("whole"));
 }
 
 }  // namespace

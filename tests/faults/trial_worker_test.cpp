@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real measuring process with implementations that misbehave on purpose: whatever one of them
-// does, it gets an outcome and never a time, and its neighbours are what they are without it.
+// The real measuring process with implementations that misbehave on purpose: each gets an outcome
+// and no time, and the cells of the others equal those of a process without it.
 
 #include "tests/faults/fault_fixture.h"
 
 namespace attnscope {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -33,7 +32,6 @@ Sweep heat_of(const std::string& contenders, const std::string& more = "",
   return *sweep;
 }
 
-/// What a cell is but for its times.
 void expect_same_but_for_times(const Cell& a, const Cell& b) {
   EXPECT_EQ(a.status, b.status) << a.reason << b.reason;
   EXPECT_EQ(a.batch, b.batch);
@@ -61,7 +59,7 @@ class Session : public FaultFixture {
 
 constexpr const char* neighbours = R"("sparse/segment/4", "full/dense", "full/sdpa")";
 
-/// The heat of every trial whose process lives on, and the same neighbours at another length.
+/// A heat of every trial that leaves its process running, with its neighbours.
 const Session::Cells& failing() {
   static const Session::Cells cells = [] {
     setenv("ATTNSCOPE_MEMORY_LIMIT_MB", "512", 1);
@@ -99,17 +97,42 @@ void expect_fresh_neighbours(const Session::Cells& cells) {
   }
 }
 
-/// The same implementations inside a model.
-const Session::Cells& failing_models() {
-  static const Session::Cells cells = Session::cells_of(
+TEST(TrialWorker, Faults_HaveAnOutcomeWithoutTimes_AndTheOthersEqualAFreshProcess) {
+  struct Fault {
+    const char* id;
+    CellStatus status;
+    std::vector<const char*> words;
+    bool exceeds_its_bound = false;
+  };
+  const Fault faults[] = {
+      {"throw", CellStatus::crashed, {"a library gave up in words"}},
+      {"nan", CellStatus::wrong, {"not finite"}},
+      {"one-mask-cell", CellStatus::wrong, {}, true},
+      {"late-wrong", CellStatus::wrong, {"wrong after the timed calls"}, true},
+      {"beyond-output", CellStatus::wrong, {"outside its output"}},
+      {"before-output", CellStatus::wrong, {"outside its output"}},
+      {"beyond-workspace", CellStatus::wrong, {"outside its workspace"}},
+      {"changes-input", CellStatus::wrong, {"changed its inputs"}},
+      {"asks-all", CellStatus::oom, {"requested 64.0 MiB", "were free"}},
+      {"eats-unseen", CellStatus::oom, {"an allocation failed"}},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.id);
+    const Cell& cell = trial(failing(), fault.id);
+    EXPECT_EQ(cell.status, fault.status);
+    for (const char* words : fault.words) EXPECT_THAT(cell.reason, HasSubstr(words));
+    if (fault.exceeds_its_bound) {
+      EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
+    }
+  }
+  expect_fresh_neighbours(failing());
+}
+
+TEST(TrialWorker, FaultsInsideAModel_HaveAnOutcomeWithoutTimes) {
+  const auto cells = Session::cells_of(
       heat_of(R"("sparse/trial-throw/4", "sparse/trial-nan/4", "sparse/trial-one-mask-cell/4",
                  "sparse/trial-late-wrong/4", "sparse/segment/4")",
               R"(, "operation": "model", "layers": 3, "feed_forward": 64)"));
-  return cells;
-}
-
-TEST(TrialWorker, InsideAModel_WhatMisbehavesHasAnOutcomeAndNoTime) {
-  const Session::Cells& cells = failing_models();
   EXPECT_EQ(trial(cells, "throw").status, CellStatus::crashed);
   EXPECT_THAT(trial(cells, "throw").reason, HasSubstr("a library gave up in words"));
   for (const char* id : {"nan", "one-mask-cell", "late-wrong"}) {
@@ -117,15 +140,12 @@ TEST(TrialWorker, InsideAModel_WhatMisbehavesHasAnOutcomeAndNoTime) {
     EXPECT_EQ(trial(cells, id).status, CellStatus::wrong) << trial(cells, id).reason;
     EXPECT_GT(trial(cells, id).relative_error.value(), trial(cells, id).error_bound.value());
   }
+  const Cell& neighbour = cells.at("64 sparse/segment/4");
+  EXPECT_EQ(neighbour.status, CellStatus::ok) << neighbour.reason;
+  EXPECT_THAT(neighbour.samples, Not(IsEmpty()));
 }
 
-TEST(TrialWorker, InsideAModel_TheNeighboursAreMeasured) {
-  const Cell& cell = failing_models().at("64 sparse/segment/4");
-  EXPECT_EQ(cell.status, CellStatus::ok) << cell.reason;
-  EXPECT_THAT(cell.samples, Not(IsEmpty()));
-}
-
-TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
+TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsMeasuredInASweep) {
   const auto cells = Session::cells_of(
       heat_of(R"("mean-embeddings/plain", "mean-embeddings/segment", "full/sdpa")",
               R"(, "operation": "model", "layers": 1, "feed_forward": 64)"));
@@ -141,83 +161,23 @@ TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
   EXPECT_THAT(declined.reason, HasSubstr("only by 'plain', not by 'segment'"));
 }
 
-TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
-  const Cell cell = trial(failing(), "throw");
-  EXPECT_EQ(cell.status, CellStatus::crashed);
-  EXPECT_THAT(cell.reason, HasSubstr("a library gave up in words"));
-}
-
-TEST(TrialWorker, ANan_IsWrong) {
-  const Cell cell = trial(failing(), "nan");
-  EXPECT_EQ(cell.status, CellStatus::wrong);
-  EXPECT_THAT(cell.reason, HasSubstr("not finite"));
-}
-
-TEST(TrialWorker, OneForbiddenPair_IsWrong) {
-  const Cell cell = trial(failing(), "one-mask-cell");
-  EXPECT_EQ(cell.status, CellStatus::wrong);
-  EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
-}
-
-TEST(TrialWorker, RightOnlyWhileItIsChecked_IsWrong) {
-  const Cell cell = trial(failing(), "late-wrong");
-  EXPECT_EQ(cell.status, CellStatus::wrong);
-  EXPECT_THAT(cell.reason, HasSubstr("wrong after the timed calls"));
-  EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
-}
-
-TEST(TrialWorker, WritingOutOfBounds_IsWrong) {
-  for (const auto& [id, where] : {std::pair("beyond-output", "outside its output"),
-                                  std::pair("before-output", "outside its output"),
-                                  std::pair("beyond-workspace", "outside its workspace")}) {
-    const Cell cell = trial(failing(), id);
-    EXPECT_EQ(cell.status, CellStatus::wrong) << id << ": " << cell.reason;
-    EXPECT_THAT(cell.reason, HasSubstr(where));
+TEST(TrialWorker, FaultsThatEndTheProcess_CostOneContenderEach_AndTheOthersEqualAFreshProcess) {
+  for (const std::vector<const char*>& together :
+       {std::vector{"abort", "segfault", "killed"}, std::vector{"abort-afterwards"}}) {
+    std::string contenders;
+    for (const char* id : together) contenders += fmt::format("\"sparse/trial-{}/4\", ", id);
+    const auto cells = Session::cells_of(heat_of(contenders + neighbours));
+    for (const char* id : together) {
+      const bool killed = std::string_view(id) == "killed";
+      const bool is_oom = killed && !memory_kills();
+      EXPECT_EQ(trial(cells, id).status, is_oom ? CellStatus::oom : CellStatus::crashed) << id;
+      const char* signal = killed                               ? "SIGKILL"
+                           : std::string_view(id) == "segfault" ? "SIGSEGV"
+                                                                : "SIGABRT";
+      EXPECT_THAT(trial(cells, id).reason, HasSubstr(signal)) << id;
+    }
+    expect_fresh_neighbours(cells);
   }
-}
-
-TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
-  const Cell cell = trial(failing(), "changes-input");
-  EXPECT_EQ(cell.status, CellStatus::wrong);
-  EXPECT_THAT(cell.reason, HasSubstr("changed its inputs"));
-}
-
-TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
-  const Cell cell = trial(failing(), "asks-all");
-  EXPECT_EQ(cell.status, CellStatus::oom);
-  EXPECT_THAT(cell.reason, AllOf(HasSubstr("requested 64.0 MiB"), HasSubstr("were free")));
-}
-
-TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {
-  const Cell cell = trial(failing(), "eats-unseen");
-  EXPECT_EQ(cell.status, CellStatus::oom);
-  EXPECT_THAT(cell.reason, HasSubstr("an allocation failed"));
-}
-
-TEST(TrialWorker, AfterFailuresOfEveryKind_NeighboursEqualAFreshProcesss) {
-  expect_fresh_neighbours(failing());
-}
-
-TEST(TrialWorker, EndingTheProcess_CostsOneContenderEach_AndTheRestEqualsAFreshProcesss) {
-  const auto cells =
-      Session::cells_of(heat_of(fmt::format(R"("sparse/trial-abort/4", "sparse/trial-segfault/4",
-                             "sparse/trial-killed/4", {})",
-                                            neighbours)));
-  EXPECT_EQ(trial(cells, "abort").status, CellStatus::crashed);
-  EXPECT_THAT(trial(cells, "abort").reason, HasSubstr("SIGABRT"));
-  EXPECT_EQ(trial(cells, "segfault").status, CellStatus::crashed);
-  EXPECT_THAT(trial(cells, "segfault").reason, HasSubstr("SIGSEGV"));
-  EXPECT_EQ(trial(cells, "killed").status, memory_kills() ? CellStatus::crashed : CellStatus::oom);
-  EXPECT_THAT(trial(cells, "killed").reason, HasSubstr("SIGKILL"));
-  expect_fresh_neighbours(cells);
-}
-
-TEST(TrialWorker, EndingTheProcessWhileNobodyRuns_IsFoundAlone) {
-  const auto cells = Session::cells_of(
-      heat_of(fmt::format(R"("sparse/trial-abort-afterwards/4", {})", neighbours)));
-  EXPECT_EQ(trial(cells, "abort-afterwards").status, CellStatus::crashed);
-  EXPECT_THAT(trial(cells, "abort-afterwards").reason, HasSubstr("SIGABRT"));
-  expect_fresh_neighbours(cells);
 }
 
 TEST(TrialWorker, Hanging_IsATimeout_AlsoInATimedCall) {
@@ -233,7 +193,7 @@ TEST(TrialWorker, Hanging_IsATimeout_AlsoInATimedCall) {
   expect_fresh_neighbours(cells);
 }
 
-TEST(TrialWorker, MemoryPastTheAllocators_ShowsThePeakTheSystemSaw) {
+TEST(TrialWorker, MemoryOutsideTheAllocators_IsInThePeakOfTheSystem) {
   const Cell& cell = failing().at("64 sparse/trial-unseen-memory/4");
   const Cell& plain = failing().at("64 sparse/segment/4");
   ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
@@ -247,7 +207,7 @@ TEST(TrialWorker, MemoryPastTheAllocators_ShowsThePeakTheSystemSaw) {
     EXPECT_FALSE(has_unseen_memory(honest.memory)) << key << *honest.memory.process_peak_bytes;
 }
 
-TEST(TrialWorker, GoingBack_IsHeldToTheSame) {
+TEST(TrialWorker, BackwardCalls_AreCheckedToo) {
   const auto cells = Session::cells_of(heat_of(
       R"("sparse/segment/4", "sparse/segment-twin/4", "sparse/segment-slowed/4",
          "sparse/trial-late-wrong/4", "sparse/trial-beyond-workspace/4", "full/dense", "full/sdpa",

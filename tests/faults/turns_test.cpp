@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One measurement at a time: runs wait for each other, whatever database they are kept in, and
-// whoever is killed is waited for no longer.
+// One measurement at a time: runs wait for each other, also if they have different databases, but
+// not for one that was killed.
 #include <algorithm>
 #include <csignal>
-#include <sstream>
 
 #include "engine/sweep/pause.h"
 #include "tests/faults/live_program.h"
@@ -46,9 +45,7 @@ class TurnsTest : public ProgramFixture {
     return (folder_ / name).string();
   }
   [[nodiscard]] std::string stated(const std::string& name) const {
-    std::stringstream text;
-    text << std::ifstream(errors_of(name)).rdbuf();
-    return text.str();
+    return text_of(errors_of(name));
   }
   [[nodiscard]] RunInfo last_in(const std::string& database) const {
     return *Store::open(folder_ / database, Store::Mode::read_only)->find_run("last");
@@ -67,17 +64,14 @@ class TurnsTest : public ProgramFixture {
     return program.seen().back().at("text");
   }
   static void expect_done(LiveProgram& program) {
-    program.read_all();
-    EXPECT_EQ(program.wait(), 0);
+    EXPECT_EQ(program.read_to_the_end(), 0);
     EXPECT_EQ(last_text(program), "done");
   }
 };
 
-TEST_F(TurnsTest, SecondRun_WaitsForTheFirstAndSaysForWhom) {
-  LiveProgram first(held_run(), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
-  LiveProgram second(second_run(), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
+TEST_F(TurnsTest, SecondRun_WaitsForTheFirstAndNamesIt) {
+  LiveProgram first(held_run(), errors_of("first"), "contender");
+  LiveProgram second(second_run(), errors_of("second"), "waiting");
   const std::string whom = fmt::format("run 'faults' (process {} ", first.pid());
   EXPECT_THAT(last_text(second),
               AllOf(HasSubstr("waiting for " + whom), HasSubstr("since "), HasSubstr("to finish")));
@@ -95,50 +89,36 @@ TEST_F(TurnsTest, SecondRun_WaitsForTheFirstAndSaysForWhom) {
   EXPECT_THAT(disturbances_in("second.db"), Each(IsEmpty()));
 }
 
-TEST_F(TurnsTest, KilledDriver_IsWaitedForNoLonger) {
-  LiveProgram first(held_run(), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
-  LiveProgram second(second_run(), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
-  first.send(SIGKILL);
-  expect_done(second);
-}
-
 TEST_F(TurnsTest, KilledHolderOfARun_IsReplacedAfterTheHeat) {
-  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
+  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"),
+                    "contender");
   for (const pid_t holder : turn_holders()) ::kill(holder, SIGKILL);
   for (const pid_t holder : turn_holders()) EXPECT_TRUE(is_gone(holder));
   LiveProgram second(second_run(), errors_of("second"));
   expect_done(second);
   let_go();
   expect_done(first);
-  EXPECT_THAT(turn_holders(), SizeIs(6));  // each with the process that watches it
+  EXPECT_THAT(turn_holders(), SizeIs(6)) << "three holders and their watching processes";
 }
 
-TEST_F(TurnsTest, CrashOfAContender_LosesNoTurn) {
+TEST_F(TurnsTest, ACrash_KeepsTheTurn) {
   LiveProgram first(run_in("first.db", R"("full/crash", "full/held")", "64"), errors_of("first"));
   const auto is_held = [&] {
     return !first.seen().empty() && last_text(first) == "full/held: time";
   };
   while (!is_held() && first.next()) {
   }
-  LiveProgram second(second_run(), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
+  LiveProgram second(second_run(), errors_of("second"), "waiting");
   EXPECT_THAT(requests(), Not(Contains("heat 128")));
   let_go();
-  first.read_all();
-  EXPECT_EQ(first.wait(), 1);
+  EXPECT_EQ(first.read_to_the_end(), 1);
   expect_done(second);
 }
 
-TEST_F(TurnsTest, ThoseWhoWait_MeasureInTheOrderOfTheirArrival) {
-  LiveProgram first(held_run(), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
-  LiveProgram second(run_in("second.db", R"("full/held")", "128"), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
-  LiveProgram third(run_in("third.db", R"("full/dense")", "256"), errors_of("third"));
-  ASSERT_TRUE(third.read_until("waiting"));
+TEST_F(TurnsTest, AfterAKilledDriver_WaitingRunsMeasureInTheOrderOfTheirArrival) {
+  LiveProgram first(held_run(), errors_of("first"), "contender");
+  LiveProgram second(run_in("second.db", R"("full/held")", "128"), errors_of("second"), "waiting");
+  LiveProgram third(run_in("third.db", R"("full/dense")", "256"), errors_of("third"), "waiting");
   first.send(SIGKILL);
   ASSERT_TRUE(second.read_until("contender"));
   const std::string whom = fmt::format("process {} ", second.pid());
@@ -150,13 +130,10 @@ TEST_F(TurnsTest, ThoseWhoWait_MeasureInTheOrderOfTheirArrival) {
 }
 
 TEST_F(TurnsTest, InterruptWhileItWaits_CancelsTheRunAndNothingElse) {
-  LiveProgram first(held_run(), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
-  LiveProgram second(second_run(), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
+  LiveProgram first(held_run(), errors_of("first"), "contender");
+  LiveProgram second(second_run(), errors_of("second"), "waiting");
   second.send(SIGINT);
-  second.read_all();
-  EXPECT_EQ(second.wait(), 130);
+  EXPECT_EQ(second.read_to_the_end(), 130);
   EXPECT_EQ(last_in("second.db").status, RunStatus::cancelled);
   EXPECT_EQ(last_in("second.db").heats_done, 0);
   EXPECT_THAT(stated("second"), HasSubstr("measures the rest"));
@@ -164,11 +141,10 @@ TEST_F(TurnsTest, InterruptWhileItWaits_CancelsTheRunAndNothingElse) {
   expect_done(first);
 }
 
-TEST_F(TurnsTest, PausedRun_LetsOthersMeasureAndWaitsThenItself) {
-  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
-  LiveProgram second(second_run(), errors_of("second"));
-  ASSERT_TRUE(second.read_until("waiting"));
+TEST_F(TurnsTest, APausedRun_LetsOthersMeasureAndThenWaits) {
+  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"),
+                    "contender");
+  LiveProgram second(second_run(), errors_of("second"), "waiting");
   const auto ask = [&](PauseRequest request) {
     sigval value{};
     value.sival_int = static_cast<int>(request);
@@ -185,8 +161,8 @@ TEST_F(TurnsTest, PausedRun_LetsOthersMeasureAndWaitsThenItself) {
 }
 
 TEST_F(TurnsTest, Now_MeasuresAtTheSameTimeAndMarksBoth) {
-  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"));
-  ASSERT_TRUE(first.read_until("contender"));
+  LiveProgram first(run_in("first.db", R"("full/held")", "64, 256"), errors_of("first"),
+                    "contender");
   std::vector<std::string> at_once = second_run();
   at_once.emplace_back("--now");
   LiveProgram second(at_once, errors_of("second"));
@@ -202,7 +178,7 @@ TEST_F(TurnsTest, Now_MeasuresAtTheSameTimeAndMarksBoth) {
   EXPECT_THAT(stated("first"), HasSubstr("another measurement ran while 64 tokens were measured"));
 }
 
-TEST_F(TurnsTest, NoLock_IsAWarningAndNoReasonNotToMeasure) {
+TEST_F(TurnsTest, WithoutALock_TheRunMeasuresWithAWarning) {
   let_go();
   const auto target = folder_ / "target";
   std::ofstream(target) << "mine";
@@ -211,9 +187,7 @@ TEST_F(TurnsTest, NoLock_IsAWarningAndNoReasonNotToMeasure) {
   expect_done(run);
   EXPECT_THAT(stated("run"), AllOf(HasSubstr("cannot coordinate with other measurements"),
                                    HasSubstr("attnscope-cpu.lock is a symbolic link")));
-  std::stringstream text;
-  text << std::ifstream(target).rdbuf();
-  EXPECT_EQ(text.str(), "mine");
+  EXPECT_EQ(text_of(target), "mine");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/worker/worker_process.h"
 
-#include <sys/stat.h>
-
 #include <csignal>
+#include <initializer_list>
+#include <string>
 
 #include "attnscope/build_info.h"
 #include "engine/worker/protocol.h"
@@ -23,21 +23,51 @@ class WorkerProcessTest : public FaultFixture {
     auto worker = WorkerProcess::start(command, {.patience = patience});
     return worker ? "no error" : worker.error().message;
   }
+  static WorkerProcess started() {
+    auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
+    if (!worker) throw std::runtime_error(worker.error().message);
+    return std::move(*worker);
+  }
   static bool exists(int pid) { return kill(pid, 0) == 0; }
 };
 
-TEST_F(WorkerProcessTest, Handshake_TellsOfTheWorker) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  EXPECT_EQ(worker->hello().device.at("name"), "Fake processor");
+TEST_F(WorkerProcessTest, Handshake_DescribesTheWorker) {
+  WorkerProcess worker = started();
+  EXPECT_EQ(worker.hello().device.at("name"), "Fake processor");
 }
 
-TEST_F(WorkerProcessTest, CommandWithArguments_GoesThroughTheShell) {
-  auto worker = WorkerProcess::start(fmt::format("env A=b {}", FAKE_WORKER_PROGRAM));
-  ASSERT_TRUE(worker) << worker.error().message;
+TEST_F(WorkerProcessTest, Start_SucceedsOrReportsTheReason) {
+  const std::string missing = "/nowhere/attnscope-worker";
+  const std::string large_greeting =
+      R"(printf '{"event":"hello","x":"'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'; cat)";
+  const auto expect = [](const char* fault, const std::string& command,
+                         std::initializer_list<std::string> words) {
+    misbehave(fault);
+    const std::string error = error_of(command);
+    for (const std::string& each : words) EXPECT_THAT(error, HasSubstr(each)) << fault << command;
+  };
+  expect("", fmt::format("env A=b {}", FAKE_WORKER_PROGRAM), {"no error"});
+  expect("", missing, {"'" + missing + "' was not found", "scripts/setup", "ATTNSCOPE_WORKER"});
+  expect("", missing + " --fast", {"did not start", "127", missing});
+  const std::string text_file = folder_ / "attnscope-worker";
+  std::ofstream(text_file) << "not a program";
+  expect("", text_file, {text_file, "not an executable", "scripts/setup"});
+  expect("", "tr '\\0' x < /dev/zero", {"a line of more than 64 MiB"});
+  expect("", large_greeting, {"a greeting of more than 1 MiB"});
+  for (const char* command : {R"(echo '{"event": 5}'; cat)", "echo {}", "cat -"})
+    expect("", command, {"does not follow the protocol"});
+  expect("garbage-hello", FAKE_WORKER_PROGRAM, {"Welcome to gpubox!"});
+  expect("refuses", FAKE_WORKER_PROGRAM, {"more than one OpenMP runtime"});
+  expect("silent-exit", FAKE_WORKER_PROGRAM, {"exit code 5", "fake worker here"});
+  expect("old-version", FAKE_WORKER_PROGRAM, {"no error"});
+  const std::string own = "protocol " + std::to_string(protocol::version) + ": build";
+  for (const auto& [fault, spoken] : {std::pair("old-protocol", protocol::oldest_version - 1),
+                                      std::pair("new-protocol", protocol::version + 1)}) {
+    expect(fault, FAKE_WORKER_PROGRAM, {"speaks protocol " + std::to_string(spoken), own});
+  }
 }
 
-TEST_F(WorkerProcessTest, FileWithSpacesInItsName_IsNoShellCommand) {
+TEST_F(WorkerProcessTest, AFileNameWithSpaces_IsNotAShellCommand) {
   const auto link = folder_ / "a worker";
   std::filesystem::create_symlink(FAKE_WORKER_PROGRAM, link);
   EXPECT_EQ(error_of(link.string()), "no error");
@@ -51,129 +81,51 @@ TEST_F(WorkerProcessTest, Environment_NamesTheDefaultWorker) {
   unsetenv("ATTNSCOPE_WORKER");
 }
 
-TEST_F(WorkerProcessTest, LineWithoutEnd_IsGivenUpBeforeItFillsTheMemory) {
-  EXPECT_THAT(error_of("tr '\\0' x < /dev/zero"), HasSubstr("a line of more than 64 MiB"));
-}
-
-TEST_F(WorkerProcessTest, WhoeverTellsNothingWithoutEndIsGivenUp) {
-  const auto patience = std::chrono::milliseconds(100);
-  for (const char* endless : {"yes ''", "yes nothing >&2", "while sleep 0.01; do printf x; done",
-                              "while :; do echo; echo nothing >&2; done"}) {
-    EXPECT_THAT(error_of(endless, patience), HasSubstr("no answer within 0.1 s")) << endless;
-  }
-}
-
-TEST_F(WorkerProcessTest, LinesThatAreWholeArePendingNoMore) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  ASSERT_TRUE(worker->send({{"request", "ceilings"}, {"threads", 1}}));
-  ASSERT_TRUE(worker->send({{"request", "ceilings"}, {"threads", 1}}));
-  ASSERT_EQ(worker->read(seconds(60)).wait, WorkerProcess::Wait::event);
-  EXPECT_EQ(worker->pending_bytes(), 0U);
-}
-
-TEST_F(WorkerProcessTest, AnEventWithoutANameIsNotOfTheProtocol) {
-  EXPECT_THAT(error_of(R"(echo '{"event": 5}'; cat)"), HasSubstr("does not follow the protocol"));
-}
-
-TEST_F(WorkerProcessTest, AGreetingThatWouldFillTheStoreIsRefused) {
-  EXPECT_THAT(
-      error_of(
-          R"(printf '{"event":"hello","x":"'; head -c 2000000 /dev/zero | tr '\0' x; echo '"}'; cat)"),
-      HasSubstr("a greeting of more than 1 MiB"));
-}
-
-TEST_F(WorkerProcessTest, MissingProgram_NamesPathAndMend) {
-  EXPECT_THAT(error_of("/nowhere/attnscope-worker"),
-              AllOf(HasSubstr("'/nowhere/attnscope-worker' was not found"),
-                    HasSubstr("scripts/setup"), HasSubstr("ATTNSCOPE_WORKER")));
-}
-
-TEST_F(WorkerProcessTest, MissingProgramInAShellCommand_IsQuotedFromTheShell) {
-  EXPECT_THAT(
-      error_of("/nowhere/attnscope-worker --fast"),
-      AllOf(HasSubstr("did not start"), HasSubstr("127"), HasSubstr("/nowhere/attnscope-worker")));
-}
-
-TEST_F(WorkerProcessTest, FileThatIsNoProgram_NamesPathAndMend) {
-  const auto file = folder_ / "attnscope-worker";
-  std::ofstream(file) << "not a program";
-  EXPECT_THAT(
-      error_of(file.string()),
-      AllOf(HasSubstr(file.string()), HasSubstr("not an executable"), HasSubstr("scripts/setup")));
-}
-
-TEST_F(WorkerProcessTest, AcceptsAnotherVersionOfTheSameProtocol) {
-  misbehave("old-version");
-  const auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  EXPECT_EQ(worker->hello().version, "0.0.1");
-}
-
-TEST_F(WorkerProcessTest, RefusesAnOlderAndANewerProtocol) {
-  const std::string own = "protocol " + std::to_string(protocol::version);
-  for (const auto& [fault, spoken] : {std::pair("old-protocol", protocol::oldest_version - 1),
-                                      std::pair("new-protocol", protocol::version + 1)}) {
-    misbehave(fault);
-    EXPECT_THAT(
-        error_of(FAKE_WORKER_PROGRAM),
-        AllOf(HasSubstr("speaks protocol " + std::to_string(spoken)), HasSubstr(own + ": build")));
-  }
-}
-
-TEST_F(WorkerProcessTest, NoAnswer_EndsTheWaiting) {
+TEST_F(WorkerProcessTest, AStartWithoutAnAnswer_EndsWithATimeout) {
   misbehave("mute");
-  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM, std::chrono::milliseconds(200)),
-              HasSubstr("no answer within 0.2 s"));
+  for (const char* command :
+       {FAKE_WORKER_PROGRAM, "yes ''", "yes nothing >&2", "while sleep 0.01; do printf x; done",
+        "while :; do echo; echo nothing >&2; done"}) {
+    EXPECT_THAT(error_of(command, std::chrono::milliseconds(100)),
+                HasSubstr("no answer within 0.1 s"))
+        << command;
+  }
 }
 
-TEST_F(WorkerProcessTest, EndBeforeTheHandshake_IsTold) {
-  misbehave("silent-exit");
-  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM),
-              AllOf(HasSubstr("exit code 5"), HasSubstr("fake worker here")));
+TEST_F(WorkerProcessTest, WholeLines_AreNotPending) {
+  WorkerProcess worker = started();
+  ASSERT_TRUE(worker.send({{"request", "ceilings"}, {"threads", 1}}));
+  ASSERT_TRUE(worker.send({{"request", "ceilings"}, {"threads", 1}}));
+  ASSERT_EQ(worker.read(seconds(60)).wait, WorkerProcess::Wait::event);
+  EXPECT_EQ(worker.pending_bytes(), 0U);
 }
 
-TEST_F(WorkerProcessTest, Refusal_IsQuoted) {
-  misbehave("refuses");
-  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("more than one OpenMP runtime"));
-}
-
-TEST_F(WorkerProcessTest, RefusalWithoutEnd_IsCut) {
+TEST_F(WorkerProcessTest, AVeryLongRefusal_IsShortened) {
   misbehave("endless-refusal");
   const std::string error = error_of(FAKE_WORKER_PROGRAM);
   EXPECT_THAT(error, HasSubstr("xxx"));
   EXPECT_LT(error.size(), 3 * longest_words);
 }
 
-TEST_F(WorkerProcessTest, ProgramThatIsNoWorker_IsQuoted) {
-  misbehave("garbage-hello");
-  EXPECT_THAT(error_of(FAKE_WORKER_PROGRAM), HasSubstr("Welcome to gpubox!"));
-  EXPECT_THAT(error_of("echo {}"), HasSubstr("does not follow the protocol"));
-  EXPECT_THAT(error_of("cat -"), HasSubstr("does not follow the protocol"));
-}
-
-TEST_F(WorkerProcessTest, KilledFromOutside_TellsTheSignal) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  ASSERT_EQ(kill(worker->pid(), SIGKILL), 0);
-  const auto read = worker->read(seconds(60));
+TEST_F(WorkerProcessTest, AKilledWorker_ReportsTheSignal) {
+  WorkerProcess worker = started();
+  ASSERT_EQ(kill(worker.pid(), SIGKILL), 0);
+  const auto read = worker.read(seconds(60));
   ASSERT_EQ(read.wait, WorkerProcess::Wait::ended);
   EXPECT_EQ(read.ended.signal, SIGKILL);
   EXPECT_THAT(read.ended.words,
               AllOf(HasSubstr("signal 9 (SIGKILL)"), HasSubstr("fake worker here")));
-  EXPECT_EQ(worker->read(seconds(60)).wait, WorkerProcess::Wait::ended);
+  EXPECT_EQ(worker.read(seconds(60)).wait, WorkerProcess::Wait::ended);
 }
 
 TEST_F(WorkerProcessTest, RequestToADeadWorker_IsAnErrorAndNoSignal) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  worker->kill();
-  EXPECT_FALSE(worker->send({{"request", "describe"}}));
-  EXPECT_FALSE(worker->send({{"request", "describe"}}));
+  WorkerProcess worker = started();
+  worker.kill();
+  EXPECT_FALSE(worker.send({{"request", "describe"}}));
+  EXPECT_FALSE(worker.send({{"request", "describe"}}));
 }
 
-TEST_F(WorkerProcessTest, RequestNobodyReads_IsGivenUpWithoutBlocking) {
-  misbehave("garbage-hello");  // it reads nothing more after its greeting
+TEST_F(WorkerProcessTest, ARequestThatIsNotRead_DoesNotBlock) {
   auto worker = WorkerProcess::start(fmt::format(
       "echo '{}'; exec true",
       nlohmann::json(
@@ -184,49 +136,30 @@ TEST_F(WorkerProcessTest, RequestNobodyReads_IsGivenUpWithoutBlocking) {
 }
 
 TEST_F(WorkerProcessTest, LargeRequest_ArrivesWhole) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  ASSERT_TRUE(worker->send(
+  WorkerProcess worker = started();
+  ASSERT_TRUE(worker.send(
       {{"request", "ceilings"}, {"threads", 3}, {"ballast", std::string(1 << 20, 'x')}}));
-  const auto read = worker->read(seconds(60));
+  const auto read = worker.read(seconds(60));
   ASSERT_EQ(read.wait, WorkerProcess::Wait::event);
   EXPECT_EQ(read.event.at("ceilings").at("threads"), 3);
 }
 
 TEST_F(WorkerProcessTest, NothingToRead_IsATimeout) {
-  auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(worker) << worker.error().message;
-  EXPECT_EQ(worker->read(std::chrono::milliseconds(1)).wait, WorkerProcess::Wait::timeout);
+  WorkerProcess worker = started();
+  EXPECT_EQ(worker.read(std::chrono::milliseconds(1)).wait, WorkerProcess::Wait::timeout);
 }
 
 TEST_F(WorkerProcessTest, Destructor_LeavesNoProcess) {
-  int pid = 0;
-  {
-    auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-    ASSERT_TRUE(worker) << worker.error().message;
-    pid = worker->pid();
-    EXPECT_TRUE(exists(pid));
+  for (const char* fault : {"", "deaf"}) {
+    misbehave(fault);
+    int pid = 0;
+    {
+      WorkerProcess worker = started();
+      pid = worker.pid();
+      EXPECT_TRUE(exists(pid));
+    }
+    EXPECT_FALSE(exists(pid)) << fault;  // neither running nor a zombie
   }
-  EXPECT_FALSE(exists(pid));  // neither running nor a zombie
-}
-
-TEST_F(WorkerProcessTest, WorkerThatWillNotQuit_IsKilled) {
-  misbehave("deaf");
-  int pid = 0;
-  {
-    auto worker = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-    ASSERT_TRUE(worker) << worker.error().message;
-    pid = worker->pid();
-  }
-  EXPECT_FALSE(exists(pid));
-}
-
-TEST_F(WorkerProcessTest, MovedWorker_StillAnswers) {
-  auto started = WorkerProcess::start(FAKE_WORKER_PROGRAM);
-  ASSERT_TRUE(started) << started.error().message;
-  WorkerProcess worker = std::move(*started);
-  ASSERT_TRUE(worker.send({{"request", "ceilings"}, {"threads", 1}}));
-  EXPECT_EQ(worker.read(seconds(60)).wait, WorkerProcess::Wait::event);
 }
 
 }  // namespace

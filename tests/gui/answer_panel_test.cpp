@@ -22,7 +22,7 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_fields.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"

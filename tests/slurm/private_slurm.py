@@ -59,7 +59,7 @@ def wait_until(condition, what, seconds=60, instead=lambda: ""):
     while not condition():
         if time.monotonic() > deadline:
             raise RuntimeError(f"{what}: not within {seconds} s; {instead()}")
-        time.sleep(0.2)  # between looks
+        time.sleep(0.2)
 
 
 def die_with_parent():
@@ -176,12 +176,10 @@ class PrivateSlurm:
         """The parent of every process of a job on the node, found by its environment."""
         own = {f"SLURM_CONF={self.environment['SLURM_CONF']}".encode(), f"SLURMD_NODENAME={node}".encode()}
         found = {}
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if own <= set((process / "environ").read_bytes().split(b"\0")):
-                    found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue  # it has ended
+        for process, parent in parents().items():
+            with contextlib.suppress(OSError):  # it has ended
+                if own <= set(pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")):
+                    found[process] = parent
         return found
 
     def stop(self):
@@ -195,8 +193,9 @@ class PrivateSlurm:
                 pass
         for name, _, process in reversed(self.daemons):
             # The processes that watch jobs are children of the node's daemon.
-            for child in children_of(process.pid) if name == "slurmd" else []:
-                os.kill(child, signal.SIGKILL)
+            if name == "slurmd":
+                for child in [child for child, parent in parents().items() if parent == process.pid]:
+                    os.kill(child, signal.SIGKILL)
             process.terminate()
         for _, _, process in self.daemons:
             try:
@@ -207,15 +206,10 @@ class PrivateSlurm:
         self.daemons = []
 
 
-def children_of(parent):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            state = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended
-        if int(state[1]) == parent:
-            found.append(int(entry.name))
+def parents():
+    """The parent of every process."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
     return found

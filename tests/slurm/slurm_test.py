@@ -67,13 +67,23 @@ class Slurm(unittest.TestCase):
         wait_until(lambda: not self.slurm.queue(), "the end of all jobs", 120,
                    lambda: self.slurm.run("scontrol", "show", "jobs").stdout)
 
-    def test_killed_and_requeued_tasks(self):
+    def start_eight_tasks(self, more=""):
+        """Sends the sweep and waits until every task has measured its short heat and started the long one."""
         self.hold.touch()
-        job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
-        # Every task has measured its short heat and has begun the long one.
+        sent = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5" + more)
         wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
+        return sent
 
-        of_task = {task: self.lengths_in(folder / f"task-{task}.db") for task in range(8)}
+    def restart_soon(self, job, task):
+        """A requeued job would wait for two minutes."""
+        self.slurm.run("scontrol", "update", f"JobId={job}_{task}", "StartTime=now+2")
+
+    def measured_by_tasks(self, folder):
+        return {task: self.lengths_in(folder / f"task-{task}.db") for task in range(8)}
+
+    def test_killed_and_requeued_tasks(self):
+        job, folder = self.start_eight_tasks()
+        of_task = self.measured_by_tasks(folder)
         self.assertEqual(sorted(sum(of_task.values(), [])), SHORT)
         lost = self.slurm.run("scancel", f"{job}_5")
         self.assertEqual(lost.returncode, 0, lost.stderr)
@@ -82,8 +92,7 @@ class Slurm(unittest.TestCase):
         # Slurm resets changes that are made while the task is "COMPLETING".
         wait_until(lambda: self.slurm.queue().get(f"{job}_3") == "PENDING" and f"{job}_5" not in self.slurm.queue(),
                    "the end of two tasks", 60)
-        # A requeued job would wait for two minutes.
-        self.slurm.run("scontrol", "update", f"JobId={job}_3", "StartTime=now+2")
+        self.restart_soon(job, 3)
         self.hold.unlink()
         self.wait_for_the_queue_to_be_empty()
 
@@ -103,19 +112,16 @@ class Slurm(unittest.TestCase):
         self.expect_whole()
 
     def test_a_lost_node_loses_only_heats_in_progress(self):
-        self.hold.touch()
-        job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
-        wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
+        job, folder = self.start_eight_tasks()
         nodes = self.slurm.run("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%K %N").stdout
         lost = [task for task, node in (line.split() for line in nodes.splitlines()) if node == "n2"]
         self.assertTrue(lost)
         self.slurm.lose_node("n2")
         self.hold.unlink()
-        # Requeued tasks would wait for two minutes.
         wait_until(lambda: all(self.slurm.queue().get(f"{job}_{task}") == "PENDING" for task in lost),
                    "requeued tasks", 60, lambda: str(self.slurm.queue()))
         for task in lost:
-            self.slurm.run("scontrol", "update", f"JobId={job}_{task}", "StartTime=now+2")
+            self.restart_soon(job, task)
         self.wait_for_the_queue_to_be_empty()
         self.assertEqual(self.lengths(), SHORT + LONG, (folder / "merge.txt").read_text())
         requested = self.requested()
@@ -129,9 +135,7 @@ class Slurm(unittest.TestCase):
         if mounted.returncode != 0:
             self.skipTest(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "--lazy", small])
-        self.hold.touch()
-        _, folder = self.send("sweep.json", "--slurm", f"array=8,partition=test,mem=10,time=5,dir={small}")
-        wait_until(lambda: self.requested() == SHORT + LONG, "eight tasks that measure", 120)
+        _, folder = self.start_eight_tasks(f",dir={small}")
         filler = small / "filler"
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
@@ -139,7 +143,7 @@ class Slurm(unittest.TestCase):
         self.hold.unlink()
         # Ceilings are measured before and after the heats.
         wait_until(lambda: self.log.read_text().split("\n").count("ceilings") == 2 * 8, "eight tasks that have measured", 60)
-        self.assertEqual(sorted(sum((self.lengths_in(folder / f"task-{task}.db") for task in range(8)), [])), SHORT)
+        self.assertEqual(sorted(sum(self.measured_by_tasks(folder).values(), [])), SHORT)
         filler.unlink()
         self.wait_for_the_queue_to_be_empty()
         self.assertEqual(self.requested(), SHORT + LONG)

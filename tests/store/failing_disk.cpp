@@ -25,8 +25,11 @@ struct FailingFile {
     delete own.path;
     return code;
   }
-  static int read(sqlite3_file* file, void* to, int count, sqlite3_int64 at) {
-    return of(file).real->pMethods->xRead(of(file).real, to, count, at);
+  /// Calls the method of the real file.
+  template <auto method, typename... Arguments>
+  static int real_file(sqlite3_file* file, Arguments... arguments) {
+    sqlite3_file* const real = of(file).real;
+    return (real->pMethods->*method)(real, arguments...);
   }
   static int write(sqlite3_file* file, const void* from, int count, sqlite3_int64 at) {
     FailingFile& own = of(file);
@@ -51,33 +54,31 @@ struct FailingFile {
     own.disk->note_synced(*own.path);
     return SQLITE_OK;
   }
-  static int size(sqlite3_file* file, sqlite3_int64* size) {
-    return of(file).real->pMethods->xFileSize(of(file).real, size);
-  }
-  static int lock(sqlite3_file* file, int level) {
-    return of(file).real->pMethods->xLock(of(file).real, level);
-  }
-  static int unlock(sqlite3_file* file, int level) {
-    return of(file).real->pMethods->xUnlock(of(file).real, level);
-  }
-  static int check_lock(sqlite3_file* file, int* result) {
-    return of(file).real->pMethods->xCheckReservedLock(of(file).real, result);
-  }
-  static int control(sqlite3_file* file, int operation, void* argument) {
-    return of(file).real->pMethods->xFileControl(of(file).real, operation, argument);
-  }
-  static int sector(sqlite3_file* file) {
-    return of(file).real->pMethods->xSectorSize(of(file).real);
-  }
-  static int traits(sqlite3_file* file) {
-    return of(file).real->pMethods->xDeviceCharacteristics(of(file).real);
-  }
 };
 
 // Version 1: without shared memory and xFetch, so that every access is a read or a write.
-const sqlite3_io_methods FailingFile::methods = {
-    1,       close,  read,   write,   truncate, sync,    size,    lock,    unlock, check_lock,
-    control, sector, traits, nullptr, nullptr,  nullptr, nullptr, nullptr, nullptr};
+using Methods = sqlite3_io_methods;
+const Methods FailingFile::methods = {
+    .iVersion = 1,
+    .xClose = close,
+    .xRead = real_file<&Methods::xRead, void*, int, sqlite3_int64>,
+    .xWrite = write,
+    .xTruncate = truncate,
+    .xSync = sync,
+    .xFileSize = real_file<&Methods::xFileSize, sqlite3_int64*>,
+    .xLock = real_file<&Methods::xLock, int>,
+    .xUnlock = real_file<&Methods::xUnlock, int>,
+    .xCheckReservedLock = real_file<&Methods::xCheckReservedLock, int*>,
+    .xFileControl = real_file<&Methods::xFileControl, int, void*>,
+    .xSectorSize = real_file<&Methods::xSectorSize>,
+    .xDeviceCharacteristics = real_file<&Methods::xDeviceCharacteristics>,
+    .xShmMap = nullptr,
+    .xShmLock = nullptr,
+    .xShmBarrier = nullptr,
+    .xShmUnmap = nullptr,
+    .xFetch = nullptr,
+    .xUnfetch = nullptr,
+};
 
 FailingDisk::FailingDisk() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
   vfs_.zName = "failing";

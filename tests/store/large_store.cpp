@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "engine/store/store.h"
+#include "tests/store/sample_runs.h"
 
 namespace attnscope {
 namespace {
+
+using test::need;
 
 HeatResult generated_heat(int index, int cells, int samples) {
   HeatResult heat;

@@ -1,25 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A store with many generated samples, for tests and timings of large stores.
+// A store with many generated samples.
 
 #include <filesystem>
-#include <stdexcept>
-#include <utility>
-
-#include "base/result.h"
 
 namespace attnscope {
-
-/// The value; throws the error's message.
-template <typename T>
-T need(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-inline void need(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
-}
 
 struct LargeStore {
   int small_runs = 9999;

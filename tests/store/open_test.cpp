@@ -2,50 +2,57 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <latch>
+#include <string_view>
 #include <thread>
+#include <tuple>
 
 #include "engine/store/location.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
+
+namespace {
+
+constexpr std::string_view network_folder = "/on-a-network";
+
+}  // namespace
+
+/// Replaces the C library's function: network_folder is on NFS.
+extern "C" int statfs(const char* path, struct statfs* information) noexcept {
+  const long code = syscall(SYS_statfs, path, information);
+  if (code == 0 && std::string_view(path).ends_with(network_folder)) information->f_type = 0x6969;
+  return static_cast<int>(code);
+}
 
 namespace attnscope {
 namespace {
 
 using namespace test;
 using store::schema_version;
+using testing::AllOf;
+using testing::Each;
 using testing::HasSubstr;
 
-void run_sql(const std::filesystem::path& file, const char* sql) {
-  sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &handle), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(handle);
-  sqlite3_close(handle);
-}
-
 std::string refusal(const std::filesystem::path& file, Store::Mode mode) {
-  const Result<Store> store = Store::open(file, mode);
-  return store ? "opened" : store.error().message;
+  return error_in(Store::open(file, mode));
 }
 
 /// Both modes refuse the file with `words` and change neither it nor its folder.
 void expect_refused_untouched(const TemporaryFolder& folder, const std::filesystem::path& file,
                               const std::string& words) {
   const std::string before = bytes_of(file);
-  const auto count = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder.path()), {});
-  };
-  const auto files = count();
+  const auto files = folder.files();
   EXPECT_THAT(refusal(file, Store::Mode::read_write), HasSubstr(words));
   EXPECT_THAT(refusal(file, Store::Mode::read_only), HasSubstr(words));
   EXPECT_EQ(bytes_of(file), before);
-  EXPECT_EQ(count(), files);
+  EXPECT_EQ(folder.files(), files);
 }
 
 class Open : public FolderTest {};
@@ -56,6 +63,18 @@ TEST_F(Open, ANewFile_HasItsIdAndVersion) {
   const std::string bytes = bytes_of(folder_ / "new.db");
   EXPECT_EQ(bytes.substr(68, 4), "AtSc");
   EXPECT_EQ(bytes[63], schema_version);
+}
+
+TEST_F(Open, ADatabaseOnANetworkFileSystem_IsWrittenWithAWarning) {
+  std::filesystem::create_directory(folder_.path().string() + std::string(network_folder));
+  const auto file = folder_ / "on-a-network/results.db";
+  Store store = open_or_throw(file);
+  EXPECT_THAT(store.warning(), AllOf(HasSubstr("network file system"), HasSubstr("--db")));
+  const RunId run = begin_or_throw(store, sample_run());
+  std::mt19937_64 random(3);
+  ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 3)));
+  EXPECT_EQ(open_or_throw(file, Store::Mode::read_only).cells(run, true)->size(), 3U);
+  EXPECT_TRUE(open_or_throw(folder_ / "local.db").warning().empty());
 }
 
 TEST_F(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
@@ -74,7 +93,7 @@ TEST_F(Open, ADatabaseAndItsExports_AreReadableOnlyByTheirOwner) {
 TEST_F(Open, AnEmptyFile_IsFilledForWritingAndRefusedForReading) {
   write_bytes(folder_ / "empty.db", "");
   EXPECT_THAT(refusal(folder_ / "empty.db", Store::Mode::read_only), HasSubstr("is empty"));
-  EXPECT_EQ(refusal(folder_ / "empty.db", Store::Mode::read_write), "opened");
+  EXPECT_EQ(refusal(folder_ / "empty.db", Store::Mode::read_write), "no error");
 }
 
 TEST_F(Open, ADatabaseOfAnotherProgram_IsRefusedUntouched) {
@@ -111,20 +130,18 @@ std::filesystem::path older_copy(const TemporaryFolder& folder, const char* name
 
 /// Checks the contents of the older run.
 void expect_older_run(const Store& store) {
-  const auto run = store.find_run("last");
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(run->id.uuid, "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3");
-  EXPECT_EQ(run->heats_stored, 2);
-  const auto cells = store.cells(run->id, true);
-  ASSERT_TRUE(cells) << cells.error().message;
-  ASSERT_EQ(cells->size(), 4U);
-  for (const StoredCell& cell : *cells) {
+  const auto run = need(store.find_run("last"));
+  EXPECT_EQ(run.id.uuid, "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3");
+  EXPECT_EQ(run.heats_stored, 2);
+  const auto cells = need(store.cells(run.id, true));
+  ASSERT_EQ(cells.size(), 4U);
+  for (const StoredCell& cell : cells) {
     EXPECT_FALSE(cell.damaged);
     EXPECT_EQ(cell.cell.samples.size(), 4U);
     EXPECT_EQ(cell.point.stage, Stage::whole);
     EXPECT_GT(cell.summary.median_ns, 0);
   }
-  EXPECT_EQ(store.ceilings(run->id)->size(), 2U);
+  EXPECT_EQ(store.ceilings(run.id)->size(), 2U);
   const Status sound = store.check_integrity();
   EXPECT_TRUE(sound) << sound.error().message;
 }
@@ -148,7 +165,7 @@ TEST_F(OlderVersion, IsReadFromAPackedFile) {
   expect_older_run(open_or_throw(folder_ / "old.db.gz", Store::Mode::read_only));
 }
 
-TEST_F(OlderVersion, WithALogIsConvertedOnWriting) {
+TEST_F(OlderVersion, WithAWriteAheadLogIsConvertedOnWriting) {
   const auto file = older_copy(folder_, "old.db", "PRAGMA journal_mode = WAL");
   run_sql(file, "UPDATE sqlite_sequence SET seq = 7");
   for (int i = 0; i < 2; ++i) {
@@ -160,21 +177,6 @@ TEST_F(OlderVersion, WithALogIsConvertedOnWriting) {
   begin_or_throw(store, sample_run());
   EXPECT_EQ(store.find_run("last")->number, 8);
   EXPECT_EQ(bytes_of(file)[63], schema_version);
-}
-
-TEST_F(OlderVersion, OpenedByManyAtOnceIsConvertedOnce) {
-  const auto file = older_copy(folder_, "old.db");
-  constexpr int count = 4;
-  std::latch start(count);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), sample_run());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(open_or_throw(file).runs()->size(), 1U + count);
 }
 
 TEST_F(OlderVersion, IsImportedOnce) {
@@ -228,61 +230,37 @@ TEST(PublishedRuns, AreSound) {
 
 TEST_F(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {
   { const Store store = open_or_throw(folder_ / "whole.db"); }
-  const std::string whole = bytes_of(folder_ / "whole.db");
-  write_bytes(folder_ / "short.db", whole.substr(0, 60));
-  expect_refused_untouched(folder_, folder_ / "short.db", "is not an AttnScope database");
-  write_bytes(folder_ / "garbage.db", std::string(5000, '\x5a'));
-  expect_refused_untouched(folder_, folder_ / "garbage.db", "is not an AttnScope database");
-  write_bytes(folder_ / "notes.txt", "shopping list");
-  expect_refused_untouched(folder_, folder_ / "notes.txt", "is not an AttnScope database");
-}
-
-TEST_F(Open, ATruncatedDatabase_IsAnErrorAndNoCrash) {
-  {
-    Store store = open_or_throw(folder_ / "whole.db");
-    const RunId run = begin_or_throw(store, sample_run());
-    std::mt19937_64 random(3);
-    for (int i = 0; i < 20; ++i) ASSERT_TRUE(store.add_heat(run, random_heat(random, i, 5)));
-  }
-  const std::string whole = bytes_of(folder_ / "whole.db");
-  for (const std::size_t keep : {whole.size() / 2, whole.size() / 4, std::size_t{5000}}) {
-    write_bytes(folder_ / "cut.attn", whole.substr(0, keep));
-    const Result<Store> store = Store::open(folder_ / "cut.attn", Store::Mode::read_only);
-    if (!store) continue;
-    const bool refused = !store->check_integrity();
-    EXPECT_TRUE(refused) << keep;
+  for (const std::string& bytes : {bytes_of(folder_ / "whole.db").substr(0, 60),
+                                   std::string(5000, '\x5a'), std::string("shopping list")}) {
+    write_bytes(folder_ / "other.db", bytes);
+    expect_refused_untouched(folder_, folder_ / "other.db", "is not an AttnScope database");
   }
 }
 
-TEST_F(Open, AFolder_IsRefusedNamingAFileInIt) {
-  for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("is a folder"));
-    EXPECT_THAT(refusal(folder_.path(), mode), HasSubstr("attnscope.db"));
-  }
-}
-
-TEST_F(Open, ADatabaseWithViewsInsteadOfTables_IsRefused) {
-  { static_cast<void>(open_or_throw(folder_ / "ours.db")); }
-  run_sql(folder_ / "ours.db",
+TEST_F(Open, WhatIsNoFile_IsRefusedWithAReasonAndNotCreated) {
+  const std::filesystem::path pipe = folder_ / "pipe", views = folder_ / "views.db";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  { static_cast<void>(open_or_throw(views)); }
+  run_sql(views,
           "ALTER TABLE runs RENAME TO kept; CREATE VIEW runs AS WITH RECURSIVE n(i) AS (SELECT 1 "
           "UNION ALL SELECT i + 1 FROM n) SELECT kept.* FROM n LEFT JOIN kept");
+  const auto files = folder_.files();
+  const auto expect_refused = [](const std::filesystem::path& file, Store::Mode mode,
+                                 const char* words) {
+    EXPECT_THAT(refusal(file, mode), HasSubstr(words)) << file;
+  };
   for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-    EXPECT_THAT(refusal(folder_ / "ours.db", mode), HasSubstr("has views or triggers"));
+    expect_refused(folder_.path(), mode, "is a folder");
+    expect_refused(folder_.path(), mode, "attnscope.db");
+    expect_refused(views, mode, "has views or triggers");
   }
-}
-
-TEST_F(Open, APipe_IsRefusedWithoutWaitingForIt) {
-  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(refusal(folder_ / "pipe", Store::Mode::read_only), HasSubstr("is not a file"));
-}
-
-TEST_F(Open, MissingFilesAndFolders_AreRefusedAndNotCreated) {
-  EXPECT_THAT(refusal("", Store::Mode::read_write), HasSubstr("empty"));
-  EXPECT_THAT(refusal(folder_ / "none.db", Store::Mode::read_only), HasSubstr("there is no file"));
-  EXPECT_THAT(refusal(folder_ / "none.attn", Store::Mode::read_write), HasSubstr("check its name"));
-  EXPECT_THAT(refusal(folder_ / "none/at/all.db", Store::Mode::read_write),
-              HasSubstr("does not exist"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  expect_refused(pipe, Store::Mode::read_only, "is not a file");
+  expect_refused("", Store::Mode::read_write, "empty");
+  expect_refused(folder_ / "none.db", Store::Mode::read_only, "there is no file");
+  expect_refused(folder_ / "none.attn", Store::Mode::read_write, "check its name");
+  expect_refused(folder_ / "none/at/all.db", Store::Mode::read_write, "does not exist");
+  expect_refused("/proc/attnscope.db", Store::Mode::read_write, "cannot be");
+  EXPECT_EQ(folder_.files(), files);
 }
 
 TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
@@ -290,14 +268,10 @@ TEST_F(Open, TheDefaultPlace_FollowsTheDataFolderAndIsCreated) {
   const std::string saved = before != nullptr ? before : "";
   setenv("XDG_DATA_HOME", (folder_ / "data home").c_str(), 1);
   EXPECT_EQ(default_database(), folder_ / "data home/attnscope/attnscope.db");
-  EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "opened");
+  EXPECT_EQ(refusal(default_database(), Store::Mode::read_write), "no error");
   setenv("XDG_DATA_HOME", "relative", 1);
   EXPECT_TRUE(default_database().is_absolute());
   before != nullptr ? setenv("XDG_DATA_HOME", saved.c_str(), 1) : unsetenv("XDG_DATA_HOME");
-}
-
-TEST_F(Open, AnUnwritablePlace_IsRefusedInOneSentence) {
-  EXPECT_THAT(refusal("/proc/attnscope.db", Store::Mode::read_write), HasSubstr("cannot be"));
 }
 
 TEST_F(Open, AReadOnlyFile_IsReadableButNotWritable) {
@@ -310,7 +284,7 @@ TEST_F(Open, AReadOnlyFile_IsReadableButNotWritable) {
   }
   const std::string before = bytes_of(folder_ / "fixed.db");
   EXPECT_THAT(refusal(folder_ / "fixed.db", Store::Mode::read_write), HasSubstr("cannot be"));
-  EXPECT_EQ(refusal(folder_ / "fixed.db", Store::Mode::read_only), "opened");
+  EXPECT_EQ(refusal(folder_ / "fixed.db", Store::Mode::read_only), "no error");
   EXPECT_EQ(bytes_of(folder_ / "fixed.db"), before);
   if (root) {
     ASSERT_EQ(seteuid(0), 0);
@@ -322,35 +296,37 @@ TEST_F(Open, OddNames_AreAccepted) {
   const std::filesystem::path file = folder_ / "50% of #1? & file:x ünï'.db";
   { const Store store = open_or_throw(file); }
   EXPECT_TRUE(std::filesystem::exists(file));
-  EXPECT_EQ(refusal(file, Store::Mode::read_only), "opened");
+  EXPECT_EQ(refusal(file, Store::Mode::read_only), "no error");
 }
 
-TEST_F(Open, ManyAtOnce_CreateOneDatabase) {
-  constexpr int count = 8;
-  std::latch start(count);
-  std::vector<std::string> outcome(count);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      start.arrive_and_wait();
-      Result<Store> store = Store::open(folder_ / "shared.db", Store::Mode::read_write);
-      outcome[static_cast<std::size_t>(i)] =
-          !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
-    });
+TEST_F(Open, ManyAtOnce_CreateOrConvertOneDatabase) {
+  for (const auto& [file, runs_before, count] :
+       {std::tuple(folder_ / "new.db", 0U, 8U),
+        std::tuple(older_copy(folder_, "old.db"), 1U, 4U)}) {
+    std::latch start(count);
+    std::vector<std::string> outcome(count);
+    std::vector<std::thread> threads;
+    threads.reserve(count);
+    for (std::string& text : outcome) {
+      threads.emplace_back([&start, &text, file = file] {
+        start.arrive_and_wait();
+        Result<Store> store = Store::open(file, Store::Mode::read_write);
+        text = !store ? store.error().message : (store->begin_run(sample_run()) ? "ok" : "no run");
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(outcome, Each("ok")) << file;
+    EXPECT_EQ(open_or_throw(file).runs()->size(), runs_before + count) << file;
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : outcome) EXPECT_EQ(text, "ok");
-  EXPECT_EQ(open_or_throw(folder_ / "shared.db").runs()->size(), 8U);
 }
 
-TEST_F(Open, NetworkFileSystems_AreKnownByTheirNumbers) {
+TEST(NetworkFileSystems, AreKnownByTheirNumbers) {
   EXPECT_TRUE(store::is_network_file_system(0x6969));
   EXPECT_TRUE(store::is_network_file_system(0xFF534D42));
   EXPECT_TRUE(store::is_network_file_system(static_cast<std::int32_t>(0xFF534D42)));
   EXPECT_TRUE(store::is_network_file_system(0x65735546));
   EXPECT_FALSE(store::is_network_file_system(0xEF53));      // ext4
   EXPECT_FALSE(store::is_network_file_system(0x01021994));  // tmpfs
-  EXPECT_TRUE(open_or_throw(folder_ / "local.db").warning().empty());
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "tests/store/sample_runs.h"
 
@@ -15,19 +18,28 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 void expect_stored(const Store& store, const RunId& run, const std::vector<HeatResult>& heats) {
-  const auto cells = store.cells(run, true);
-  ASSERT_TRUE(cells) << cells.error().message;
+  const auto cells = need(store.cells(run, true));
   std::size_t at = 0;
+  std::vector<std::string> keys;
+  keys.reserve(heats.size());
+  std::set<std::int64_t> numbers;
   for (const HeatResult& heat : heats) {
+    keys.push_back(point_key(heat.point));
+    if (!heat.cells.empty()) {
+      ASSERT_LT(at, cells.size());
+      EXPECT_TRUE(numbers.insert(cells[at].heat_number).second);
+    }
     for (const Cell& cell : heat.cells) {
-      ASSERT_LT(at, cells->size());
-      const StoredCell& stored = (*cells)[at++];
+      ASSERT_LT(at, cells.size());
+      const StoredCell& stored = cells[at++];
+      EXPECT_TRUE(numbers.contains(stored.heat_number));
       EXPECT_EQ(stored.point, heat.point);
       EXPECT_TRUE(same(stored.cell, cell));
       EXPECT_FALSE(stored.damaged);
     }
   }
-  EXPECT_EQ(at, cells->size());
+  EXPECT_EQ(at, cells.size());
+  EXPECT_EQ(*store.finished_points(run), keys);
 }
 
 class RoundTrip : public StoreTest {};
@@ -53,14 +65,13 @@ TEST_F(RoundTrip, WithoutSamples_EverythingElseIsReadAndChecked) {
   std::mt19937_64 random(8);
   HeatResult heat = random_heat(random, 0, 5);
   ASSERT_TRUE(store_.add_heat(run, heat));
-  const auto cells = store_.cells(run, false);
-  ASSERT_TRUE(cells);
-  ASSERT_EQ(cells->size(), 5U);
+  const auto cells = need(store_.cells(run, false));
+  ASSERT_EQ(cells.size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ((*cells)[i].summary.samples, static_cast<int>(heat.cells[i].samples.size()));
+    EXPECT_EQ(cells[i].summary.samples, static_cast<int>(heat.cells[i].samples.size()));
     heat.cells[i].samples.clear();
-    EXPECT_TRUE(same((*cells)[i].cell, heat.cells[i]));
-    EXPECT_FALSE((*cells)[i].damaged);
+    EXPECT_TRUE(same(cells[i].cell, heat.cells[i]));
+    EXPECT_FALSE(cells[i].damaged);
   }
 }
 
@@ -89,25 +100,13 @@ TEST_F(RoundTrip, SummaryAndOutliers_AreComputedWhenAHeatIsAdded) {
     heat.cells[0].samples.push_back({.round = round, .time_ns = round == 4 ? 500.0 : 10.0 + round});
   }
   ASSERT_TRUE(store_.add_heat(run, heat));
-  const auto cells = store_.cells(run, true);
-  ASSERT_TRUE(cells);
-  const StoredCell& stored = cells->front();
+  const auto cells = need(store_.cells(run, true));
+  const StoredCell& stored = cells.front();
   EXPECT_NEAR(stored.summary.median_ns, 15, 1e-12);
   EXPECT_EQ(stored.summary.samples, 9);
   EXPECT_EQ(stored.summary.placements, 1);
   ASSERT_EQ(stored.outliers.size(), 9U);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(stored.outliers[i], i == 4) << i;
-}
-
-TEST_F(RoundTrip, CellsOfOneHeat_ShareItsNumberAndKeepTheirOrder) {
-  const RunId run = begin_or_throw(store_, sample_run());
-  std::mt19937_64 random(10);
-  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 0, 2)));
-  ASSERT_TRUE(store_.add_heat(run, random_heat(random, 1, 2)));
-  const auto cells = store_.cells(run, false);
-  ASSERT_EQ(cells->size(), 4U);
-  EXPECT_EQ((*cells)[0].heat_number, (*cells)[1].heat_number);
-  EXPECT_NE((*cells)[1].heat_number, (*cells)[2].heat_number);
 }
 
 TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
@@ -119,10 +118,9 @@ TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
     ceilings.push_back(random_ceilings(random));
     ASSERT_TRUE(store_.add_ceilings(run, ceilings.back()));
   }
-  const auto info = store_.find_run("last");
-  ASSERT_TRUE(info);
-  EXPECT_TRUE(same(info->start, start));
-  EXPECT_FALSE(info->damaged);
+  const auto info = need(store_.find_run("last"));
+  EXPECT_TRUE(same(info.start, start));
+  EXPECT_FALSE(info.damaged);
   const auto stored = store_.ceilings(run);
   ASSERT_EQ(stored->size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(same((*stored)[i], ceilings[i]));
@@ -135,18 +133,6 @@ TEST_F(RoundTrip, RunsCeilingsAndProgress_AreEqual) {
   EXPECT_EQ((*progress)->heats_done, 3);
   EXPECT_EQ((*progress)->current, "4096 tokens");
   EXPECT_FALSE((*progress)->seconds_left.has_value());
-}
-
-TEST_F(RoundTrip, FinishedPoints_AreTheKeysOfTheHeats) {
-  const RunId run = begin_or_throw(store_, sample_run());
-  std::mt19937_64 random(12);
-  std::vector<std::string> keys;
-  for (int i = 0; i < 5; ++i) {
-    const HeatResult heat = random_heat(random, i, 1);
-    keys.push_back(point_key(heat.point));
-    ASSERT_TRUE(store_.add_heat(run, heat));
-  }
-  EXPECT_EQ(*store_.finished_points(run), keys);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ T pick(std::mt19937_64& random, std::initializer_list<T> choices) {
   return *(choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size()));
 }
 
-/// From 0 to `most`, of any magnitude.
+/// An integer from 0 to `most`, of any magnitude.
 std::int64_t some_integer(std::mt19937_64& random, std::int64_t most) {
   const auto drawn = static_cast<std::int64_t>(random() >> (1 + random() % 60));
   return most == std::numeric_limits<std::int64_t>::max() ? drawn : drawn % (most + 1);
@@ -77,19 +77,11 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Store open_or_throw(const std::filesystem::path& file, Store::Mode mode) {
-  Result<Store> store = Store::open(file, mode);
-  if (!store) throw std::runtime_error(store.error().message);
-  return std::move(*store);
-}
-
-void ok_or_throw(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
+  return need(Store::open(file, mode));
 }
 
 RunId begin_or_throw(Store& store, const NewRun& run) {
-  const Result<RunId> id = store.begin_run(run);
-  if (!id) throw std::runtime_error(id.error().message);
-  return *id;
+  return need(store.begin_run(run));
 }
 
 NewRun sample_run(std::string name) {

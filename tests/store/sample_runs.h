@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "engine/store/store.h"
 
@@ -25,6 +28,10 @@ class TemporaryFolder {
     return path_ / name;
   }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// The number of files and folders in it.
+  [[nodiscard]] std::ptrdiff_t files() const {
+    return std::distance(std::filesystem::directory_iterator(path_), {});
+  }
 
  private:
   std::filesystem::path path_;
@@ -33,7 +40,20 @@ class TemporaryFolder {
 [[nodiscard]] Store open_or_throw(const std::filesystem::path& file,
                                   Store::Mode mode = Store::Mode::read_write);
 RunId begin_or_throw(Store& store, const NewRun& run);
-void ok_or_throw(const Status& status);
+/// The error's message; "no error" without one.
+template <typename T>
+std::string error_in(const Result<T>& result) {
+  return result ? "no error" : result.error().message;
+}
+/// The value; throws the error's message.
+template <typename T>
+T need(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+inline void need(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
 
 [[nodiscard]] NewRun sample_run(std::string name = "quick");
 /// A sample run that is being measured by this process.

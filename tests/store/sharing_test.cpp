@@ -12,14 +12,12 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <memory>
 #include <set>
-#include <vector>
 
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
-#include "engine/store/database.h"
 #include "tests/store/sample_runs.h"
+#include "tests/store/sql.h"
 
 namespace attnscope {
 namespace {
@@ -42,6 +40,18 @@ NewRun own_run(int program) {
   return live_run("program " + std::to_string(program));
 }
 
+/// Waits for the end of a child; -1 if a signal ended it.
+int exit_code_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void add_run(const std::filesystem::path& file, int program) {
+  Store store = open_or_throw(file);
+  begin_or_throw(store, own_run(program));
+}
+
 /// A driver process: opens or creates the file and stores a whole run.
 [[noreturn]] void store_a_run(const std::filesystem::path& file, int program) {
   Result<Store> store = Store::open(file, Store::Mode::read_write);
@@ -59,11 +69,10 @@ NewRun own_run(int program) {
 void expect_unmixed(const Store& store, const RunInfo& run) {
   const int program = run.start.sweep_name == "program 0" ? 0 : 1;
   EXPECT_FALSE(run.damaged);
-  const auto cells = store.cells(run.id, true);
-  ASSERT_TRUE(cells) << cells.error().message;
-  ASSERT_EQ(cells->size() % cells_each, 0U);
-  for (std::size_t i = 0; i < cells->size(); ++i) {
-    const StoredCell& stored = (*cells)[i];
+  const auto cells = need(store.cells(run.id, true));
+  ASSERT_EQ(cells.size() % cells_each, 0U);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const StoredCell& stored = cells[i];
     const HeatResult heat = heat_of(program, static_cast<int>(i / cells_each));
     EXPECT_FALSE(stored.damaged);
     EXPECT_EQ(stored.point, heat.point);
@@ -106,25 +115,23 @@ class Sharing : public FolderTest {};
 
 TEST_F(Sharing, ADatabaseIsReadUnderAFileSizeLimit) {
   const auto file = folder_ / "closed.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  add_run(file, 0);
   for (const rlim_t bytes : {0, 1024, 16384}) {
     const FileSizeLimit limit(bytes);
-    const Result<Store> store = Store::open(file, Store::Mode::read_only);
-    ASSERT_TRUE(store) << bytes << ": " << store.error().message;
-    EXPECT_EQ(store->runs().value().size(), 1U) << bytes;
+    const Store store = open_or_throw(file, Store::Mode::read_only);
+    EXPECT_EQ(store.runs().value().size(), 1U) << bytes;
   }
 }
 
 TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
   const auto file = folder_ / "shared.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(0));
+  add_run(file, 0);
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t other = fork();
   if (other == 0) expect_locked_after_byte(file, ends[0]);
 
-  store::Database first = store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
-  const store::Transaction held(first, SQLite::TransactionBehavior::IMMEDIATE);
+  const OtherWriter first(file);
   for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::existing}) {
     EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 1U);  // opened and closed again
   }
@@ -133,9 +140,7 @@ TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
     EXPECT_TRUE(read_text_file(file, "sweep", 1 << 20));
   }
   ASSERT_EQ(write(ends[1], "x", 1), 1);
-  int status = 0;
-  ASSERT_EQ(waitpid(other, &status, 0), other);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(exit_code_of(other), 0);
   close(ends[0]);
   close(ends[1]);
 }
@@ -143,12 +148,8 @@ TEST_F(Sharing, ASecondConnectionInTheSameProcess_KeepsTheFirstsLocks) {
 TEST_F(Sharing, ALinkToADatabase_IsTheDatabase) {
   std::filesystem::create_directory(folder_ / "elsewhere");
   std::filesystem::create_symlink("elsewhere/real.db", folder_ / "link.db");
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(folder_ / "elsewhere/real.db")),
-                 own_run(0));
-  {
-    Store store = open_or_throw(folder_ / "link.db");
-    begin_or_throw(store, own_run(0));
-  }
+  add_run(folder_ / "elsewhere/real.db", 0);
+  add_run(folder_ / "link.db", 0);
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.db"));
   EXPECT_EQ(open_or_throw(folder_ / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
@@ -160,7 +161,7 @@ TEST_F(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
     EXPECT_TRUE(store.is_at_its_place());
     begin_or_throw(store, own_run(0));
     std::filesystem::remove(file);
-    if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
+    if (is_replaced) add_run(file, 1);
     EXPECT_FALSE(store.is_at_its_place());
     EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
     const auto saved = folder_ / (is_replaced ? "b.db" : "a.db");
@@ -176,16 +177,15 @@ TEST_F(Sharing, AMovedOrReplacedFile_IsNotWrittenAndCanBeSaved) {
 
 TEST_F(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
   const auto first = folder_ / "first.db", second = folder_ / "second.db";
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
+  add_run(first, 1);
   std::filesystem::create_hard_link(first, second);
   for (const auto& name : {first, second}) {
     EXPECT_EQ(open_or_throw(name, Store::Mode::read_only).runs()->size(), 1U);
-    const Result<Store> store = Store::open(name, Store::Mode::read_write);
-    ASSERT_FALSE(store);
-    EXPECT_THAT(store.error().message, AllOf(HasSubstr("second name"), HasSubstr("cp")));
+    EXPECT_THAT(error_in(Store::open(name, Store::Mode::read_write)),
+                AllOf(HasSubstr("second name"), HasSubstr("cp")));
   }
   std::filesystem::remove(second);
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
+  add_run(first, 1);
 }
 
 TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
@@ -205,9 +205,8 @@ TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
     }
     const Result<Store> reader = Store::open(file, Store::Mode::read_only);
     if (!reader) continue;  // not created yet
-    const auto runs = reader->runs();
-    ASSERT_TRUE(runs) << runs.error().message;
-    for (const RunInfo& run : *runs) expect_unmixed(*reader, run);
+    const auto runs = need(reader->runs());
+    for (const RunInfo& run : runs) expect_unmixed(*reader, run);
     ++reads;
   }
   EXPECT_GT(reads, 0);
@@ -224,31 +223,24 @@ TEST_F(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
   EXPECT_TRUE(store.check_integrity());
 }
 
-TEST_F(Sharing, AnExportedFileOpenedByTwo_IsReadByBothUnchanged) {
+TEST_F(Sharing, AnExportedFile_IsReadByTwoProcessesUnchanged) {
+  const auto file = folder_ / "run.attn";
   {
     Store store = open_or_throw(folder_ / "results.db");
     const RunId run = begin_or_throw(store, sample_run());
     ASSERT_TRUE(store.add_heat(run, heat_of(0, 0)));
-    ASSERT_TRUE(store.export_runs({run}, folder_ / "run.attn"));
+    ASSERT_TRUE(store.export_runs({run}, file));
   }
-  const std::string bytes = bytes_of(folder_ / "run.attn");
-  std::array<pid_t, 2> readers{};
-  for (pid_t& reader : readers) {
-    reader = fork();
-    if (reader != 0) continue;
-    const Store one = open_or_throw(folder_ / "run.attn");
-    const Store other = open_or_throw(folder_ / "run.attn", Store::Mode::read_only);
-    const auto cells = [](const Store& store) {
-      return store.cells(store.find_run("last")->id, true)->size();
-    };
-    _exit(cells(one) == cells_each && cells(other) == cells_each ? 0 : 1);
-  }
-  for (const pid_t reader : readers) {
-    int status = 0;
-    ASSERT_EQ(waitpid(reader, &status, 0), reader);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  }
-  EXPECT_EQ(bytes_of(folder_ / "run.attn"), bytes);
+  const std::string bytes = bytes_of(file);
+  const auto has_all_cells = [](const Store& store) {
+    return store.cells(store.find_run("last")->id, true)->size() == cells_each;
+  };
+  const Store one = open_or_throw(file), other = open_or_throw(file, Store::Mode::read_only);
+  EXPECT_TRUE(has_all_cells(one) && has_all_cells(other));
+  const pid_t reader = fork();
+  if (reader == 0) _exit(has_all_cells(open_or_throw(file)) ? 0 : 1);
+  EXPECT_EQ(exit_code_of(reader), 0);
+  EXPECT_EQ(bytes_of(file), bytes);
 }
 
 TEST_F(Sharing, ALiveDatabaseThatIsCopied_IsWhole) {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/gzip.h"
-#include "engine/store/packed_database.h"
+#include "engine/store/implementation.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 
@@ -20,10 +20,9 @@ class Transfer : public StoreTest {
   Transfer() {
     for (const char* name : {"one", "two", "three"}) {
       runs_.push_back(begin_or_throw(store_, sample_run(name)));
-      for (int i = 0; i < 4; ++i)
-        ok_or_throw(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
-      ok_or_throw(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
-      ok_or_throw(store_.finish_run(runs_.back(), RunStatus::done));
+      for (int i = 0; i < 4; ++i) need(store_.add_heat(runs_.back(), random_heat(random_, i, 3)));
+      need(store_.add_ceilings(runs_.back(), random_ceilings(random_)));
+      need(store_.finish_run(runs_.back(), RunStatus::done));
     }
   }
   void expect_equal_run(const Store& other, const RunId& run) {
@@ -49,33 +48,22 @@ class Transfer : public StoreTest {
   std::vector<RunId> runs_;
 };
 
-TEST_F(Transfer, AnExportedFile_HasOnlyTheNamedRuns) {
+TEST_F(Transfer, AnExportedFile_HasOnlyTheNamedRunsAndIsReadOnly) {
   const auto file = folder_ / "two.attn";
+  const auto files = folder_.files();
   const Status done = store_.export_runs({runs_[1]}, file);
   ASSERT_TRUE(done) << done.error().message;
-  const Store exported = open_or_throw(file, Store::Mode::read_only);
-  EXPECT_EQ(exported.runs()->size(), 1U);
-  expect_equal_run(exported, runs_[1]);
-  EXPECT_EQ(bytes_of(file).find(runs_[0].uuid), std::string::npos);
-}
-
-TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
-  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
-  { const Store exported = open_or_throw(folder_ / "all.attn", Store::Mode::read_only); }
-  const std::string bytes = bytes_of(folder_ / "all.attn");
-  EXPECT_EQ(bytes[18], 1);  // not WAL
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-    if (entry.path().filename().string().starts_with("all.attn")) ++files;
+  const std::string bytes = bytes_of(file);
+  EXPECT_EQ(bytes.find(runs_[0].uuid), std::string::npos);
+  EXPECT_EQ(bytes[18], 1) << "a write-ahead log";
+  {
+    Store exported = open_or_throw(file, Store::Mode::read_write);
+    EXPECT_EQ(exported.runs()->size(), 1U);
+    expect_equal_run(exported, runs_[1]);
+    EXPECT_EQ(folder_.files(), files + 1);
+    EXPECT_THAT(error_in(exported.begin_run(sample_run())), HasSubstr("import it"));
   }
-  EXPECT_EQ(files, 1);
-}
-
-TEST_F(Transfer, FileNameDecidesWhetherAnExportIsPacked_InAnyCase) {
-  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
-  EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
-  const Store exported = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_only);
-  for (const RunId& run : runs_) expect_equal_run(exported, run);
+  EXPECT_EQ(bytes_of(file), bytes);
 }
 
 TEST_F(Transfer, LeftoversOfAKilledExport_AreRemovedByTheNext) {
@@ -90,21 +78,18 @@ TEST_F(Transfer, LeftoversOfAKilledExport_AreRemovedByTheNext) {
 
 TEST_F(Transfer, APackedExport_IsReadAndImported) {
   const mode_t mask = ::umask(0);
-  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
   ::umask(mask);
   ASSERT_TRUE(store_.export_runs({runs_[0]}, folder_ / "one.attn"));
-  EXPECT_TRUE(bytes_of(folder_ / "all.attn.gz").starts_with(gzip_mark));
+  EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
   struct stat info {};
-  ASSERT_EQ(::stat((folder_ / "all.attn.gz").c_str(), &info), 0);
+  ASSERT_EQ(::stat((folder_ / "all.attn.GZ").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
-  write_bytes(folder_ / "packed.attn", bytes_of(folder_ / "all.attn.gz"));
+  write_bytes(folder_ / "packed.attn", bytes_of(folder_ / "all.attn.GZ"));
   write_bytes(folder_ / "plain.attn.gz", bytes_of(folder_ / "one.attn"));
-  const auto files = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
-  };
-  const auto before = files();
+  const auto before = folder_.files();
   {
-    const Store packed = open_or_throw(folder_ / "all.attn.gz", Store::Mode::read_write);
+    const Store packed = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_write);
     Store misnamed = open_or_throw(folder_ / "packed.attn", Store::Mode::read_only);
     const Store plain = open_or_throw(folder_ / "plain.attn.gz", Store::Mode::read_only);
     for (const RunId& run : runs_) expect_equal_run(packed, run);
@@ -114,15 +99,14 @@ TEST_F(Transfer, APackedExport_IsReadAndImported) {
         misnamed.describe_run(runs_[0], {.name = "mine"}).error().message,
         AllOf(HasSubstr("packed.attn was opened for reading only"), HasSubstr("import it")));
     EXPECT_TRUE(packed.is_at_its_place());
-    EXPECT_EQ(packed.file(), folder_ / "all.attn.gz");
-    EXPECT_EQ(files(), before);
+    EXPECT_EQ(packed.file(), folder_ / "all.attn.GZ");
+    EXPECT_EQ(folder_.files(), before);
     ASSERT_TRUE(packed.export_runs({runs_[1]}, folder_ / "again.attn"));
   }
   expect_equal_run(open_or_throw(folder_ / "again.attn", Store::Mode::read_only), runs_[1]);
   Store other = open_or_throw(folder_ / "other.db");
-  const auto imported = other.import_file(folder_ / "all.attn.gz");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->added, 3);
+  const auto imported = need(other.import_file(folder_ / "all.attn.GZ"));
+  EXPECT_EQ(imported.added, 3);
   for (const RunId& run : runs_) expect_equal_run(other, run);
 }
 
@@ -132,9 +116,8 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
   Store other = open_or_throw(folder_ / "other.db");
   const auto refused = [&](const std::string& bytes, const std::string& words) {
     write_bytes(folder_ / "damaged.attn.gz", bytes);
-    const auto imported = other.import_file(folder_ / "damaged.attn.gz");
-    ASSERT_FALSE(imported);
-    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
+    EXPECT_THAT(error_in(other.import_file(folder_ / "damaged.attn.gz")),
+                AllOf(HasSubstr("damaged.attn.gz"), HasSubstr(words)));
     EXPECT_EQ(bytes_of(folder_ / "damaged.attn.gz"), bytes);
   };
   refused(whole.substr(0, whole.size() / 2), "truncated");
@@ -156,41 +139,35 @@ TEST_F(Transfer, AnIncompletePackedFile_IsRefused) {
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {
   write_bytes(folder_ / "taken.attn", "mine");
-  const Status done = store_.export_runs({runs_[0]}, folder_ / "taken.attn");
-  ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("is not overwritten"));
+  EXPECT_THAT(error_in(store_.export_runs({runs_[0]}, folder_ / "taken.attn")),
+              HasSubstr("is not overwritten"));
   EXPECT_EQ(bytes_of(folder_ / "taken.attn"), "mine");
 }
 
 TEST_F(Transfer, NameOfAnSqliteSideFile_IsRefused) {
   { const Store other = open_or_throw(folder_ / "other.db"); }
   for (const char* ending : {"-wal", "-journal", "-shm"}) {
-    const Status exported =
-        store_.export_runs({runs_[0]}, folder_ / (std::string("other.db") + ending));
-    ASSERT_FALSE(exported) << ending;
-    EXPECT_THAT(exported.error().message, HasSubstr("name another file"));
+    EXPECT_THAT(
+        error_in(store_.export_runs({runs_[0]}, folder_ / (std::string("other.db") + ending))),
+        HasSubstr("name another file"));
   }
 }
 
 TEST_F(Transfer, AnExportThatFails_LeavesNoFile) {
-  const auto count = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
-  };
-  const auto before = count();
+  const auto before = folder_.files();
   EXPECT_FALSE(store_.export_runs({runs_[0], RunId{"no such run"}}, folder_ / "x.attn"));
   EXPECT_FALSE(store_.export_runs({}, folder_ / "x.attn"));
   EXPECT_FALSE(store_.export_runs({runs_[0]}, folder_ / "none/x.attn"));
-  EXPECT_EQ(count(), before);
+  EXPECT_EQ(folder_.files(), before);
 }
 
 TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   ASSERT_TRUE(store_.export_runs({runs_[1], runs_[2], runs_[1]}, folder_ / "two.attn"));
   Store other = open_or_throw(folder_ / "other.db");
   const RunId own = begin_or_throw(other, sample_run("own"));
-  const auto first = other.import_file(folder_ / "two.attn");
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(first->added, 2);
-  EXPECT_EQ(first->already_there, 0);
+  const auto first = need(other.import_file(folder_ / "two.attn"));
+  EXPECT_EQ(first.added, 2);
+  EXPECT_EQ(first.already_there, 0);
   EXPECT_EQ(other.find_run("1")->id, own);
   EXPECT_EQ(other.find_run("2")->id, runs_[1]);
   EXPECT_EQ(other.find_run("3")->id, runs_[2]);
@@ -204,19 +181,19 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt) {
+TEST_F(Transfer, AHeat_KeepsTheStartThatMeasuredIt) {
   NewRun start = sample_run("parts");
   const RunId run = begin_or_throw(store_, start);
-  ok_or_throw(store_.add_heat(run, random_heat(random_, 0, 1)));
+  need(store_.add_heat(run, random_heat(random_, 0, 1)));
   start.command_line = "a later start";
-  ok_or_throw(store_.resume_run(run, start));
-  ok_or_throw(store_.add_heat(run, random_heat(random_, 1, 1)));
+  need(store_.resume_run(run, start));
+  need(store_.add_heat(run, random_heat(random_, 1, 1)));
   {
     // A connection that neither started nor resumed the run: the start of its heat is unknown.
     Store other = open_or_throw(folder_ / "results.db");
-    ok_or_throw(other.add_heat(run, random_heat(random_, 2, 1)));
+    need(other.add_heat(run, random_heat(random_, 2, 1)));
   }
-  ok_or_throw(store_.finish_run(run, RunStatus::done));
+  need(store_.finish_run(run, RunStatus::done));
   const auto starts = [&](const Store& store) {
     std::vector<std::optional<std::size_t>> found;
     const auto by_heat = store.starts_of_heats(run);
@@ -232,14 +209,6 @@ TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt) {
   EXPECT_TRUE(other.check_integrity());
 }
 
-TEST_F(Transfer, ALiveDatabase_CanBeImported) {
-  Store other = open_or_throw(folder_ / "other.db");
-  const auto imported = other.import_file(folder_ / "results.db");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->added, 3);
-  expect_equal_run(other, runs_[0]);
-}
-
 TEST_F(Transfer, ARunThatIsBeingMeasured_IsExportedAsInterrupted) {
   const RunId run = begin_or_throw(store_, live_run());
   ASSERT_TRUE(store_.export_runs({run}, folder_ / "live.attn"));
@@ -248,61 +217,41 @@ TEST_F(Transfer, ARunThatIsBeingMeasured_IsExportedAsInterrupted) {
   EXPECT_EQ(store_.find_run("last")->status, RunStatus::running);
 }
 
-TEST_F(Transfer, AnExportedFile_IsReadOnlyInEitherMode) {
-  ASSERT_TRUE(store_.export_runs({runs_[0]}, folder_ / "one.attn"));
-  const std::string before = bytes_of(folder_ / "one.attn");
-  {
-    Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_write);
-    const auto refused = exported.begin_run(sample_run());
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("import it"));
-  }
-  EXPECT_EQ(bytes_of(folder_ / "one.attn"), before);
-}
-
 TEST_F(Transfer, NameTagAndNote_AreExported) {
   const RunWords words{.name = "for the paper", .tag = "camera-ready laptop", .note = "quiet room"};
   ASSERT_TRUE(store_.describe_run(runs_[1], words));
   ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
   Store other = open_or_throw(folder_ / "other.db");
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
-  const auto run = other.find_run("for the paper");
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(run->id, runs_[1]);
-  EXPECT_EQ(run->tag, words.tag);
-  EXPECT_EQ(run->note, words.note);
-  EXPECT_FALSE(run->damaged);
+  const auto run = need(other.find_run("for the paper"));
+  EXPECT_EQ(run.id, runs_[1]);
+  EXPECT_EQ(run.tag, words.tag);
+  EXPECT_EQ(run.note, words.note);
+  EXPECT_FALSE(run.damaged);
 
   ASSERT_TRUE(other.describe_run(runs_[1], {.name = "mine"}));
   ASSERT_TRUE(other.import_file(folder_ / "one.attn"));
   EXPECT_EQ(other.find_run("last")->name, "mine") << "an import never replaces an existing run";
 }
 
-TEST_F(Transfer, ARunFromTheTrash_IsExportedOutsideTheTrash) {
+TEST_F(Transfer, ARunInTheTrash_IsExportedOutsideItAndRestoredByAnImport) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
-  ASSERT_TRUE(store_.export_runs({runs_[1]}, folder_ / "one.attn"));
-  const Store exported = open_or_throw(folder_ / "one.attn", Store::Mode::read_only);
-  ASSERT_TRUE(exported.find_run("last"));
-  EXPECT_FALSE(is_in_trash(*exported.find_run("last")));
-  expect_equal_run(exported, runs_[1]);
-}
-
-TEST_F(Transfer, AnImportRestoresARunFromTheTrash) {
   ASSERT_TRUE(store_.export_runs({runs_[0], runs_[1]}, folder_ / "two.attn"));
-  ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
-  const auto imported = store_.import_file(folder_ / "two.attn");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->already_there, 2);
-  EXPECT_EQ(imported->taken_from_trash, 1);
+  const Store exported = open_or_throw(folder_ / "two.attn", Store::Mode::read_only);
+  EXPECT_FALSE(is_in_trash(*exported.find_run(runs_[1].uuid)));
+  expect_equal_run(exported, runs_[1]);
+  const auto imported = need(store_.import_file(folder_ / "two.attn"));
+  EXPECT_EQ(imported.already_there, 2);
+  EXPECT_EQ(imported.taken_from_trash, 1);
   EXPECT_EQ(store_.runs()->size(), 3U);
 }
 
-TEST_F(Transfer, RunsInTheTrashOfAnotherDatabase_AreNotImported) {
+TEST_F(Transfer, ALiveDatabase_IsImportedWithoutTheRunsInItsTrash) {
   ASSERT_TRUE(store_.put_in_trash({runs_[1]}));
   Store other = open_or_throw(folder_ / "other.db");
-  const auto imported = other.import_file(folder_ / "results.db");
-  ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(imported->added, 2);
+  const auto imported = need(other.import_file(folder_ / "results.db"));
+  EXPECT_EQ(imported.added, 2);
+  expect_equal_run(other, runs_[0]);
   EXPECT_FALSE(other.find_run(runs_[1].uuid));
 }
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One measurement at a time: a file's locks of the kernel's, and what a hostile file can do.
+// One measurement at a time by locks of a file, and what a hostile file can do.
 #include "engine/worker/turn.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -52,7 +49,7 @@ class TurnTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(TurnTest, Second_WaitsForTheEndOfTheFirst) {
+TEST_F(TurnTest, TheSecond_WaitsForTheEndOfTheFirst) {
   std::optional<Turn> first = turn_of("run 'first'");
   EXPECT_TRUE(comes(*first));
   Turn second = turn_of("run 'second'");
@@ -68,7 +65,7 @@ TEST_F(TurnTest, Second_WaitsForTheEndOfTheFirst) {
   EXPECT_THAT(second.others(), IsEmpty());
 }
 
-TEST_F(TurnTest, OtherDevices_AreMeasuredAtTheSameTime) {
+TEST_F(TurnTest, AnotherDevice_IsMeasuredAtTheSameTime) {
   Turn processor = turn_of("a");
   EXPECT_TRUE(comes(processor));
   auto device = Turn::line_up(folder_, "cuda", {});
@@ -76,7 +73,7 @@ TEST_F(TurnTest, OtherDevices_AreMeasuredAtTheSameTime) {
   EXPECT_TRUE(comes(*device));
 }
 
-TEST_F(TurnTest, ThoseWhoWait_ComeInTheOrderOfTheirArrival) {
+TEST_F(TurnTest, WaitingTurns_ComeInTheOrderOfTheirArrival) {
   std::optional<Turn> holder = turn_of("a");
   EXPECT_TRUE(comes(*holder));
   std::optional<Turn> second = turn_of("b");
@@ -91,29 +88,7 @@ TEST_F(TurnTest, ThoseWhoWait_ComeInTheOrderOfTheirArrival) {
   EXPECT_TRUE(comes(third));
 }
 
-TEST_F(TurnTest, KilledProcess_HoldsNothingAnyMore) {
-  std::array<int, 2> reported{};
-  ASSERT_EQ(pipe(reported.data()), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    Turn turn = turn_of("run 'killed'");
-    const char came = comes(turn) ? 'y' : 'n';
-    if (::write(reported[1], &came, 1) != 1) _exit(1);
-    while (true) pause();
-  }
-  char came = 0;
-  ASSERT_EQ(::read(reported[0], &came, 1), 1);
-  EXPECT_EQ(came, 'y');
-  Turn next = turn_of("next");
-  EXPECT_FALSE(comes(next));
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  EXPECT_TRUE(comes(next));
-  close(reported[0]);
-  close(reported[1]);
-}
-
-TEST_F(TurnTest, ProgramsThatTheHolderStarts_DoNotInheritTheTurn) {
+TEST_F(TurnTest, ChildProcesses_DoNotInheritTheTurn) {
   std::optional<Turn> first = turn_of("first");
   EXPECT_TRUE(comes(*first));
   FILE* outlives = popen("cat", "w");  // until its input is closed
@@ -121,13 +96,13 @@ TEST_F(TurnTest, ProgramsThatTheHolderStarts_DoNotInheritTheTurn) {
   std::fputs("\n", outlives);
   first.reset();
   Turn second = turn_of("second");
-  // What was started may not have become the other program yet.
+  // The child may not have executed its program yet.
   while (!comes(second)) {
   }
   pclose(outlives);
 }
 
-TEST_F(TurnTest, WhoDoesNotWait_IsKnownToBoth) {
+TEST_F(TurnTest, AMeasurementThatDoesNotWait_IsReportedToBoth) {
   Turn holder = turn_of("run 'holder'");
   EXPECT_TRUE(comes(holder));
   std::optional<Turn> intruder = turn_of("run 'intruder'");
@@ -139,7 +114,7 @@ TEST_F(TurnTest, WhoDoesNotWait_IsKnownToBoth) {
   EXPECT_THAT(holder.others(), IsEmpty());
 }
 
-TEST_F(TurnTest, WhoCameAndWentInBetween_IsKnownAfterwards) {
+TEST_F(TurnTest, AMeasurementThatHasEnded_IsReportedOnce) {
   Turn holder = turn_of("run 'holder'");
   EXPECT_TRUE(comes(holder));
   for (const char* name : {"a", "b"}) turn_of(name).begin_now();
@@ -147,7 +122,7 @@ TEST_F(TurnTest, WhoCameAndWentInBetween_IsKnownAfterwards) {
   EXPECT_THAT(holder.others(), IsEmpty());
 }
 
-TEST_F(TurnTest, WhoDoesNotWait_IsWaitedFor) {
+TEST_F(TurnTest, AMeasurementThatDidNotWait_DelaysOthers) {
   std::optional<Turn> alone = turn_of("run 'alone'");
   alone->begin_now();
   Turn next = turn_of("next");
@@ -158,7 +133,7 @@ TEST_F(TurnTest, WhoDoesNotWait_IsWaitedFor) {
   EXPECT_TRUE(comes(next));
 }
 
-TEST_F(TurnTest, FileIsForAllUsers_WhateverTheMask) {
+TEST_F(TurnTest, TheFile_IsWritableByAllUsersDespiteTheMask) {
   const mode_t before = umask(077);
   Turn turn = turn_of("a");
   EXPECT_EQ(umask(before), 077);
@@ -167,7 +142,7 @@ TEST_F(TurnTest, FileIsForAllUsers_WhateverTheMask) {
   EXPECT_EQ(found.st_mode & 0777, 0666);
 }
 
-TEST_F(TurnTest, FileThatIsTakenAway_IsWaitedForAndThenMadeAnew) {
+TEST_F(TurnTest, ARemovedFile_IsWaitedForAndThenCreated) {
   std::optional<Turn> holder = turn_of("a");
   EXPECT_TRUE(comes(*holder));
   Turn waiting = turn_of("b");
@@ -179,7 +154,7 @@ TEST_F(TurnTest, FileThatIsTakenAway_IsWaitedForAndThenMadeAnew) {
   EXPECT_TRUE(std::filesystem::exists(file()));
 }
 
-TEST_F(TurnTest, FileOfAnotherKind_IsRefusedAndLeftAsItIs) {
+TEST_F(TurnTest, AFileOfAnotherKind_IsRefusedUnchanged) {
   const auto target = folder_ / "target";
   std::ofstream(target) << "mine";
   std::filesystem::create_symlink(target, file());
@@ -198,13 +173,13 @@ TEST_F(TurnTest, FileOfAnotherKind_IsRefusedAndLeftAsItIs) {
   EXPECT_EQ(text.str(), "mine");
 }
 
-TEST_F(TurnTest, FolderThatIsNotThere_IsNamed) {
+TEST_F(TurnTest, AMissingFolder_IsNamed) {
   const auto turn = Turn::line_up("/nowhere", "cpu", {});
   ASSERT_FALSE(turn);
   EXPECT_THAT(turn.error().message, HasSubstr("/nowhere/attnscope-cpu.lock"));
 }
 
-TEST_F(TurnTest, Garbage_HoldsNothingAndNamesNobody) {
+TEST_F(TurnTest, Garbage_HoldsNoTurn) {
   std::ofstream(file()) << "\x1b[2J\n{\"place\":-1}\n{\"place\":1e300}\n[[[[\n"
                         << std::string(300'000, 'x') << "\n{\"place\":7,\"turn\":true}\n";
   Turn turn = turn_of("a");
@@ -220,7 +195,7 @@ TEST_F(TurnTest, Garbage_HoldsNothingAndNamesNobody) {
   EXPECT_FALSE(waiting.holder());
 }
 
-TEST(Measurement, InWords_ObeysNoTerminalAndTellsWhatItKnows) {
+TEST(Measurement, InWords_OmitsUnknownFactsAndControlCharacters) {
   EXPECT_EQ(in_words({}), "another measurement");
   EXPECT_EQ(in_words({.what = "run 'a'", .process = 12, .user = "ann"}),
             "run 'a' (process 12 of ann)");
@@ -235,7 +210,7 @@ TEST(Measurement, InWords_ObeysNoTerminalAndTellsWhatItKnows) {
   EXPECT_THAT(hostile, SizeIs(testing::Lt(300)));
 }
 
-TEST(LocksFolder, Variable_NamesAnother) {
+TEST(LocksFolder, IsNamedByTheEnvironment) {
   const char* before = std::getenv("ATTNSCOPE_LOCKS");
   const std::optional<std::string> kept = before ? std::optional(before) : std::nullopt;
   setenv("ATTNSCOPE_LOCKS", "/somewhere", 1);

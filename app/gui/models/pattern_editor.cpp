@@ -10,7 +10,7 @@
 
 #include "app/gui/session/text.h"
 #include "base/json.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
 #include "engine/checkpoint/family_description.h"
 

@@ -17,7 +17,7 @@
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "base/json.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
 #include "engine/heat/axes.h"
 #include "engine/heat/model_row.h"

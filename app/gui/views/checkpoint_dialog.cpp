@@ -14,7 +14,7 @@
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "engine/report/effectiveness.h"
 #include "views/ui_checkpoint_dialog.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "base/written_file.h"
 #include "engine/ranking/training_curve.h"
 #include "engine/store/location.h"
