@@ -11,7 +11,9 @@
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Something that any member of a struct can be initialised with.
 struct Anything {
@@ -27,7 +29,7 @@ constexpr std::size_t members_of() {
   }
 }
 
-/// A point that differs in this axis from one that says nothing.
+/// A point that differs from the default only in this axis.
 HeatPoint other_in(const Axis& axis) {
   HeatPoint point{.sequence_tokens = 64};
   if (axis.kind == Axis::Kind::lengths) {
@@ -38,11 +40,11 @@ HeatPoint other_in(const Axis& axis) {
   return point;
 }
 
-TEST(Axes, EveryMemberOfAPoint_HasARow) {
+TEST(Axes, EveryMemberOfAPointHasARow) {
   EXPECT_EQ(members_of<HeatPoint>(), heat_axes.size());
 }
 
-TEST(Axes, Keys_AreFoundAndUnique) {
+TEST(Axes, KeysAreFoundAndUnique) {
   std::set<std::string_view> keys, fields;
   for (const Axis& axis : heat_axes) {
     keys.insert(axis.key);
@@ -54,34 +56,29 @@ TEST(Axes, Keys_AreFoundAndUnique) {
   EXPECT_EQ(find_axis("window"), nullptr);
 }
 
-TEST(Axes, EachOfThem_TellsPointsApart) {
+TEST(Axes, EveryAxisIsInThePointKeyAndInMessages) {
   std::set<std::string> keys{point_key({.sequence_tokens = 64})};
-  for (const Axis& axis : heat_axes) keys.insert(point_key(other_in(axis)));
-  EXPECT_EQ(keys.size(), heat_axes.size() + 1);
-}
-
-TEST(Axes, ANeutralDefault_AddsNothingToAPointsIdentity) {
-  const HeatPoint attention{.sequence_tokens = 64};
-  const HeatPoint model{.operation = Operation::model, .sequence_tokens = 64, .layers = 6};
-  EXPECT_THAT(point_key(attention), testing::Not(HasSubstr("cache=")));
-  EXPECT_THAT(point_key(attention), testing::Not(HasSubstr("batch_per_contender=")));
-  EXPECT_THAT(point_key(attention), HasSubstr("shared_query=false"));
-  EXPECT_THAT(point_key(model), HasSubstr("batch_per_contender=false"));
-  // What was stored before there were stages keeps its identity.
-  EXPECT_THAT(point_key(model), testing::Not(HasSubstr("stage=")));
-  EXPECT_THAT(point_key(model), testing::Not(HasSubstr("candidates=")));
-}
-
-TEST(Axes, EachOfThem_TravelsInMessages) {
   for (const Axis& axis : heat_axes) {
     const HeatPoint sent = other_in(axis);
+    keys.insert(point_key(sent));
     const auto received = protocol::read_point(protocol::to_json(sent));
     ASSERT_TRUE(received) << received.error().message;
     EXPECT_EQ(*received, sent) << axis.key;
   }
+  EXPECT_EQ(keys.size(), heat_axes.size() + 1);
 }
 
-TEST(Axes, InMessages_NeutralDefaultsMayBeLeftOutAndOthersNot) {
+TEST(Axes, NeutralDefaultsAreNotInThePointKey) {
+  const std::string attention = point_key({.sequence_tokens = 64});
+  EXPECT_THAT(attention, AllOf(Not(HasSubstr("cache=")), Not(HasSubstr("batch_per_contender=")),
+                               HasSubstr("shared_query=false")));
+  const std::string model =
+      point_key({.operation = Operation::model, .sequence_tokens = 64, .layers = 6});
+  EXPECT_THAT(model, AllOf(HasSubstr("batch_per_contender=false"), Not(HasSubstr("stage=")),
+                           Not(HasSubstr("candidates="))));
+}
+
+TEST(Axes, MessagesMayOmitOnlyNeutralDefaults) {
   const HeatPoint sent{.sequence_tokens = 64};
   for (const Axis& axis : heat_axes) {
     nlohmann::json message = protocol::to_json(sent);
@@ -97,7 +94,7 @@ TEST(Axes, InMessages_NeutralDefaultsMayBeLeftOutAndOthersNot) {
   }
 }
 
-TEST(Axes, Texts_AreThoseOfOnly) {
+TEST(Axes, TextsAreThoseOfOnly) {
   const HeatPoint point{.shared_query = true, .cache = CacheState::cold, .threads = 2};
   EXPECT_EQ(text_of(*find_axis("shared_query"), point), "true");
   EXPECT_EQ(text_of(*find_axis("cache"), point), "cold");

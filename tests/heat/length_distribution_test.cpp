@@ -8,8 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/heat/heat.h"
-
 namespace attnscope {
 namespace {
 
@@ -33,7 +31,7 @@ Result<LengthDistribution> read(const std::string& text) {
   return read_json(std::string_view(text), "my.json", read_lengths);
 }
 
-TEST(LengthDistribution, Documents_HaveTheMedianAndThePercentileThatWereAskedFor) {
+TEST(LengthDistribution, DocumentsHaveTheRequestedMedianAndPercentile) {
   for (const std::uint64_t seed : {1U, 2U, 77U}) {
     const auto words = drawn(ms_marco, 1000, seed);
     EXPECT_NEAR(share_below(words, 804), 0.5, 0.01);
@@ -43,35 +41,31 @@ TEST(LengthDistribution, Documents_HaveTheMedianAndThePercentileThatWereAskedFor
   }
 }
 
-TEST(LengthDistribution, AFewDocuments_AlreadyHaveShortAndLongOnesInTheirShares) {
+TEST(LengthDistribution, FewDocumentsHaveTheSameShares) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_NEAR(share_below(drawn(ms_marco, 10, seed), 804), 0.5, 0.11) << seed;
     EXPECT_NEAR(share_below(drawn(ms_marco, 32, seed), 3267), 0.9, 0.05) << seed;
   }
 }
 
-TEST(LengthDistribution, Documents_AreCutAndHaveAWord) {
+TEST(LengthDistribution, DocumentsHaveAWordAndAtMostTheMaximum) {
   const auto words = drawn({.median = 2, .p90 = 40, .most = 20}, 500);
   const auto [shortest, longest] = std::ranges::minmax(words);
   EXPECT_EQ(shortest, 1);
   EXPECT_EQ(longest, 20);
-  // About as many as are longer uncut, all at the cut.
-  EXPECT_NEAR(share_below(words, 20), 0.84, 0.02);
+  EXPECT_NEAR(share_below(words, 20), 0.84, 0.02) << "longer documents are truncated to 20 words";
 }
 
-TEST(LengthDistribution, ADocument_IsAsLongForEveryBatchAndAnotherForAnotherSeed) {
+TEST(LengthDistribution, LengthsDependOnlyOnTheSeed) {
   EXPECT_EQ(drawn(ms_marco, 20), drawn(ms_marco, 20));
   EXPECT_NE(drawn(ms_marco, 20, 1), drawn(ms_marco, 20, 2));
-}
-
-TEST(LengthDistribution, OneLength_IsThatOfEveryDocument) {
-  EXPECT_THAT(drawn(lengths_of_words(2000), 5), testing::Each(2000));
-  EXPECT_TRUE(lengths_of_words(2000).is_one_length());
   EXPECT_FALSE(ms_marco.is_one_length());
   EXPECT_FALSE(LengthDistribution{}.is_one_length());
+  EXPECT_TRUE(lengths_of_words(2000).is_one_length());
+  EXPECT_THAT(drawn(lengths_of_words(2000), 5), testing::Each(2000));
 }
 
-TEST(LengthDistribution, Packed_IsUnpackedAndAscendsWithTheLongest) {
+TEST(LengthDistribution, PackedValuesAreUnpackedAndAscendWithTheMaximum) {
   for (const auto& lengths : {LengthDistribution{}, ms_marco, lengths_of_words(most_document_words),
                               LengthDistribution{1, 2, 1}})
     EXPECT_EQ(LengthDistribution::unpacked(lengths.packed()), lengths);
@@ -80,7 +74,7 @@ TEST(LengthDistribution, Packed_IsUnpackedAndAscendsWithTheLongest) {
             (LengthDistribution{20, 30, 4000}.packed()));
 }
 
-TEST(LengthDistribution, Texts_AreRead) {
+TEST(LengthDistribution, ReadsTexts) {
   const LengthDistribution lengths{.median = 804, .p90 = 3267, .most = 2000};
   EXPECT_EQ(text_of(lengths), "lognormal 804/3267 up to 2000");
   EXPECT_EQ(parse_lengths("lognormal 804/3267 up to 2000"), lengths);
@@ -94,7 +88,7 @@ TEST(LengthDistribution, Texts_AreRead) {
     EXPECT_EQ(parse_lengths(text), std::nullopt) << text;
 }
 
-TEST(LengthDistribution, Json_IsRead) {
+TEST(LengthDistribution, ReadsJson) {
   const LengthDistribution lengths{.median = 804, .p90 = 3267, .most = 2000};
   const std::string text = R"({"lognormal": [804, 3267], "max": 2000})";
   EXPECT_EQ(json_of(lengths), nlohmann::json::parse(text));
@@ -103,27 +97,19 @@ TEST(LengthDistribution, Json_IsRead) {
   EXPECT_EQ(read("\"lognormal 804/3267 up to 2000\"").value(), lengths);
 }
 
-TEST(LengthDistribution, WrongJson_IsSaidInASentence) {
-  const auto error = [](const std::string& text) { return read(text).error().message; };
-  EXPECT_THAT(error(R"({"lognormal": [804], "max": 2000})"), HasSubstr("as [804, 3267]"));
-  EXPECT_THAT(error(R"({"lognormal": [804, 804], "max": 2000})"), HasSubstr("must be above it"));
-  EXPECT_THAT(error(R"({"lognormal": [0, 804], "max": 2000})"), HasSubstr("lognormal[0]"));
-  EXPECT_THAT(error(R"({"lognormal": [804, 3267]})"), HasSubstr("max"));
-  EXPECT_THAT(error(R"({"lognormal": [804, 3267], "max": 0})"), HasSubstr("max"));
-  EXPECT_THAT(error(R"({"normal": [804, 3267], "max": 20})"), HasSubstr("lognormal, max"));
-  EXPECT_THAT(error("\"long\""), HasSubstr("must be words of a document, as 2000 or"));
-  EXPECT_THAT(error("true"), HasSubstr("true"));
-  EXPECT_THAT(error("0"), HasSubstr("0"));
-}
-
-TEST(GroupSizes, WhereLengthsAreDrawn_AreThoseOfTheLongest) {
-  HeatPoint point{.operation = Operation::model,
-                  .sequence_tokens = 2013,
-                  .document_lengths = {.median = 804, .p90 = 3267, .most = 2000}};
-  EXPECT_EQ(tokens_with_words(point, 2000), 2013);
-  EXPECT_EQ(group_sizes(point)->document, 2001);
-  point.sequence_tokens = 512;
-  EXPECT_THAT(group_sizes(point).error().message, HasSubstr("are 2013 sequence_tokens, not 512"));
+TEST(LengthDistribution, RefusesInvalidJson) {
+  for (const auto& [text, part] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"lognormal": [804], "max": 2000})", "as [804, 3267]"},
+           {R"({"lognormal": [804, 804], "max": 2000})", "must be above it"},
+           {R"({"lognormal": [0, 804], "max": 2000})", "lognormal[0]"},
+           {R"({"lognormal": [804, 3267]})", "max"},
+           {R"({"lognormal": [804, 3267], "max": 0})", "max"},
+           {R"({"normal": [804, 3267], "max": 20})", "lognormal, max"},
+           {"\"long\"", "must be words of a document, as 2000 or"},
+           {"true", "true"},
+           {"0", "0"}}) {
+    EXPECT_THAT(read(text).error().message, HasSubstr(part)) << text;
+  }
 }
 
 }  // namespace
