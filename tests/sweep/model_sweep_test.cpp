@@ -23,7 +23,7 @@ Result<Sweep> parse_models(std::string_view contenders, std::string_view more = 
                      "my.json");
 }
 
-std::vector<Heat> heats_of(std::string_view contenders, std::string_view more = "") {
+std::vector<Heat> model_heats(std::string_view contenders, std::string_view more = "") {
   const auto sweep = parse_models(contenders, more);
   EXPECT_TRUE(sweep) << sweep.error().message;
   return sweep->heats;
@@ -58,7 +58,7 @@ TEST(ModelRow, HasAPatternAndOptions) {
 
 TEST(ModelSweep, RowsOfTheSamePatternAreDifferentContenders) {
   const auto contenders =
-      heats_of(
+      model_heats(
           R"("full/sdpa", "sparse/longformer-chunks", "sparse-without-kernel/longformer-chunks",
                   "sparse+cls-only-last-layer/longformer-chunks/64")")
           .at(0)
@@ -77,7 +77,7 @@ TEST(ModelSweep, RowsOfTheSamePatternAreDifferentContenders) {
 
 TEST(ModelSweep, ContendersMayBeObjects) {
   const auto contenders =
-      heats_of(
+      model_heats(
           R"({"model": "sparse", "implementation": "segment", "cls_only_last_layer": true},
              {"model": "sparse", "implementation": "segment", "cls_only_last_layer": false,
               "name": "Sparse"})")
@@ -90,18 +90,18 @@ TEST(ModelSweep, ContendersMayBeObjects) {
 }
 
 TEST(ModelSweep, DefaultSizesAreThoseOfTheModels) {
-  const HeatPoint bert = heats_of(R"("full/sdpa")").at(0).point;
+  const HeatPoint bert = model_heats(R"("full/sdpa")").at(0).point;
   EXPECT_EQ(bert.layers, 6);
   EXPECT_EQ(bert.feed_forward, 1536);
   EXPECT_EQ(bert.memory_order, MemoryOrder::token_major);
   EXPECT_FALSE(bert.batch_per_contender);
-  EXPECT_EQ(heats_of(R"("full/sdpa")", R"("heads": 2)")[0].point.feed_forward, 4 * 2 * 32);
-  const HeatPoint tkl = heats_of(R"("tkl/segment", "knrm/kernel-pooling")").at(0).point;
+  EXPECT_EQ(model_heats(R"("full/sdpa")", R"("heads": 2)")[0].point.feed_forward, 4 * 2 * 32);
+  const HeatPoint tkl = model_heats(R"("tkl/segment", "knrm/kernel-pooling")").at(0).point;
   EXPECT_EQ(tkl.layers, 2);
   EXPECT_EQ(tkl.heads, 10);
   EXPECT_EQ(tkl.head_dim, 30);
   EXPECT_EQ(tkl.feed_forward, 100);
-  EXPECT_EQ(heats_of(R"("tkl/segment")", R"("layers": 3)")[0].point.heads, 10);
+  EXPECT_EQ(model_heats(R"("tkl/segment")", R"("layers": 3)")[0].point.heads, 10);
 }
 
 TEST(ModelSweep, ModelsOfDifferentDefaultSizesNeedExplicitOnes) {
@@ -115,8 +115,8 @@ TEST(ModelSweep, ModelsOfDifferentDefaultSizesNeedExplicitOnes) {
 }
 
 TEST(ModelSweep, LayersAndFeedForwardAreAxes) {
-  const auto heats = heats_of(R"("full/sdpa")",
-                              R"("layers": [1, 2], "feed_forward": [64, 128], "heads": 2,
+  const auto heats = model_heats(R"("full/sdpa")",
+                                 R"("layers": [1, 2], "feed_forward": [64, 128], "heads": 2,
                                  "batch": {"max": 8, "per_contender": true})");
   ASSERT_THAT(heats, SizeIs(4));
   EXPECT_EQ(heats[1].point.layers, 1);

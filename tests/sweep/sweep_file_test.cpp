@@ -392,21 +392,22 @@ TEST(SweepFile, InvalidContendersAreNamedWithTheirLine) {
 }
 
 TEST(SweepFile, InvalidFilesAndLengthsAreNamedWithTheirLine) {
-  const std::string full = "\"contenders\": [\"full/dense\"],\n";
+  const std::string full_dense = "\"contenders\": [\"full/dense\"],\n";
   expect_refused({{"\"sequence_tokens\": [64,\n\"contenders\"", {"line 4"}},
                   {R"("sequence_tokens": 64)", {"needs the field 'contenders'"}},
                   {R"("contenders": ["full/dense"])", {"needs the field 'sequence_tokens'"}}},
                  error_of);
-  expect_refused({{R"("sequence_tokens": [])", {"'sequence_tokens' is an empty list"}},
-                  {"\"sequence_tokens\": [64,\n\"4096:64:*2\"]",
-                   {"line 4", "'sequence_tokens[1]'", "is empty"}},
-                  {R"("sequence_tokens": [64, "64:128:*2"])", {"gives 64 twice"}},
-                  {"\"query_tokens\": 10,\n\"sequence_tokens\": [64, 12]",
-                   {"line 4", "sequence_tokens 12", "at least 13"}},
-                  {R"("query_tokens": 10, "sequence_tokens": 13)", {"no error"}},
-                  {R"("sequence_tokens": "13:90000:+1", "query_tokens": "0:10:+1")",
-                   {"at most 100000 cells"}}},
-                 [&](std::string_view fields) { return error_of(full + std::string(fields)); });
+  expect_refused(
+      {{R"("sequence_tokens": [])", {"'sequence_tokens' is an empty list"}},
+       {"\"sequence_tokens\": [64,\n\"4096:64:*2\"]",
+        {"line 4", "'sequence_tokens[1]'", "is empty"}},
+       {R"("sequence_tokens": [64, "64:128:*2"])", {"gives 64 twice"}},
+       {"\"query_tokens\": 10,\n\"sequence_tokens\": [64, 12]",
+        {"line 4", "sequence_tokens 12", "at least 13"}},
+       {R"("query_tokens": 10, "sequence_tokens": 13)", {"no error"}},
+       {R"("sequence_tokens": "13:90000:+1", "query_tokens": "0:10:+1")",
+        {"at most 100000 cells"}}},
+      [&](std::string_view fields) { return error_of(full_dense + std::string(fields)); });
   EXPECT_THAT(
       error_of(R"("contenders": ["full/dense", "full/sdpa"], "sequence_tokens": "13:60000:+1")"),
       HasSubstr("at most 100000 cells"));
