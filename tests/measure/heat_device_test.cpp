@@ -24,6 +24,9 @@ std::uintptr_t address(const Buffer& buffer) {
 
 TEST(BlockCache, CountsRequestedBytesBeforeRounding) {
   BlockCache memory;
+  const Buffer empty(memory, 0);
+  EXPECT_TRUE(empty.bytes().empty());
+  EXPECT_EQ(memory.counters().reserved, 0);
   const Buffer small(memory, 1000);
   const Buffer large(memory, 3 * mib + 1);
   EXPECT_EQ(memory.counters().requested, 1000 + 3 * mib + 1);
@@ -40,22 +43,19 @@ TEST(BlockCache, PeakIsTheLargestSumOfLiveBlocksSinceTheReset) {
   EXPECT_EQ(memory.counters().requested_peak, 0);
 }
 
-TEST(BlockCache, ReusesAReleasedBlockWithoutTheSystem) {
+TEST(BlockCache, ReusesAReleasedBlockUnlessItIsMuchLarger) {
   BlockCache memory;
   std::uintptr_t before = 0;
   {
-    const Buffer first(memory, 4 * mib);
+    const Buffer first(memory, 64 * mib);
     before = address(first);
   }
   const std::int64_t fresh = memory.counters().fresh;
-  const Buffer second(memory, 4 * mib - 100);
-  EXPECT_EQ(address(second), before);
-  EXPECT_EQ(memory.counters().fresh, fresh);
-}
-
-TEST(BlockCache, DoesNotUseAMuchLargerBlock) {
-  BlockCache memory;
-  { const Buffer large(memory, 64 * mib); }
+  {
+    const Buffer second(memory, 64 * mib - 100);
+    EXPECT_EQ(address(second), before);
+    EXPECT_EQ(memory.counters().fresh, fresh);
+  }
   const Buffer small(memory, 4 * mib);
   EXPECT_EQ(memory.counters().reserved, 68 * mib);
 }
@@ -78,13 +78,6 @@ TEST(BlockCache, AlignsSmallBlocksToCacheLinesAndLargeOnesToHugePages) {
     EXPECT_EQ(address(large) % (2 * mib), 0U) << bytes;
     std::memset(large.bytes().data(), 1, large.bytes().size());
   }
-}
-
-TEST(BlockCache, AllocatesNoBlockForZeroBytes) {
-  BlockCache memory;
-  const Buffer empty(memory, 0);
-  EXPECT_TRUE(empty.bytes().empty());
-  EXPECT_EQ(memory.counters().reserved, 0);
 }
 
 TEST(BlockCache, RequestAboveTheLimitThrowsWithRequestedAndFreeBytes) {
@@ -139,20 +132,15 @@ TEST(BlockCache, ProvidesTheBlocksOfAnEarlierCall) {
   EXPECT_EQ(memory.counters().fresh, fresh);
 }
 
-TEST(BlockCache, TouchesProvidedBlocks) {
+TEST(BlockCache, TouchesProvidedBlocksIfAllOfThemFit) {
   BlockCache memory;
-  const std::vector<std::int64_t> blocks = {64 * mib};
   const std::int64_t before = resident_bytes();
-  memory.provide(blocks);
+  memory.provide(std::vector{64 * mib});
   EXPECT_GE(resident_bytes() - before, 60 * mib);
-}
-
-TEST(BlockCache, ProvidesNothingIfNotAllBlocksFit) {
-  BlockCache memory;
-  memory.set_limit(16 * mib);
-  const std::vector<std::int64_t> blocks = {10 * mib, 10 * mib};
-  memory.provide(blocks);
-  EXPECT_EQ(memory.counters().fresh, 0);
+  BlockCache limited;
+  limited.set_limit(16 * mib);
+  limited.provide(std::vector{10 * mib, 10 * mib});
+  EXPECT_EQ(limited.counters().fresh, 0);
 }
 
 TEST(BlockCache, EmptyCacheOfMovableKeepsTheLargestBlocks) {
@@ -207,17 +195,13 @@ TEST(Buffer, ReleasesAMovedBlockOnce) {
   EXPECT_EQ(memory.counters().requested, 200);
 }
 
-TEST(ProcessMemory, CountsTensorsOfLibTorch) {
+TEST(ProcessMemory, CountsTensorsOfLibTorchAndReusesTheirMemory) {
   BlockCache& memory = process_memory();
   const std::int64_t before = memory.counters().requested;
   at::Tensor tensor = at::empty({1000, 3});
   EXPECT_EQ(memory.counters().requested - before, 12000);
   tensor.reset();
   EXPECT_EQ(memory.counters().requested, before);
-}
-
-TEST(ProcessMemory, RepeatedOperationsNeedNoFreshMemory) {
-  BlockCache& memory = process_memory();
   const at::Tensor a = at::ones({256, 256});
   static_cast<void>(at::matmul(a, a));
   const std::int64_t fresh = memory.counters().fresh;
