@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/model/colbert/colbert_config.h"
 #include "engine/model/late/late_description.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MatchPyramid (Pang et al., Text Matching as Image Recognition, AAAI 2016).
-#include "engine/model/match_pyramid/match_pyramid_sizes.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {

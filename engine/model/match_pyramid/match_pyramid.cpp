@@ -12,9 +12,9 @@
 #include <array>
 #include <vector>
 
-#include "engine/model/match_pyramid/match_pyramid_sizes.h"
 #include "engine/model/words/map_model.h"
-#include "engine/model/words/words_family.h"
+#include "engine/model/words/words_description.h"
+#include "engine/model/words/words_model.h"
 
 namespace attnscope {
 

@@ -16,7 +16,7 @@
 
 #include "engine/model/pacrr/pacrr_description.h"
 #include "engine/model/words/map_model.h"
-#include "engine/model/words/words_family.h"
+#include "engine/model/words/words_model.h"
 
 namespace attnscope {
 

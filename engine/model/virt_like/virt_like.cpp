@@ -16,7 +16,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/model/late/late_family.h"
+#include "engine/model/late/late_model.h"
 
 namespace attnscope {
 
