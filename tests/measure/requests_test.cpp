@@ -1,24 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests to the worker program and its events.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/worker/machine_messages.h"
 #include "engine/worker/waiting_policy.h"
 #include "tests/measure/small_heat.h"
-#include "tests/measure/worker_under_test.h"
 
 namespace attnscope::worker {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+
+/// The worker program, connected by pipes; requests and events are lines.
+class WorkerUnderTest {
+ public:
+  /// Starts the program with `settings` ("A=B") in addition to the environment of this process.
+  explicit WorkerUnderTest(std::vector<std::string> arguments = {},
+                           std::vector<std::string> settings = {}) {
+    std::signal(SIGPIPE, SIG_IGN);
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipes left");
+    arguments.insert(arguments.begin(), ATTNSCOPE_WORKER_PROGRAM);
+    std::vector<char*> words;
+    words.reserve(arguments.size() + 1);
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      for (std::string& setting : settings) putenv(setting.data());
+      execv(words[0], words.data());
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = out[0];
+  }
+  WorkerUnderTest(const WorkerUnderTest&) = delete;
+  WorkerUnderTest& operator=(const WorkerUnderTest&) = delete;
+  ~WorkerUnderTest() {
+    close_input();
+    close_output();
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  void send(const json& request) const { send_text(request.dump() + "\n"); }
+  void send_text(const std::string& text) const {
+    EXPECT_EQ(write(input_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void close_input() { close(std::exchange(input_, -1)); }
+  void close_output() { close(std::exchange(output_, -1)); }
+
+  /// The next line of its stdout; empty at the end or after a minute of silence.
+  [[nodiscard]] std::string read_line() {
+    std::size_t end = 0;
+    while ((end = pending_.find('\n')) == std::string::npos) {
+      pollfd ready{.fd = output_, .events = POLLIN, .revents = 0};
+      if (poll(&ready, 1, 60'000) <= 0) return {};
+      char chunk[4096];
+      const ssize_t count = read(output_, chunk, sizeof chunk);
+      if (count <= 0) return {};
+      pending_.append(chunk, static_cast<std::size_t>(count));
+    }
+    const std::string line = pending_.substr(0, end);
+    pending_.erase(0, end + 1);
+    return line;
+  }
+  [[nodiscard]] json read_event() {
+    return json::parse(read_line(), nullptr, /*allow_exceptions=*/false);
+  }
+  /// Events up to and including the first of that kind, or an empty list if there is none.
+  [[nodiscard]] std::vector<json> read_until(const std::string& kind) {
+    std::vector<json> events;
+    do {
+      events.push_back(read_event());
+      if (!events.back().is_object()) return {};
+    } while (events.back().value("event", "") != kind);
+    return events;
+  }
+  /// Waits for its end; the exit code, or minus the signal.
+  [[nodiscard]] int wait_for_end() {
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+ private:
+  int input_ = -1, output_ = -1;
+  pid_t pid_ = -1;
+  std::string pending_;
+};
 
 const json hello = {{"request", "hello"}, {"protocol", 1}, {"version", "0.1.0"}};
 
