@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <any>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "engine/checkpoint/checkpoint.h"
 #include "engine/model/late/late_description.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"
@@ -509,60 +508,18 @@ TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
   }
 }
 
-/// Checkpoint folders with random weights.
-class CheckpointFolders : public testing::TestWithParam<std::string> {};
-
-INSTANTIATE_TEST_SUITE_P(
-    Every, CheckpointFolders,
-    testing::Values(R"("model_type": "mixencoder", "contexts": 2, "strategy": "S",
-                       "interaction_layers": [1, 2], "disentangled": true, "score": "cosine")",
-                    R"("model_type": "mixencoder", "contexts": 3, "strategy": "C",
-                       "interaction_layers": [1], "without_E": true)",
-                    R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [0, 1],
-                       "without_H": true)",
-                    R"("model_type": "dual-bert")", R"("model_type": "poly-encoder", "codes": 5)",
-                    R"("model_type": "colbert", "output_dim": 16)",
-                    R"("model_type": "deformer", "top_layers": 1)", R"("model_type": "virt-like")",
-                    R"("model_type": "cross-bert")"));
-
-TEST_P(CheckpointFolders, ScoresMatchTheReference) {
-  const std::string json = config_json(GetParam());
-  const auto config = read_model_config(json, "config.json");
-  ASSERT_TRUE(config) << config.error().message;
-  const auto drawn = ModelWeights::random(*config, {.seed = 5, .deviation = 0.1});
-  const auto specs = config->family->tensors(*config, nullptr).specs;
-  std::vector<NamedTensor> tensors;
-  for (const TensorSpec& spec : specs) {
-    const at::Tensor& tensor = drawn->tensor(spec.name);
-    tensors.push_back({spec.in_file,
-                       spec.shape,
-                       {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}});
-  }
-  const std::vector<float> unused(48);
-  if (tensors.front().name.starts_with("bert_model.embeddings"))
-    tensors.push_back({"bert_model.pooler.dense.bias", {48}, unused});
-  const ScratchFolder folder;
-  tests::write_bytes(folder / "config.json", json);
-  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", tensors));
-  const auto checkpoint = Checkpoint::open(folder.path());
-  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-  EXPECT_EQ(checkpoint->left_out.size(), tensors.size() - specs.size());
-
-  const auto loaded = ModelWeights::of(*checkpoint);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto& weights = *loaded;
-  const Family& family = family_of(*checkpoint->config.family);
-  ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
-  const auto model = family.make(weights, variant, "segment");
-  ASSERT_TRUE(model) << model.error().message;
-  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
-  const auto output = (*model)->score(pairs.batch());
-  ASSERT_TRUE(output) << output.error().message;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto reference = family.reference(*weights, variant, pairs.item(i), 101);
-    ASSERT_TRUE(reference) << reference.error().message;
-    EXPECT_LT(error_of(*output, i, *reference),
-              family.error_bound(DType::float32, weights->shape()));
+/// Other fields of config.json are covered by tests/golden/models.
+TEST(LateConfigs, ReadsWhichPartsOfMixEncoderAreLeftOut) {
+  for (const char* part : {"without_H", "without_E"}) {
+    const auto config = read_model_config(
+        config_json(fmt::format(
+            R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [1], "{}": true)",
+            part)),
+        "config.json");
+    ASSERT_TRUE(config) << config.error().message;
+    const auto& own = std::any_cast<const MixConfig&>(config->own);
+    EXPECT_EQ(own.without_h, part == std::string("without_H"));
+    EXPECT_EQ(own.without_e, part == std::string("without_E"));
   }
 }
 
