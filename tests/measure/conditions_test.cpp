@@ -202,15 +202,11 @@ TEST_F(Nvml, TimeAtReducedClocksIsThrottlingOnlyWithinTheWindow) {
   EXPECT_FALSE(sensors.since_start().throttled);
 }
 
-TEST_F(Nvml, FailedReadingIsAbsentWithoutAffectingOthers) {
+TEST_F(Nvml, FailedReadingsAreAbsentAndFailedStartsHaveReasons) {
   fake().temperature_error = 3;
   NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
-  const Conditions conditions = read_once(sensors);
-  EXPECT_EQ(conditions.temperature_c, std::nullopt);
-  EXPECT_EQ(conditions.clock_mhz, 1755);
-}
-
-TEST_F(Nvml, UnknownDeviceMissingLibraryAndFailedStartGiveReasonsWithoutReadings) {
+  EXPECT_EQ(read_once(sensors).temperature_c, std::nullopt);
+  EXPECT_EQ(read_once(sensors).clock_mhz, 1755);
   NvmlConditions other(FAKE_NVML_LIBRARY, "0000:99:00.0");
   EXPECT_THAT(other.refusal(), HasSubstr("0000:99:00.0"));
   EXPECT_EQ(read_once(other).clock_mhz, std::nullopt);

@@ -66,13 +66,16 @@ TEST(BlockCache, ReusesAReleasedBlockUnlessItIsMuchLarger) {
   EXPECT_EQ(memory.counters().reserved, 68 * mib);
 }
 
-TEST(BlockCache, EmptyCacheReleasesAllUnusedBlocks) {
+TEST(BlockCache, EmptyCacheReleasesUnusedBlocksOrAllButTheLargest) {
   BlockCache memory;
   const Buffer kept(memory, 2 * mib);
-  { const Buffer dropped(memory, 8 * mib); }
+  { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
+  memory.empty_cache_of_movable();
+  EXPECT_EQ(memory.counters().cached, 64 * mib);
+  EXPECT_EQ(memory.counters().reserved, 66 * mib);
   memory.empty_cache();
-  EXPECT_EQ(memory.counters().reserved, 2 * mib);
   EXPECT_EQ(memory.counters().cached, 0);
+  EXPECT_EQ(memory.counters().reserved, 2 * mib);
 }
 
 TEST(BlockCache, AlignsSmallBlocksToCacheLinesAndLargeOnesToHugePages) {
@@ -147,14 +150,6 @@ TEST(BlockCache, TouchesProvidedBlocksIfAllOfThemFit) {
   limited.set_limit(16 * mib);
   limited.provide(std::vector{10 * mib, 10 * mib});
   EXPECT_EQ(limited.counters().fresh, 0);
-}
-
-TEST(BlockCache, EmptyCacheOfMovableKeepsTheLargestBlocks) {
-  BlockCache memory;
-  { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
-  memory.empty_cache_of_movable();
-  EXPECT_EQ(memory.counters().cached, 64 * mib);
-  EXPECT_EQ(memory.counters().reserved, 64 * mib);
 }
 
 TEST(BlockCache, BlocksThatAreSetAsideAreNotUsed) {
