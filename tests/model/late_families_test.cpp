@@ -19,40 +19,20 @@ using tests::ScratchFolder;
 
 std::vector<LateCase> late_cases() {
   std::vector<LateCase> all;
-  for (const char* row : {"mixencoder-a",
-                          "mixencoder-a+contexts-2",
-                          "mixencoder-a+contexts-3",
-                          "mixencoder-a+contexts-4",
-                          "mixencoder-a+contexts-10",
-                          "mixencoder-a+c-strategy",
-                          "mixencoder-a+contexts-3+c-strategy",
-                          "mixencoder-a+disentangled",
-                          "mixencoder-a+contexts-3+disentangled",
-                          "mixencoder-a+cosine",
-                          "mixencoder-a+without-h",
-                          "mixencoder-a+contexts-2+without-e",
-                          "mixencoder-a+interaction-layers-2",
-                          "mixencoder-b",
-                          "mixencoder-b+contexts-3",
-                          "mixencoder-b+without-h",
-                          "mixencoder-b+without-e",
-                          "mixencoder-b+c-strategy",
-                          "mixencoder-c",
-                          "mixencoder-c+contexts-4+cosine",
-                          "mixencoder-c+c-strategy",
-                          "mixencoder-c+without-h",
-                          "mixencoder-c+without-e",
-                          "dual-bert",
-                          "poly-encoder-64",
-                          "poly-encoder-360",
-                          "colbert",
-                          "deformer",
-                          "deformer+top-layers-1",
-                          "virt-like",
-                          "cross-bert",
-                          "cross-bert+cls-only-last-layer"}) {
+  const auto add = [&](const std::string& row, std::initializer_list<const char*> options) {
     all.push_back({.row = row});
-  }
+    for (const char* option : options) all.push_back({.row = row + option});
+  };
+  add("mixencoder-a", {"+contexts-2", "+contexts-3", "+contexts-4", "+contexts-10", "+c-strategy",
+                       "+contexts-3+c-strategy", "+disentangled", "+contexts-3+disentangled",
+                       "+cosine", "+without-h", "+contexts-2+without-e", "+interaction-layers-2"});
+  add("mixencoder-b", {"+contexts-3", "+without-h", "+without-e", "+c-strategy"});
+  add("mixencoder-c", {"+contexts-4+cosine", "+c-strategy", "+without-h", "+without-e"});
+  add("deformer", {"+top-layers-1"});
+  add("cross-bert", {"+cls-only-last-layer"});
+  for (const char* row :
+       {"dual-bert", "poly-encoder-64", "poly-encoder-360", "colbert", "virt-like"})
+    add(row, {});
   for (const char* row : {"mixencoder-b", "dual-bert", "colbert", "deformer", "cross-bert"}) {
     for (const char* implementation : {"sdpa", "dense"})
       all.push_back({.row = row, .implementation = implementation});
@@ -348,28 +328,26 @@ class LateErrors : public testing::Test {
 };
 
 TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
-  const LateRowModel dual({.row = "dual-bert"});
+  const LateRowModel dual({.row = "dual-bert"}), colbert({.row = "colbert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
               HasSubstr("by a model of the family 'dual-bert', but this one is of 'poly-encoder'"));
   EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, small_shape(), /*seed=*/8), dual),
               HasSubstr("with other weights"));
-  const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
-                              dual.weights());
-  EXPECT_THAT(refused(windowed, dual),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
-                        "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
+  EXPECT_THAT(
+      refused(LateRowModel({.row = "dual-bert+windowed", .window = Window::of(4)}, dual.weights()),
+              dual),
+      HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
+                "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
   ModelConfig config = dual.weights()->config();
   config.shape.heads = 6;
-  const LateRowModel six({.row = "dual-bert"}, with_config(config, dual));
-  EXPECT_THAT(refused(six, dual), HasSubstr("but the model encodes them as 'full, 6 heads, "));
-  const LateRowModel colbert({.row = "colbert"});
+  EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, with_config(config, dual)), dual),
+              HasSubstr("but the model encodes them as 'full, 6 heads, "));
   config = colbert.weights()->config();
   std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
-  const LateRowModel marked({.row = "colbert"}, with_config(config, colbert));
-  EXPECT_THAT(refused(marked, colbert), HasSubstr("; punctuation 5'; encode them again"));
+  EXPECT_THAT(refused(LateRowModel({.row = "colbert"}, with_config(config, colbert)), colbert),
+              HasSubstr("; punctuation 5'; encode them again"));
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
-  const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
-  EXPECT_THAT(refused(top_one, top_two),
+  EXPECT_THAT(refused(LateRowModel({.row = "deformer+top-layers-1"}, top_two.weights()), top_two),
               HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', but the model "
                         "encodes them as 'full, 3 heads, epsilon 1e-12; 2 of 3 layers'; encode "
                         "them again"));
