@@ -22,7 +22,6 @@
 #include "engine/measure/conditions.h"
 #include "engine/measure/cuda_peaks.h"
 #include "engine/measure/heat_device.h"
-#include "engine/measure/heat_memory.h"
 #include "engine/measure/machine.h"
 
 namespace attnscope::measure {

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a heat's attention calls, allocated anew for each placement. Their values depend
+// The tensors of a heat's attention calls, allocated again for each placement. Their values depend
 // only on the seed and on (token, head, dim), not on memory order, placement or process, so that
 // one reference serves a whole heat.
 //

@@ -28,7 +28,6 @@
 #include "engine/heat/time_asleep.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/heat_device.h"
-#include "engine/measure/heat_memory.h"
 #include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {

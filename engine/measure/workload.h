@@ -75,7 +75,7 @@ class Workload {
     return std::nullopt;
   }
 
-  /// Allocates the shared data of the contenders anew, at other addresses for every placement.
+  /// Allocates the shared data of the contenders again, at other addresses for every placement.
   virtual void place(int placement) = 0;
   /// Prepares a contender from the shared data; called after place().
   [[nodiscard]] virtual Status prepare(std::size_t /*contender*/) { return {}; }

@@ -2,6 +2,8 @@
 #include "engine/model/family.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <stdexcept>
 
 #include "engine/documents/document_cache.h"
@@ -43,6 +45,57 @@ const Family& family_of(const FamilyDescription& description) {
   if (found == all.end())
     throw std::logic_error("a family has a description but no implementation");
   return **found;
+}
+
+std::vector<QueryGroup> groups_of(const PairBatch& batch) {
+  std::vector<QueryGroup> groups;
+  if (batch.one_query) {
+    QueryGroup& only = groups.emplace_back(QueryGroup{batch.items.front().query, {}});
+    only.items.resize(batch.items.size());
+    std::iota(only.items.begin(), only.items.end(), 0);
+    return groups;
+  }
+  std::map<std::vector<std::int32_t>, std::size_t> known;
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    const TokenIds query = batch.items[i].query;
+    const auto [place, is_new] =
+        known.emplace(std::vector<std::int32_t>(query.begin(), query.end()), groups.size());
+    if (is_new) groups.push_back({query, {}});
+    groups[place->second].items.push_back(i);
+  }
+  return groups;
+}
+
+Status has_its_documents(const PairBatch& batch) {
+  for (const PairBatch::Item& item : batch.items) {
+    if (item.cached < 0 || item.cached >= batch.documents->documents()) {
+      return fail("document {} is not among the {} encoded ones", item.cached,
+                  batch.documents->documents());
+    }
+  }
+  return {};
+}
+
+ModelOutput collected(const std::vector<QueryGroup>& groups, const std::vector<GroupOutput>& done,
+                      std::size_t items) {
+  const auto width_of = [](const GroupOutput& group_output) {
+    return group_output.scores.empty() ? 0
+                                       : group_output.states.size() / group_output.scores.size();
+  };
+  std::size_t width = 0;
+  for (const GroupOutput& group_output : done) width = std::max(width, width_of(group_output));
+  ModelOutput output{.scores = std::vector<float>(items),
+                     .states = std::vector<float>(items * width)};
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::size_t own = width_of(done[g]);
+    for (std::size_t i = 0; i < groups[g].items.size(); ++i) {
+      const std::size_t item = groups[g].items[i];
+      output.scores[item] = done[g].scores[i];
+      std::copy_n(done[g].states.begin() + static_cast<std::ptrdiff_t>(i * own), own,
+                  output.states.begin() + static_cast<std::ptrdiff_t>(item * width));
+    }
+  }
+  return output;
 }
 
 }  // namespace attnscope

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "tests/measure/fake_nvml.h"
+#include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::measure {
 namespace {
@@ -27,12 +28,6 @@ Conditions read_once(ConditionsMeter& meter) {
 /// A folder of cores as in /sys, with the same values for all of them.
 class Cores : public testing::Test {
  protected:
-  Cores() {
-    std::string name = testing::TempDir() + "attnscope-cores-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~Cores() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& file, std::int64_t value) const {
     for (const int core : allowed_cores()) {
       const auto path = folder_ / ("cpu" + std::to_string(core)) / file;
@@ -40,17 +35,15 @@ class Cores : public testing::Test {
       std::ofstream(path) << value << "\n";
     }
   }
-  std::filesystem::path folder_;
+  const tests::ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
 };
 
-TEST_F(Cores, ClockIsUnknownWithAReasonIfThereIsNoSource) {
-  ProcessorConditions conditions(folder_, nullptr);
-  EXPECT_EQ(read_once(conditions).clock_mhz, std::nullopt);
-  EXPECT_FALSE(read_once(conditions).throttled);
-  EXPECT_THAT(conditions.clock_source(), HasSubstr("none: "));
-}
-
-TEST_F(Cores, ClockInKilohertzIsReadFromCpufreq) {
+TEST_F(Cores, ClockInKilohertzIsReadFromCpufreqIfThereIsOne) {
+  ProcessorConditions unknown(folder_, nullptr);
+  EXPECT_EQ(read_once(unknown).clock_mhz, std::nullopt);
+  EXPECT_FALSE(read_once(unknown).throttled);
+  EXPECT_THAT(unknown.clock_source(), HasSubstr("none: "));
   write("cpufreq/scaling_cur_freq", 2'450'000);
   ProcessorConditions conditions(folder_, nullptr);
   EXPECT_EQ(read_once(conditions).clock_mhz, 2450);
@@ -68,14 +61,19 @@ TEST_F(Cores, GrowingCountOfThermalEventsIsThrottling) {
   EXPECT_FALSE(read_once(conditions).throttled);
 }
 
-TEST_F(Cores, WaitingTimeIsTheSumOfAllThreads) {
-  for (const char* thread : {"11", "12"}) {
+TEST_F(Cores, WaitingTimeIsTheSumOfAllThreadsIfTheSystemCountsIt) {
+  EXPECT_EQ(OwnTimesMeter(folder_ / "nothing").read().waited_ns, std::nullopt);
+  const auto write_thread = [&](const char* thread, const char* schedstat) {
     std::filesystem::create_directory(folder_ / thread);
-    std::ofstream(folder_ / thread / "schedstat") << "900 70 5\n";
-  }
+    std::ofstream(folder_ / thread / "schedstat") << schedstat << "\n";
+  };
+  write_thread("11", "0 0 0");
+  EXPECT_EQ(OwnTimesMeter(folder_).read().waited_ns, std::nullopt);
+  write_thread("11", "900 70 5");
+  write_thread("12", "900 70 5");
   const OwnTimesMeter meter(folder_);
   EXPECT_EQ(meter.read().waited_ns, 140);
-  std::ofstream(folder_ / "12/schedstat") << "1000 90 6\n";
+  write_thread("12", "1000 90 6");
   EXPECT_EQ(meter.read().waited_ns, 160);
   EXPECT_GT(meter.read().ran_ns, 0);
 }
@@ -100,13 +98,6 @@ TEST(OwnTimes, IncludeOtherComputingProcesses) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   // A process that has ended adds nothing, and is no error.
   EXPECT_LT(OwnTimesMeter("/proc/self/task", {child}).read().ran_ns, both_ns);
-}
-
-TEST_F(Cores, WaitingTimeIsUnknownIfTheSystemDoesNotCountIt) {
-  EXPECT_EQ(OwnTimesMeter(folder_ / "nothing").read().waited_ns, std::nullopt);
-  std::filesystem::create_directory(folder_ / "11");
-  std::ofstream(folder_ / "11/schedstat") << "0 0 0\n";
-  EXPECT_EQ(OwnTimesMeter(folder_).read().waited_ns, std::nullopt);
 }
 
 TEST_F(Cores, CycleCounterCountsOrGivesAReason) {
@@ -148,9 +139,6 @@ TEST(LoadMeter, KeepsAShortWindowOpenAndIsNeverNegative) {
   LoadMeter meter;
   EXPECT_LT(LoadMeter().try_close(), 0);
   EXPECT_GE(meter.close(), 0);
-}
-
-TEST(AllowedCores, ContainAtLeastOne) {
   EXPECT_FALSE(allowed_cores().empty());
 }
 
@@ -171,14 +159,22 @@ class Nvml : public testing::Test {
 
 constexpr const char* device = "0000:65:00.0";
 
-TEST_F(Nvml, ReadsTheDevice) {
-  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
-  EXPECT_EQ(sensors.refusal(), "");
-  EXPECT_EQ(sensors.driver_version(), "580.95.05");
-  const Conditions conditions = read_once(sensors);
-  EXPECT_EQ(conditions.clock_mhz, 1755);
-  EXPECT_EQ(conditions.temperature_c, 61);
-  EXPECT_FALSE(conditions.throttled);
+TEST_F(Nvml, ReadsTheDeviceAndShutsDown) {
+  {
+    NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
+    EXPECT_EQ(sensors.refusal(), "");
+    EXPECT_EQ(sensors.driver_version(), "580.95.05");
+    sensors.start();
+    const int before = fake().reads;
+    const Conditions conditions = sensors.since_start();
+    EXPECT_EQ(conditions.clock_mhz, 1755);
+    EXPECT_EQ(conditions.temperature_c, 61);
+    EXPECT_FALSE(conditions.throttled);
+    for (int i = 0; i < 1000; ++i) static_cast<void>(sensors.since_start());
+    EXPECT_LT(fake().reads - before, 1000) << "repeated requests read the device once";
+  }
+  EXPECT_EQ(fake().inits, 1);
+  EXPECT_EQ(fake().shutdowns, 1);
 }
 
 TEST_F(Nvml, ReasonsOfHeatAndPowerAreThrottling) {
@@ -206,23 +202,11 @@ TEST_F(Nvml, TimeAtReducedClocksIsThrottlingOnlyWithinTheWindow) {
   EXPECT_FALSE(sensors.since_start().throttled);
 }
 
-TEST_F(Nvml, RepeatedRequestsReadTheDeviceOnce) {
-  NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
-  sensors.start();
-  const int before = fake().reads;
-  for (int i = 0; i < 1000; ++i) static_cast<void>(sensors.since_start());
-  EXPECT_LT(fake().reads - before, 1000);
-}
-
-TEST_F(Nvml, FailedReadingIsAbsentWithoutAffectingOthers) {
+TEST_F(Nvml, FailedReadingsAreAbsentAndFailedStartsHaveReasons) {
   fake().temperature_error = 3;
   NvmlConditions sensors(FAKE_NVML_LIBRARY, device);
-  const Conditions conditions = read_once(sensors);
-  EXPECT_EQ(conditions.temperature_c, std::nullopt);
-  EXPECT_EQ(conditions.clock_mhz, 1755);
-}
-
-TEST_F(Nvml, UnknownDeviceMissingLibraryAndFailedStartGiveReasonsWithoutReadings) {
+  EXPECT_EQ(read_once(sensors).temperature_c, std::nullopt);
+  EXPECT_EQ(read_once(sensors).clock_mhz, 1755);
   NvmlConditions other(FAKE_NVML_LIBRARY, "0000:99:00.0");
   EXPECT_THAT(other.refusal(), HasSubstr("0000:99:00.0"));
   EXPECT_EQ(read_once(other).clock_mhz, std::nullopt);
@@ -234,12 +218,6 @@ TEST_F(Nvml, UnknownDeviceMissingLibraryAndFailedStartGiveReasonsWithoutReadings
   NvmlConditions broken(FAKE_NVML_LIBRARY, device);
   EXPECT_THAT(broken.refusal(), HasSubstr("error 9"));
   EXPECT_FALSE(read_once(broken).throttled);
-}
-
-TEST_F(Nvml, ShutsDownWhatItStarted) {
-  { const NvmlConditions sensors(FAKE_NVML_LIBRARY, device); }
-  EXPECT_EQ(fake().inits, 1);
-  EXPECT_EQ(fake().shutdowns, 1);
 }
 
 }  // namespace

@@ -5,18 +5,24 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
+#include "engine/attention/cuda_runtime.h"
 #include "engine/measure/machine.h"
 
 namespace attnscope::measure {
 namespace {
+
+using testing::HasSubstr;
 
 std::uintptr_t address(const Buffer& buffer) {
   return reinterpret_cast<std::uintptr_t>(buffer.bytes().data());
@@ -24,6 +30,9 @@ std::uintptr_t address(const Buffer& buffer) {
 
 TEST(BlockCache, CountsRequestedBytesBeforeRounding) {
   BlockCache memory;
+  const Buffer empty(memory, 0);
+  EXPECT_TRUE(empty.bytes().empty());
+  EXPECT_EQ(memory.counters().reserved, 0);
   const Buffer small(memory, 1000);
   const Buffer large(memory, 3 * mib + 1);
   EXPECT_EQ(memory.counters().requested, 1000 + 3 * mib + 1);
@@ -40,33 +49,33 @@ TEST(BlockCache, PeakIsTheLargestSumOfLiveBlocksSinceTheReset) {
   EXPECT_EQ(memory.counters().requested_peak, 0);
 }
 
-TEST(BlockCache, ReusesAReleasedBlockWithoutTheSystem) {
+TEST(BlockCache, ReusesAReleasedBlockUnlessItIsMuchLarger) {
   BlockCache memory;
   std::uintptr_t before = 0;
   {
-    const Buffer first(memory, 4 * mib);
+    const Buffer first(memory, 64 * mib);
     before = address(first);
   }
   const std::int64_t fresh = memory.counters().fresh;
-  const Buffer second(memory, 4 * mib - 100);
-  EXPECT_EQ(address(second), before);
-  EXPECT_EQ(memory.counters().fresh, fresh);
-}
-
-TEST(BlockCache, DoesNotUseAMuchLargerBlock) {
-  BlockCache memory;
-  { const Buffer large(memory, 64 * mib); }
+  {
+    const Buffer second(memory, 64 * mib - 100);
+    EXPECT_EQ(address(second), before);
+    EXPECT_EQ(memory.counters().fresh, fresh);
+  }
   const Buffer small(memory, 4 * mib);
   EXPECT_EQ(memory.counters().reserved, 68 * mib);
 }
 
-TEST(BlockCache, EmptyCacheReleasesAllUnusedBlocks) {
+TEST(BlockCache, EmptyCacheReleasesUnusedBlocksOrAllButTheLargest) {
   BlockCache memory;
   const Buffer kept(memory, 2 * mib);
-  { const Buffer dropped(memory, 8 * mib); }
+  { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
+  memory.empty_cache_of_movable();
+  EXPECT_EQ(memory.counters().cached, 64 * mib);
+  EXPECT_EQ(memory.counters().reserved, 66 * mib);
   memory.empty_cache();
-  EXPECT_EQ(memory.counters().reserved, 2 * mib);
   EXPECT_EQ(memory.counters().cached, 0);
+  EXPECT_EQ(memory.counters().reserved, 2 * mib);
 }
 
 TEST(BlockCache, AlignsSmallBlocksToCacheLinesAndLargeOnesToHugePages) {
@@ -78,13 +87,6 @@ TEST(BlockCache, AlignsSmallBlocksToCacheLinesAndLargeOnesToHugePages) {
     EXPECT_EQ(address(large) % (2 * mib), 0U) << bytes;
     std::memset(large.bytes().data(), 1, large.bytes().size());
   }
-}
-
-TEST(BlockCache, AllocatesNoBlockForZeroBytes) {
-  BlockCache memory;
-  const Buffer empty(memory, 0);
-  EXPECT_TRUE(empty.bytes().empty());
-  EXPECT_EQ(memory.counters().reserved, 0);
 }
 
 TEST(BlockCache, RequestAboveTheLimitThrowsWithRequestedAndFreeBytes) {
@@ -139,28 +141,15 @@ TEST(BlockCache, ProvidesTheBlocksOfAnEarlierCall) {
   EXPECT_EQ(memory.counters().fresh, fresh);
 }
 
-TEST(BlockCache, TouchesProvidedBlocks) {
+TEST(BlockCache, TouchesProvidedBlocksIfAllOfThemFit) {
   BlockCache memory;
-  const std::vector<std::int64_t> blocks = {64 * mib};
   const std::int64_t before = resident_bytes();
-  memory.provide(blocks);
+  memory.provide(std::vector{64 * mib});
   EXPECT_GE(resident_bytes() - before, 60 * mib);
-}
-
-TEST(BlockCache, ProvidesNothingIfNotAllBlocksFit) {
-  BlockCache memory;
-  memory.set_limit(16 * mib);
-  const std::vector<std::int64_t> blocks = {10 * mib, 10 * mib};
-  memory.provide(blocks);
-  EXPECT_EQ(memory.counters().fresh, 0);
-}
-
-TEST(BlockCache, EmptyCacheOfMovableKeepsTheLargestBlocks) {
-  BlockCache memory;
-  { const Buffer small(memory, 1000), medium(memory, 8 * mib), large(memory, 64 * mib); }
-  memory.empty_cache_of_movable();
-  EXPECT_EQ(memory.counters().cached, 64 * mib);
-  EXPECT_EQ(memory.counters().reserved, 64 * mib);
+  BlockCache limited;
+  limited.set_limit(16 * mib);
+  limited.provide(std::vector{10 * mib, 10 * mib});
+  EXPECT_EQ(limited.counters().fresh, 0);
 }
 
 TEST(BlockCache, BlocksThatAreSetAsideAreNotUsed) {
@@ -207,17 +196,13 @@ TEST(Buffer, ReleasesAMovedBlockOnce) {
   EXPECT_EQ(memory.counters().requested, 200);
 }
 
-TEST(ProcessMemory, CountsTensorsOfLibTorch) {
+TEST(ProcessMemory, CountsTensorsOfLibTorchAndReusesTheirMemory) {
   BlockCache& memory = process_memory();
   const std::int64_t before = memory.counters().requested;
   at::Tensor tensor = at::empty({1000, 3});
   EXPECT_EQ(memory.counters().requested - before, 12000);
   tensor.reset();
   EXPECT_EQ(memory.counters().requested, before);
-}
-
-TEST(ProcessMemory, RepeatedOperationsNeedNoFreshMemory) {
-  BlockCache& memory = process_memory();
   const at::Tensor a = at::ones({256, 256});
   static_cast<void>(at::matmul(a, a));
   const std::int64_t fresh = memory.counters().fresh;
@@ -271,6 +256,93 @@ TEST(FlushCaches, KeepsBytesAndCountersOfABlockCache) {
   EXPECT_EQ(after.reserved, before.reserved);
   EXPECT_EQ(after.cached, before.cached);
   EXPECT_EQ(after.fresh, before.fresh);
+}
+
+/// Memory of a device that a fault may have made unusable.
+class DeviceMemory final : public HeatMemory {
+ public:
+  void* allocate(std::size_t bytes) override { return std::malloc(bytes); }
+  void release(void* data) noexcept override { std::free(data); }
+  void empty_cache() noexcept override { ++emptied; }
+  void flush_from_caches() override {}
+  void reset_peaks() override {}
+  Counters counters() const override { return {}; }
+  void set_limit(std::optional<std::int64_t>) override {}
+  std::int64_t free_bytes() const override { return 0; }
+  std::optional<std::string> lost() override { return reason; }
+
+  std::optional<std::string> reason;
+  int emptied = 0;
+};
+
+void fail_in_two_lines() {
+  throw std::runtime_error("an illegal memory access\nsome advice");
+}
+
+TEST(Guarded, FailureOnAWorkingDeviceEndsOnlyTheContender) {
+  DeviceMemory memory;
+  const auto failure = guarded(memory, fail_in_two_lines);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->status, CellStatus::crashed);
+  EXPECT_EQ(memory.emptied, 1);
+  memory.reason = "not read after a success";
+  EXPECT_FALSE(guarded(memory, [] {}).has_value());
+}
+
+TEST(Guarded, FailureOnALostDeviceIsThrownInOneLineThroughEveryGuard) {
+  DeviceMemory memory;
+  memory.reason = "unspecified launch failure";
+  try {
+    static_cast<void>(
+        guarded(memory, [&] { static_cast<void>(guarded(memory, fail_in_two_lines)); }));
+    FAIL() << "no exception";
+  } catch (const cuda::DeviceLost& lost) {
+    const std::string message = lost.what();
+    EXPECT_THAT(message, HasSubstr("an illegal memory access; the device is lost"));
+    EXPECT_THAT(message, HasSubstr("unspecified launch failure"));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+}
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+TEST(CudaStatistics, CachedBytesAreReservedButNotInUse) {
+  const HeatMemory::Counters counters = counters_of({.requested = 100,
+                                                     .requested_peak = 700,
+                                                     .reserved = 4096,
+                                                     .reserved_peak = 8192,
+                                                     .reserved_ever = 20480,
+                                                     .active = 512});
+  EXPECT_EQ(counters.requested, 100);
+  EXPECT_EQ(counters.requested_peak, 700);
+  EXPECT_EQ(counters.reserved, 4096);
+  EXPECT_EQ(counters.reserved_peak, 8192);
+  EXPECT_EQ(counters.cached, 4096 - 512);
+  EXPECT_EQ(counters.fresh, 20480);
+}
+
+TEST(CudaStatistics, FreeBytesAreThoseOfDriverAndCacheWithinTheLimit) {
+  const CudaAllocatorStatistics statistics{.reserved = 3 * gib, .active = gib};
+  const std::int64_t free = free_for_requests(statistics, 10 * gib, 40 * gib, std::nullopt);
+  EXPECT_LT(free, 12 * gib) << "no margin";
+  EXPECT_GE(free, 11 * gib);
+  EXPECT_EQ(free_for_requests(statistics, 10 * gib, 40 * gib, 4 * gib), 3 * gib);
+  EXPECT_EQ(free_for_requests(statistics, 10 * gib, 40 * gib, gib / 2), 0);
+  EXPECT_EQ(free_for_requests({}, gib / 1024, 40 * gib, std::nullopt), 0);
+}
+
+TEST(CudaStatistics, LibTorchMessageIsCutAfterTheFreeBytes) {
+  const std::string part =
+      "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of "
+      "which 1.25 GiB is free.";
+  EXPECT_EQ(requested_and_free(part + " Of the allocated memory 70.00 GiB is allocated by PyTorch"),
+            part);
+  EXPECT_EQ(requested_and_free("other words"), "other words");
+}
+
+TEST(CudaStatistics, TimeOfAnEmptyPairOfEventsIsSubtractedUpToHalfTheTime) {
+  EXPECT_DOUBLE_EQ(without_empty_pair(13'000, 1'500), 11'500);
+  EXPECT_DOUBLE_EQ(without_empty_pair(1'600, 1'500), 800);
 }
 
 }  // namespace

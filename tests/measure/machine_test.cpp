@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
+#include "engine/measure/ceilings.h"
+#include "engine/measure/heat_runner.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::measure {
@@ -29,20 +32,16 @@ TEST(OpenmpRuntimes, LibTorchAndTheKernelsShareOne) {
   EXPECT_EQ(mapped_openmp_runtimes().size(), 1U);
 }
 
-TEST(DescribeMachine, ContainsProcessorCoresAndMemory) {
+TEST(DescribeMachine, ContainsProcessorMemoryAndSettings) {
+  setenv("OMP_WAIT_POLICY", "passive", 1);
   const nlohmann::json machine = describe_machine();
+  unsetenv("OMP_WAIT_POLICY");
   EXPECT_EQ(machine.at("kind"), "cpu");
   EXPECT_FALSE(machine.at("name").get<std::string>().empty());
   EXPECT_GE(machine.at("cores").get<int>(), 1);
   EXPECT_GT(machine.at("memory_bytes").get<std::int64_t>(), 0);
   EXPECT_THAT(machine.at("instruction_sets"), testing::Contains(machine.at("instruction_set")));
   EXPECT_EQ(machine.at("instruction_sets").size(), cpu::available_sets().size());
-}
-
-TEST(DescribeMachine, ContainsAllowedCoresAndSettingsOfLibraries) {
-  setenv("OMP_WAIT_POLICY", "passive", 1);
-  const nlohmann::json machine = describe_machine();
-  unsetenv("OMP_WAIT_POLICY");
   EXPECT_EQ(machine.at("environment").at("OMP_WAIT_POLICY"), "passive");
   EXPECT_FALSE(machine.at("affinity").get<std::string>().empty());
   EXPECT_THAT(machine.at("c_library").get<std::string>(), testing::StartsWith("glibc 2."));
@@ -146,6 +145,43 @@ TEST(ProcessPeak, ContainsOnlyMemoryTouchedSinceItsConstruction) {
   touch(80 * mib);
   EXPECT_GE(*peak.grown_bytes(), 70 * mib);
   EXPECT_LT(*peak.grown_bytes(), 200 * mib);
+}
+
+TEST(Ceilings, AllRatesArePositiveAndFinite) {
+  const Ceilings ceilings = measure_ceilings(1);
+  EXPECT_EQ(ceilings.threads, 1);
+  for (const double rate : {ceilings.flop_per_second, ceilings.exponentials_per_second}) {
+    EXPECT_GT(rate, 0);
+    EXPECT_TRUE(std::isfinite(rate));
+  }
+  ASSERT_FALSE(ceilings.copy.empty());
+  std::int64_t before = 0;
+  for (const Ceilings::Copy& copy : ceilings.copy) {
+    EXPECT_GT(copy.working_set_bytes, before);
+    EXPECT_GT(copy.bytes_per_second, 0);
+    EXPECT_TRUE(std::isfinite(copy.bytes_per_second));
+    before = copy.working_set_bytes;
+  }
+}
+
+TEST(PeakKernels, ExponentialsAreCorrectOnEveryInstructionSet) {
+  constexpr std::size_t count = 1024;
+  std::vector<float> in(count);
+  std::vector<float> out(count);
+  for (std::size_t i = 0; i < count; ++i) in[i] = -87.0F * static_cast<float>(i) / count;
+  for (const PeakKernel& kernel : peak_kernels()) {
+    kernel.exponentials(in.data(), out.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      // The argument of 2^x is rounded once: up to 126 * 2^-24 of the result.
+      const double expected = std::exp(static_cast<double>(in[i]));
+      EXPECT_NEAR(out[i], expected, 1e-5 * expected) << kernel.instruction_set << " " << in[i];
+    }
+  }
+}
+
+TEST(PeakKernels, WorkGrowsWithTheRepeats) {
+  for (const PeakKernel& kernel : peak_kernels())
+    EXPECT_EQ(kernel.multiply_add(1000), 1000 * kernel.multiply_add(1)) << kernel.instruction_set;
 }
 
 }  // namespace

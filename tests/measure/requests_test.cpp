@@ -1,24 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests to the worker program and its events.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/worker/machine_messages.h"
 #include "engine/worker/waiting_policy.h"
 #include "tests/measure/small_heat.h"
-#include "tests/measure/worker_under_test.h"
 
 namespace attnscope::worker {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+
+/// The worker program, connected by pipes; requests and events are lines.
+class WorkerUnderTest {
+ public:
+  /// Starts the program with `settings` ("A=B") in addition to the environment of this process.
+  explicit WorkerUnderTest(std::vector<std::string> arguments = {},
+                           std::vector<std::string> settings = {}) {
+    std::signal(SIGPIPE, SIG_IGN);
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipes left");
+    arguments.insert(arguments.begin(), ATTNSCOPE_WORKER_PROGRAM);
+    std::vector<char*> words;
+    words.reserve(arguments.size() + 1);
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      for (std::string& setting : settings) putenv(setting.data());
+      execv(words[0], words.data());
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = out[0];
+  }
+  WorkerUnderTest(const WorkerUnderTest&) = delete;
+  WorkerUnderTest& operator=(const WorkerUnderTest&) = delete;
+  ~WorkerUnderTest() {
+    close_input();
+    close_output();
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  void send(const json& request) const { send_text(request.dump() + "\n"); }
+  void send_text(const std::string& text) const {
+    EXPECT_EQ(write(input_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void close_input() { close(std::exchange(input_, -1)); }
+  void close_output() { close(std::exchange(output_, -1)); }
+
+  /// The next line of its stdout; empty at the end or after a minute of silence.
+  [[nodiscard]] std::string read_line() {
+    std::size_t end = 0;
+    while ((end = pending_.find('\n')) == std::string::npos) {
+      pollfd ready{.fd = output_, .events = POLLIN, .revents = 0};
+      if (poll(&ready, 1, 60'000) <= 0) return {};
+      char chunk[4096];
+      const ssize_t count = read(output_, chunk, sizeof chunk);
+      if (count <= 0) return {};
+      pending_.append(chunk, static_cast<std::size_t>(count));
+    }
+    const std::string line = pending_.substr(0, end);
+    pending_.erase(0, end + 1);
+    return line;
+  }
+  [[nodiscard]] json read_event() {
+    return json::parse(read_line(), nullptr, /*allow_exceptions=*/false);
+  }
+  /// Events up to and including the first of that kind, or an empty list if there is none.
+  [[nodiscard]] std::vector<json> read_until(const std::string& kind) {
+    std::vector<json> events;
+    do {
+      events.push_back(read_event());
+      if (!events.back().is_object()) return {};
+    } while (events.back().value("event", "") != kind);
+    return events;
+  }
+  /// Waits for its end; the exit code, or minus the signal.
+  [[nodiscard]] int wait_for_end() {
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+ private:
+  int input_ = -1, output_ = -1;
+  pid_t pid_ = -1;
+  std::string pending_;
+};
 
 const json hello = {{"request", "hello"}, {"protocol", 1}, {"version", "0.1.0"}};
 
@@ -52,7 +145,7 @@ TEST(Worker, HelloReturnsProtocolBuildDevicesAndImplementations) {
 }
 
 TEST(Worker, ThreadsSpinForABoundedTimeUnlessConfigured) {
-  unsetenv("OMP_WAIT_POLICY");  // tests side by side are started with one
+  unsetenv("OMP_WAIT_POLICY");  // set when tests run in parallel
   const auto environment_of = [](const std::vector<std::string>& settings) {
     WorkerUnderTest worker({}, settings);
     worker.send(hello);
@@ -92,7 +185,7 @@ TEST(Worker, HeatReportsProgressThenCells) {
       measure::small_heat({measure::contender("full", "dense"),
                            measure::contender("sparse", "segment", Window::of(4))})));
   std::vector<json> events = worker.read_until("heat");
-  // On a slow machine its signs of life come in between.
+  // On a slow machine there are "alive" events between them.
   std::erase_if(events, [](const json& event) { return event.at("event") == "alive"; });
   ASSERT_GT(events.size(), 1U);
   EXPECT_EQ(events.front().at("event"), "progress");
@@ -104,27 +197,22 @@ TEST(Worker, HeatReportsProgressThenCells) {
     EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
 }
 
-TEST(Worker, CancelEndsTheRunningHeat) {
+TEST(Worker, CancelEndsOnlyTheRunningHeat) {
   WorkerUnderTest worker;
-  worker.send(protocol::as_request(long_heat()));
-  ASSERT_FALSE(worker.read_until("progress").empty());
+  const auto status_of = [&](const protocol::HeatRequest& request, bool cancels) -> std::string {
+    worker.send(protocol::as_request(request));
+    if (cancels) {
+      if (worker.read_until("progress").empty()) return "no progress";
+      worker.send({{"request", "cancel"}});
+    }
+    const std::vector<json> events = worker.read_until("heat");
+    return events.empty() ? "no result" : events.back().at("result").at("cells").at(0).at("status");
+  };
+  const auto short_heat = measure::small_heat({measure::contender("full", "sdpa")});
   worker.send({{"request", "cancel"}});
-  const std::vector<json> events = worker.read_until("heat");
-  ASSERT_FALSE(events.empty());
-  const auto result = protocol::from_json<HeatResult>(events.back().at("result"), "result");
-  ASSERT_TRUE(result.has_value()) << result.error().message;
-  EXPECT_EQ(result->cells.at(0).status, CellStatus::cancelled);
-  worker.send(hello);
-  EXPECT_EQ(worker.read_event().at("event"), "hello");
-}
-
-TEST(Worker, CancelDoesNotAffectTheNextHeat) {
-  WorkerUnderTest worker;
-  worker.send({{"request", "cancel"}});
-  worker.send(protocol::as_request(measure::small_heat({measure::contender("full", "sdpa")})));
-  const std::vector<json> events = worker.read_until("heat");
-  ASSERT_FALSE(events.empty());
-  EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
+  EXPECT_EQ(status_of(short_heat, false), "ok");
+  EXPECT_EQ(status_of(long_heat(), true), "cancelled");
+  EXPECT_EQ(status_of(short_heat, false), "ok");
 }
 
 TEST(Worker, MeasuresCeilings) {
@@ -138,6 +226,9 @@ TEST(Worker, MeasuresCeilings) {
   EXPECT_GT(ceilings->flop_per_second, 0);
 }
 
+constexpr const char* windowed_pattern =
+    R"({"name": "p", "attends": {"document": {"document": "window"}}})";
+
 json costs_request(const std::string& pattern_json) {
   return {{"request", "costs"},      {"pattern_json", pattern_json},
           {"window", "1"},           {"layout_json", R"({"items": [{"query": 2, "document": 5}]})"},
@@ -148,20 +239,16 @@ json costs_request(const std::string& pattern_json) {
 
 TEST(Worker, CostsAreTheExecutedWorkOfEachImplementation) {
   WorkerUnderTest worker;
-  worker.send(costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})"));
+  worker.send(costs_request(windowed_pattern));
   const json event = worker.read_event();
   ASSERT_EQ(event.at("event"), "costs") << event;
   std::map<std::string, json> of;
   for (const json& row : event.at("implementations")) of[row.at("id")] = row;
-  // 13 pairs a head of the 64: the fused kernel does them alone, the dense one all.
+  // The fused kernel computes 13 of the 64 pairs of a head, the dense implementation all.
   EXPECT_EQ(of.at("segment").at("executed_flop"), 4.0 * 16 * 3 * 13);
   EXPECT_EQ(of.at("dense").at("executed_flop"), 4.0 * 16 * 3 * 64);
   EXPECT_THAT(of.at("sdpa").at("reason").get<std::string>(), HasSubstr("full attention"));
   EXPECT_FALSE(of.at("sdpa").contains("executed_flop"));
-}
-
-TEST(Worker, CostsOfAnInvalidPatternAreAnError) {
-  WorkerUnderTest worker;
   worker.send(costs_request(R"({"name": "p", "atends": {}})"));
   EXPECT_THAT(message_of(worker.read_event()), HasSubstr("atends"));
 }
@@ -187,18 +274,21 @@ TEST(Worker, QuitAndEndOfInputEndTheWorkerAlsoDuringAHeat) {
 
 TEST(Worker, EndOfInputEndsTheWorkerDuringCosts) {
   WorkerUnderTest worker;
-  json hours = costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})");
+  json hours = costs_request(windowed_pattern);
   hours["layout_json"] = R"({"items": [{"query": 2, "document": 100000000}]})";
   worker.send(hours);
   worker.close_input();
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, ShortRequestsBeforeTheEndAreAnswered) {
+TEST(Worker, AnswersEarlierRequestsAfterTheEndOfInputInOneLineEach) {
   WorkerUnderTest worker;
   worker.send(hello);
+  worker.send({{"request", "describe"}});
   worker.close_input();
   EXPECT_EQ(worker.read_event().at("event"), "hello");
+  EXPECT_TRUE(worker.read_event().is_object());
+  EXPECT_EQ(worker.read_line(), "");
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
@@ -209,26 +299,11 @@ TEST(Worker, ClosedOutputEndsTheWorker) {
   EXPECT_EQ(worker.wait_for_end(), 0);
 }
 
-TEST(Worker, OutputContainsOnlyTheProtocol) {
-  WorkerUnderTest worker;
-  worker.send(hello);
-  worker.send({{"request", "describe"}});
-  worker.close_input();
-  int lines = 0;
-  for (std::string line = worker.read_line(); !line.empty(); line = worker.read_line(), ++lines)
-    EXPECT_TRUE(json::parse(line, nullptr, false).is_object()) << line;
-  EXPECT_EQ(lines, 2);
-}
-
-TEST(Worker, PrintsItsVersion) {
+TEST(Worker, PrintsItsVersionAndRefusesUnknownArguments) {
   WorkerUnderTest worker({"--version"});
   EXPECT_THAT(worker.read_line(), HasSubstr("attnscope-worker "));
   EXPECT_EQ(worker.wait_for_end(), 0);
-}
-
-TEST(Worker, UnknownArgumentIsAUsageError) {
-  WorkerUnderTest worker({"--help-me"});
-  EXPECT_EQ(worker.wait_for_end(), 2);
+  EXPECT_EQ(WorkerUnderTest({"--help-me"}).wait_for_end(), 2);
 }
 
 TEST(Worker, DoesNotStartWithInvalidSettings) {

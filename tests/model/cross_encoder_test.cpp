@@ -7,9 +7,12 @@
 #include <cmath>
 
 #include "engine/documents/document_cache.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/part_times.h"
+#include "engine/pattern/compile_plan.h"
+#include "kernels/plan/counts.h"
 #include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {
@@ -58,13 +61,8 @@ ModelOutput scored(Model& encoder, const PairBatch& batch) {
   return output ? std::move(*output) : ModelOutput{};
 }
 
-std::vector<double> references_of(const BertRow& row, const DrawnPairs& pairs) {
-  std::vector<double> scores;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    scores.push_back(
-        bert().reference(*drawn_weights(), variant_of(row), pairs.item(i), 101)->score);
-  }
-  return scores;
+double reference_of(const BertRow& row, const DrawnPairs& pairs) {
+  return bert().reference(*drawn_weights(), variant_of(row), pairs.item(0), 101)->score;
 }
 
 class EveryRow : public testing::TestWithParam<BertRow> {};
@@ -96,26 +94,20 @@ TEST_P(EveryRow, ClsOnlyLastLayerGivesTheSameScores) {
   EXPECT_LT(cls_only->work(pairs.batch())->linear_flop, whole->work(pairs.batch())->linear_flop);
 }
 
-TEST_P(EveryRow, SharedQueryBatchMatchesSinglePairs) {
-  const DrawnPairs pairs = DrawnPairs::with_one_query(6, std::vector<std::int64_t>(100, 21));
-  const auto encoder = encoder_of(GetParam());
-  const ModelOutput together = scored(*encoder, pairs.batch());
-  for (std::size_t i = 0; i < pairs.size(); i += 9) {
-    const ModelOutput alone = scored(*encoder, {.items = {pairs.item(i)}});
-    // Products of other sizes may sum in a different order.
-    EXPECT_NEAR(together.scores[i], alone.scores[0], 1e-6) << i;
-  }
-}
-
 TEST_P(EveryRow, ScoresDoNotDependOnOrderOrOtherPairs) {
-  const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
   const auto encoder = encoder_of(GetParam());
-  const ModelOutput output = scored(*encoder, pairs.batch());
-  const ModelOutput turned =
-      scored(*encoder, {.items = {pairs.item(3), pairs.item(1), pairs.item(0)}});
-  EXPECT_NEAR(turned.scores[0], output.scores[3], 1e-6);
-  EXPECT_NEAR(turned.scores[1], output.scores[1], 1e-6);
-  EXPECT_NEAR(turned.scores[2], output.scores[0], 1e-6);
+  // Products of other sizes may sum in a different order.
+  const auto near = [](const std::vector<float>& scores) {
+    return testing::Pointwise(testing::FloatNear(1e-6F), scores);
+  };
+  const DrawnPairs shared = DrawnPairs::with_one_query(6, std::vector<std::int64_t>(100, 21));
+  const ModelOutput together = scored(*encoder, shared.batch());
+  for (std::size_t i = 0; i < shared.size(); i += 9)
+    EXPECT_THAT(scored(*encoder, {.items = {shared.item(i)}}).scores, near({together.scores[i]}));
+  const DrawnPairs pairs({5, 1, 9, 2}, {130, 40, 1, 66});
+  const std::vector<float> scores = scored(*encoder, pairs.batch()).scores;
+  EXPECT_THAT(scored(*encoder, {.items = {pairs.item(3), pairs.item(1), pairs.item(0)}}).scores,
+              near({scores[3], scores[1], scores[0]}));
 }
 
 TEST(CrossEncoder, SparseWithInfiniteWindowAndDependentQueryIsFullAttention) {
@@ -130,11 +122,11 @@ TEST(CrossEncoder, SparseWithInfiniteWindowAndDependentQueryIsFullAttention) {
 TEST(CrossEncoder, PatternsGiveDifferentScores) {
   const DrawnPairs pairs({5}, {130});
   const std::vector<double> scores{
-      references_of({"full", "sdpa"}, pairs)[0],
-      references_of({"sparse", "segment", Window::of(4)}, pairs)[0],
-      references_of({"sparse", "segment", Window::of(0)}, pairs)[0],
-      references_of({"longformer", "segment", Window::of(4)}, pairs)[0],
-      references_of({"longformer", "segment", Window::of(4), global}, pairs)[0]};
+      reference_of({"full", "sdpa"}, pairs),
+      reference_of({"sparse", "segment", Window::of(4)}, pairs),
+      reference_of({"sparse", "segment", Window::of(0)}, pairs),
+      reference_of({"longformer", "segment", Window::of(4)}, pairs),
+      reference_of({"longformer", "segment", Window::of(4), global}, pairs)};
   for (std::size_t a = 0; a < scores.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) EXPECT_GT(std::abs(scores[a] - scores[b]), 1e-5) << a << b;
   }
@@ -208,29 +200,21 @@ TEST(CrossEncoder, MeasuresTheTimeOfEachPart) {
   EXPECT_LT(work->feed_forward_flop, work->linear_flop);
 }
 
-TEST(CrossEncoder, RefusesEmptyBatchesLongPairsAndUnknownIds) {
+TEST(CrossEncoder, RefusesInvalidBatchesAndVariants) {
   const auto encoder = encoder_of({"sparse", "segment", Window::of(4)});
   EXPECT_THAT(message_of(encoder->score({})), testing::HasSubstr("without pairs"));
-  const DrawnPairs long_pair({5}, {300});
+  const DrawnPairs long_pair({5}, {300}), pairs({5}, {130});
   EXPECT_THAT(message_of(encoder->score(long_pair.batch())),
               testing::HasSubstr("pair 1 has 306 tokens, and the model has 300 positions"));
-  const std::vector<std::int32_t> query{200, 102};
-  const std::vector<std::int32_t> document{120, 102};
+  const std::vector<std::int32_t> query{200, 102}, document{120, 102};
   EXPECT_THAT(message_of(encoder->score({.items = {{query, document}}})),
               testing::HasSubstr("a token id is 200, and the model's vocabulary ends at 199"));
-}
-
-TEST(CrossEncoder, RefusesLongformerWithoutGlobalProjections) {
   const auto plain = ModelWeights::random(small_config(), {.seed = 7});
   const BertRow row{"longformer", "segment", Window::of(4), global};
   EXPECT_THAT(message_of(bert().make(plain, variant_of(row), "segment")),
               testing::HasSubstr("separate projections"));
-}
-
-TEST(CrossEncoder, ReportsWhyAnImplementationDoesNotSupportThePattern) {
-  const auto encoder = encoder_of({"sparse", "sdpa", Window::of(4)});
-  const DrawnPairs pairs({5}, {130});
-  EXPECT_THAT(message_of(encoder->supports(pairs.batch())), testing::HasSubstr("sdpa"));
+  const auto sdpa = encoder_of({"sparse", "sdpa", Window::of(4)});
+  EXPECT_THAT(message_of(sdpa->supports(pairs.batch())), testing::HasSubstr("sdpa"));
   EXPECT_FALSE(bert().supports(small_config(), variant_of({"sparse", "", Window::of(4)}), "sdpa"));
 }
 
@@ -240,6 +224,51 @@ TEST(CrossEncoder, CannotEncodeDocumentsInAdvance) {
   const TokenIds ids = document;
   EXPECT_FALSE(encoder->encode_documents({&ids, 1}, 101));
   EXPECT_FALSE(encoder->work_of_documents({&ids, 1}));
+}
+
+SequenceLayout two_items() {
+  return *SequenceLayout::make(
+      {{.cls = 1, .query = 2, .documents = {4}}, {.cls = 1, .query = 1, .documents = {70}}});
+}
+
+TEST(PlanRows, SelectedRowsKeepAllTheirKeys) {
+  const SequenceLayout layout = two_items();
+  for (const char* name : {"full", "sparse", "longformer", "qds", "bigbird"}) {
+    const AttentionPattern pattern = *find_pattern(name);
+    const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
+    const AttentionPlan cls = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
+    // In all of them, [CLS] attends to its whole item.
+    EXPECT_EQ(count(cls).pairs, 2 * (7 + 72)) << name;
+    std::vector<int> covered(static_cast<std::size_t>(2 * layout.tokens()), 0);
+    for (const Task& task : cls.tasks) {
+      for (std::int32_t h = task.heads.begin; h < task.heads.end; ++h) {
+        for (std::int64_t p = 0; p < task.queries.size(); ++p) {
+          ++covered[static_cast<std::size_t>(h * layout.tokens() + cls.token_at(task.queries, p))];
+        }
+      }
+    }
+    EXPECT_THAT(covered, testing::Each(1)) << name;
+  }
+}
+
+TEST(PlanRows, SelectedAndRemainingRowsAddUpToThePlan) {
+  const SequenceLayout layout = two_items();
+  const AttentionPattern pattern = *find_pattern("qds");
+  const AttentionPlan plan = *compile_plan(pattern, Window::of(2), layout, 2);
+  std::vector<bool> keeps = marked(global_rows(pattern, layout), layout.tokens());
+  const std::int64_t global = count(with_rows(plan, keeps)).pairs;
+  keeps.flip();
+  EXPECT_EQ(global + count(with_rows(plan, keeps)).pairs, count(plan).pairs);
+}
+
+TEST(PlanRows, GlobalRowsAttendToAllAndAreAttendedToByAll) {
+  const SequenceLayout layout = two_items();
+  EXPECT_THAT(global_rows(*find_pattern("longformer"), layout),
+              testing::ElementsAre(0, 1, 2, 7, 8));
+  EXPECT_THAT(global_rows(*find_pattern("qds"), layout),
+              testing::ElementsAre(0, 1, 2, 3, 7, 8, 9, 39, 69));
+  EXPECT_THAT(global_rows(*find_pattern("sparse"), layout), testing::IsEmpty());
+  EXPECT_EQ(global_rows(*find_pattern("full"), layout).size(), 79U);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ using testing::HasSubstr;
 using tests::ScratchFolder;
 using tests::write_bytes;
 
-LateRowModel mean_embeddings(std::uint64_t seed = 3) {
-  return LateRowModel({.row = "mean-embeddings", .implementation = "plain"}, small_shape(), seed);
+LateRowModel mean_embeddings() {
+  return LateRowModel({.row = "mean-embeddings", .implementation = "plain"});
 }
 
 TEST(FamilyInterface, CachedScoresAndWorkMatchDirectOnesAndTheReference) {
@@ -112,12 +112,6 @@ TEST_F(DocumentCacheFile, RefusesOtherVersionsAndDamagedFiles) {
               HasSubstr("do not ascend from 0 to its 2 rows"));
   EXPECT_THAT(refused_after("\"offsets\":{\"dtype\":\"I64\"", "\"offsets\":{\"dtype\":\"F64\""),
               HasSubstr("'offsets' is not a list of I64"));
-}
-
-TEST_F(DocumentCacheFile, ScoringRefusesACacheOfOtherWeights) {
-  const auto mapped = DocumentCache::open(path, maker);
-  EXPECT_THAT(message_of(mean_embeddings(/*seed=*/4)->score(from_cache(pairs.batch(), *mapped))),
-              HasSubstr("the documents were encoded with other weights"));
 }
 
 }  // namespace

@@ -1,15 +1,12 @@
-// Families that encode query and documents separately: every row and option matches its float64
-// reference, and scores from cached documents match the direct computation.
+// Families that encode query and documents separately.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <any>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "engine/checkpoint/checkpoint.h"
-#include "engine/model/colbert/colbert_config.h"
 #include "engine/model/late/late_description.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"
@@ -22,40 +19,20 @@ using tests::ScratchFolder;
 
 std::vector<LateCase> late_cases() {
   std::vector<LateCase> all;
-  for (const char* row : {"mixencoder-a",
-                          "mixencoder-a+contexts-2",
-                          "mixencoder-a+contexts-3",
-                          "mixencoder-a+contexts-4",
-                          "mixencoder-a+contexts-10",
-                          "mixencoder-a+c-strategy",
-                          "mixencoder-a+contexts-3+c-strategy",
-                          "mixencoder-a+disentangled",
-                          "mixencoder-a+contexts-3+disentangled",
-                          "mixencoder-a+cosine",
-                          "mixencoder-a+without-h",
-                          "mixencoder-a+contexts-2+without-e",
-                          "mixencoder-a+interaction-layers-2",
-                          "mixencoder-b",
-                          "mixencoder-b+contexts-3",
-                          "mixencoder-b+without-h",
-                          "mixencoder-b+without-e",
-                          "mixencoder-b+c-strategy",
-                          "mixencoder-c",
-                          "mixencoder-c+contexts-4+cosine",
-                          "mixencoder-c+c-strategy",
-                          "mixencoder-c+without-h",
-                          "mixencoder-c+without-e",
-                          "dual-bert",
-                          "poly-encoder-64",
-                          "poly-encoder-360",
-                          "colbert",
-                          "deformer",
-                          "deformer+top-layers-1",
-                          "virt-like",
-                          "cross-bert",
-                          "cross-bert+cls-only-last-layer"}) {
+  const auto add = [&](const std::string& row, std::initializer_list<const char*> options) {
     all.push_back({.row = row});
-  }
+    for (const char* option : options) all.push_back({.row = row + option});
+  };
+  add("mixencoder-a", {"+contexts-2", "+contexts-3", "+contexts-4", "+contexts-10", "+c-strategy",
+                       "+contexts-3+c-strategy", "+disentangled", "+contexts-3+disentangled",
+                       "+cosine", "+without-h", "+contexts-2+without-e", "+interaction-layers-2"});
+  add("mixencoder-b", {"+contexts-3", "+without-h", "+without-e", "+c-strategy"});
+  add("mixencoder-c", {"+contexts-4+cosine", "+c-strategy", "+without-h", "+without-e"});
+  add("deformer", {"+top-layers-1"});
+  add("cross-bert", {"+cls-only-last-layer"});
+  for (const char* row :
+       {"dual-bert", "poly-encoder-64", "poly-encoder-360", "colbert", "virt-like"})
+    add(row, {});
   for (const char* row : {"mixencoder-b", "dual-bert", "colbert", "deformer", "cross-bert"}) {
     for (const char* implementation : {"sdpa", "dense"})
       all.push_back({.row = row, .implementation = implementation});
@@ -351,28 +328,26 @@ class LateErrors : public testing::Test {
 };
 
 TEST_F(LateErrors, RefusesACacheOfAnotherModel) {
-  const LateRowModel dual({.row = "dual-bert"});
+  const LateRowModel dual({.row = "dual-bert"}), colbert({.row = "colbert"});
   EXPECT_THAT(refused(LateRowModel({.row = "poly-encoder-64"}), dual),
               HasSubstr("by a model of the family 'dual-bert', but this one is of 'poly-encoder'"));
   EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, small_shape(), /*seed=*/8), dual),
               HasSubstr("with other weights"));
-  const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
-                              dual.weights());
-  EXPECT_THAT(refused(windowed, dual),
-              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
-                        "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
+  EXPECT_THAT(
+      refused(LateRowModel({.row = "dual-bert+windowed", .window = Window::of(4)}, dual.weights()),
+              dual),
+      HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', but the model encodes them as "
+                "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
   ModelConfig config = dual.weights()->config();
   config.shape.heads = 6;
-  const LateRowModel six({.row = "dual-bert"}, with_config(config, dual));
-  EXPECT_THAT(refused(six, dual), HasSubstr("but the model encodes them as 'full, 6 heads, "));
-  const LateRowModel colbert({.row = "colbert"});
+  EXPECT_THAT(refused(LateRowModel({.row = "dual-bert"}, with_config(config, dual)), dual),
+              HasSubstr("but the model encodes them as 'full, 6 heads, "));
   config = colbert.weights()->config();
   std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
-  const LateRowModel marked({.row = "colbert"}, with_config(config, colbert));
-  EXPECT_THAT(refused(marked, colbert), HasSubstr("; punctuation 5'; encode them again"));
+  EXPECT_THAT(refused(LateRowModel({.row = "colbert"}, with_config(config, colbert)), colbert),
+              HasSubstr("; punctuation 5'; encode them again"));
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
-  const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
-  EXPECT_THAT(refused(top_one, top_two),
+  EXPECT_THAT(refused(LateRowModel({.row = "deformer+top-layers-1"}, top_two.weights()), top_two),
               HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', but the model "
                         "encodes them as 'full, 3 heads, epsilon 1e-12; 2 of 3 layers'; encode "
                         "them again"));
@@ -392,29 +367,31 @@ TEST_F(LateErrors, ReportsDocumentsMissingFromTheCache) {
 }
 
 TEST_F(LateErrors, ReportsInvalidOptions) {
-  const LateRowModel a({.row = "mixencoder-a"});
-  const auto made_with = [&](const LateRowModel& model, const char* option) {
+  struct Row {
+    const char *row, *option, *message;
+    std::int64_t layers = 3;
+  };
+  for (const auto& [row, option, message, layers] : std::vector<Row>{
+           {"mixencoder-a", "contexts-2", "'context_cls' is [1, 48] in these weights"},
+           {"mixencoder-a", "interaction-layers-3", "these weights have no 'decoder."},
+           {"mixencoder-a", "contexts-5",
+            "there is no option 'contexts-5' for models of the family mixencoder; it has "
+            "contexts-1, "},
+           {"dual-bert", "cosine",
+            "there is no option 'cosine' for models of the family dual-bert, which has none"},
+           {"mixencoder-a", "interaction-layers-3",
+            "requests interaction in 3 layers, and the model has 2", 2},
+           {"deformer", "top-layers-3",
+            "leaves none of the 3 layers to encode query and document separately"}}) {
+    ModelShape shape = small_shape();
+    shape.layers = layers;
+    const LateRowModel model({.row = row}, shape);
     ModelVariant variant = model.variant();
     variant.options = {option};
-    return message_of(model.family().make(model.weights(), variant, "segment"));
-  };
-  for (const auto& [option, message] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"contexts-2", "'context_cls' is [1, 48] in these weights"},
-           {"interaction-layers-3", "these weights have no 'decoder."},
-           {"contexts-5",
-            "there is no option 'contexts-5' for models of the family mixencoder; it has "
-            "contexts-1, "}}) {
-    EXPECT_THAT(made_with(a, option), HasSubstr(message)) << option;
+    EXPECT_THAT(message_of(model.family().make(model.weights(), variant, "segment")),
+                HasSubstr(message))
+        << option;
   }
-  EXPECT_THAT(made_with(LateRowModel({.row = "dual-bert"}), "cosine"),
-              HasSubstr("there is no option 'cosine' for models of the family dual-bert, which has "
-                        "none"));
-  ModelShape two = small_shape();
-  two.layers = 2;
-  EXPECT_THAT(made_with(LateRowModel({.row = "mixencoder-a"}, two), "interaction-layers-3"),
-              HasSubstr("requests interaction in 3 layers, and the model has 2"));
-  EXPECT_THAT(made_with(LateRowModel({.row = "deformer"}), "top-layers-3"),
-              HasSubstr("leaves none of the 3 layers to encode query and document separately"));
   for (const auto& [row, message] : std::initializer_list<std::pair<const char*, const char*>>{
            {"mixencoder-a+contexts-2+contexts-3", "contradict each other"},
            {"dual-bert+contexts-2",
@@ -473,28 +450,23 @@ TEST_P(SmallerCaches, ScoresStayCloseAndErrorsAreReported) {
   }
 }
 
-TEST_F(LateErrors, RefusesATruncatedCache) {
-  const LateRowModel model({.row = "dual-bert"});
-  const DocumentCache whole = cache_of(model);
+TEST_F(LateErrors, RefusesUnusableSmallerCaches) {
+  const DocumentCache whole = cache_of(LateRowModel({.row = "dual-bert"}));
   const ScratchFolder folder;
+  const std::filesystem::path path = folder / "documents";
   for (const VectorFormat format : {VectorFormat::float16, VectorFormat::int8}) {
-    ASSERT_TRUE(whole.narrowed(format)->write(folder / "documents"));
-    std::filesystem::resize_file(folder / "documents",
-                                 std::filesystem::file_size(folder / "documents") - 10);
-    EXPECT_THAT(message_of(DocumentCache::open(folder / "documents", whole.maker())),
-                HasSubstr("documents"));
+    ASSERT_TRUE(whole.narrowed(format)->write(path));
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 10);
+    EXPECT_THAT(message_of(DocumentCache::open(path, whole.maker())), HasSubstr("documents"));
   }
   EXPECT_THAT(message_of(whole.narrowed(VectorFormat::bfloat16)),
               HasSubstr("in float16 or int8 to save space, not in bfloat16"));
-}
-
-TEST_F(LateErrors, RefusesValuesTooLargeForFloat16) {
   const std::vector<float> values{1e5F, 1.0F};
   const auto bytes = std::as_bytes(std::span(values));
-  const DocumentCache cache({.family = "x"}, 2, {0, 1}, {bytes.begin(), bytes.end()});
-  EXPECT_THAT(message_of(cache.narrowed(VectorFormat::float16)),
+  const DocumentCache large({.family = "x"}, 2, {0, 1}, {bytes.begin(), bytes.end()});
+  EXPECT_THAT(message_of(large.narrowed(VectorFormat::float16)),
               HasSubstr("float16 has no number as large as 100000"));
-  EXPECT_TRUE(cache.narrowed(VectorFormat::int8));
+  EXPECT_TRUE(large.narrowed(VectorFormat::int8));
 }
 
 TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
@@ -514,60 +486,18 @@ TEST_F(LateErrors, NanRowsStayNanInEveryFormat) {
   }
 }
 
-/// Checkpoint folders with random weights.
-class CheckpointFolders : public testing::TestWithParam<std::string> {};
-
-INSTANTIATE_TEST_SUITE_P(
-    Every, CheckpointFolders,
-    testing::Values(R"("model_type": "mixencoder", "contexts": 2, "strategy": "S",
-                       "interaction_layers": [1, 2], "disentangled": true, "score": "cosine")",
-                    R"("model_type": "mixencoder", "contexts": 3, "strategy": "C",
-                       "interaction_layers": [1], "without_E": true)",
-                    R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [0, 1],
-                       "without_H": true)",
-                    R"("model_type": "dual-bert")", R"("model_type": "poly-encoder", "codes": 5)",
-                    R"("model_type": "colbert", "output_dim": 16)",
-                    R"("model_type": "deformer", "top_layers": 1)", R"("model_type": "virt-like")",
-                    R"("model_type": "cross-bert")"));
-
-TEST_P(CheckpointFolders, ScoresMatchTheReference) {
-  const std::string json = config_json(GetParam());
-  const auto config = read_model_config(json, "config.json");
-  ASSERT_TRUE(config) << config.error().message;
-  const auto drawn = ModelWeights::random(*config, {.seed = 5, .deviation = 0.1});
-  std::vector<NamedTensor> tensors;
-  for (const TensorSpec& spec : config->family->tensors(*config, nullptr).specs) {
-    const at::Tensor& tensor = drawn->tensor(spec.name);
-    tensors.push_back({spec.in_file,
-                       spec.shape,
-                       {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}});
-  }
-  const std::vector<float> unused(48);
-  if (tensors.front().name.starts_with("bert_model.embeddings"))
-    tensors.push_back({"bert_model.pooler.dense.bias", {48}, unused});
-  const ScratchFolder folder;
-  tests::write_bytes(folder / "config.json", json);
-  ASSERT_TRUE(write_safetensors(folder / "model.safetensors", tensors));
-  const auto checkpoint = Checkpoint::open(folder.path());
-  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-  EXPECT_EQ(checkpoint->left_out.size(),
-            tensors.size() - config->family->tensors(*config, nullptr).specs.size());
-
-  const auto loaded = ModelWeights::of(*checkpoint);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto& weights = *loaded;
-  const Family& family = family_of(*checkpoint->config.family);
-  ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
-  const auto model = family.make(weights, variant, "segment");
-  ASSERT_TRUE(model) << model.error().message;
-  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
-  const auto output = (*model)->score(pairs.batch());
-  ASSERT_TRUE(output) << output.error().message;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto reference = family.reference(*weights, variant, pairs.item(i), 101);
-    ASSERT_TRUE(reference) << reference.error().message;
-    EXPECT_LT(error_of(*output, i, *reference),
-              family.error_bound(DType::float32, weights->shape()));
+/// Other fields of config.json are covered by tests/golden/models.
+TEST(LateConfigs, ReadsWhichPartsOfMixEncoderAreLeftOut) {
+  for (const char* part : {"without_H", "without_E"}) {
+    const auto config = read_model_config(
+        config_json(fmt::format(
+            R"("model_type": "mixencoder", "contexts": 1, "interaction_layers": [1], "{}": true)",
+            part)),
+        "config.json");
+    ASSERT_TRUE(config) << config.error().message;
+    const auto& own = std::any_cast<const MixConfig&>(config->own);
+    EXPECT_EQ(own.without_h, part == std::string("without_H"));
+    EXPECT_EQ(own.without_e, part == std::string("without_E"));
   }
 }
 
@@ -589,17 +519,14 @@ TEST(LateConfigs, RefusesContradictoryFields) {
 }
 
 TEST(LateSweepRows, RowsWithTheSameTensorsShareWeights) {
-  const ModelRow c = *parse_model_row("mixencoder-c+contexts-4");
-  EXPECT_THAT(c.options,
+  const auto row = [](const char* text) { return *parse_model_row(text); };
+  EXPECT_THAT(row("mixencoder-c+contexts-4").options,
               testing::ElementsAre("contexts-4", "disentangled", "interaction-layers-3"));
-  EXPECT_EQ(parse_model_row("mixencoder-a+cosine")->weights,
-            parse_model_row("mixencoder-a")->weights);
-  EXPECT_NE(parse_model_row("mixencoder-a+contexts-2")->weights,
-            parse_model_row("mixencoder-a")->weights);
-  EXPECT_EQ(parse_model_row("deformer+top-layers-2")->weights,
-            parse_model_row("deformer")->weights);
-  EXPECT_EQ(parse_model_row("dual-bert+windowed")->pattern, "sparse");
-  EXPECT_THAT(parse_model_row("dual-bert+windowed")->options, testing::IsEmpty());
+  EXPECT_EQ(row("mixencoder-a+cosine").weights, row("mixencoder-a").weights);
+  EXPECT_NE(row("mixencoder-a+contexts-2").weights, row("mixencoder-a").weights);
+  EXPECT_EQ(row("deformer+top-layers-2").weights, row("deformer").weights);
+  EXPECT_EQ(row("dual-bert+windowed").pattern, "sparse");
+  EXPECT_THAT(row("dual-bert+windowed").options, testing::IsEmpty());
 }
 
 }  // namespace

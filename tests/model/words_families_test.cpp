@@ -1,5 +1,4 @@
-// Re-rankers over word vectors: every row and option matches its float64 reference, scores from
-// cached documents match the direct computation, and special cases of the formulas.
+// Re-rankers over word vectors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,24 +35,12 @@ ModelShape words_shape() {
           .positions = 1 << 20};
 }
 
-std::vector<std::string> words_rows() {
-  return {"tkl",
-          "tkl+saturation-idf",
-          "tkl+saturation-linear",
-          "tkl+saturation-log",
-          "tkl+as-published",
-          "tkl+saturation-log+as-published",
-          "tk",
-          "knrm",
-          "conv-knrm",
-          "match-pyramid",
-          "pacrr",
-          "co-pacrr"};
-}
-
 std::vector<LateCase> words_cases() {
   std::vector<LateCase> all;
-  for (const std::string& row : words_rows()) {
+  for (const std::string row :
+       {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log",
+        "tkl+as-published", "tkl+saturation-log+as-published", "tk", "knrm", "conv-knrm",
+        "match-pyramid", "pacrr", "co-pacrr"}) {
     const Family& family = family_of(*parse_model_row(row)->family);
     for (const std::string_view implementation : family.implementations()) {
       all.push_back({.row = row, .implementation = std::string(implementation)});
@@ -259,13 +246,10 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
 
 TEST(Tkl, LongDocumentsMatchTheFloat64Reference) {
   const WordTexts texts(7, {2000, 4000, 5003});
-  expect_matches_reference(LateRowModel(words_case("tkl"), words_shape()), texts.batch());
-}
-
-TEST(Tkl, EmptyDocumentScoresZero) {
   const LateRowModel model(words_case("tkl"), words_shape());
+  expect_matches_reference(model, texts.batch());
   const std::vector<std::int32_t> query{3, 4};
-  EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F);
+  EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F) << "an empty document";
 }
 
 TEST(Tkl, NanVectorGivesANanScoreAtAnyPosition) {
@@ -292,7 +276,7 @@ TEST(Tkl, NanVectorGivesANanScoreAtAnyPosition) {
   }
 }
 
-TEST(Tkl, RefusesACacheOfOtherHeads) {
+TEST(Tkl, RefusesACacheOfOtherHeadsAndLongQueries) {
   const LateRowModel six(words_case("tkl"), words_shape());
   ModelConfig config = six.weights()->config();
   config.shape.heads = 3;
@@ -304,6 +288,8 @@ TEST(Tkl, RefusesACacheOfOtherHeads) {
   EXPECT_THAT(message_of(three->score(from_cache(batch, *kept))),
               HasSubstr("encoded as 'chunks of 40 words, 6 heads', but the model encodes them as "
                         "'chunks of 40 words, 3 heads'; encode them again"));
+  EXPECT_THAT(message_of(six->score(WordTexts(31, {10}).batch())),
+              HasSubstr("a query has 31 words, and the model accepts 30"));
 }
 
 TEST(Tkl, BestRegionsDoNotOverlapAndPreferTheFirst) {
@@ -320,12 +306,6 @@ TEST(Tkl, BestRegionsDoNotOverlapAndPreferTheFirst) {
   EXPECT_EQ(best_regions({}).score[0], 0.0F);
 }
 
-TEST(Tkl, RefusesAQueryLongerThanThePositions) {
-  const LateRowModel model(words_case("tkl"), words_shape());
-  EXPECT_THAT(message_of(model->score(WordTexts(31, {10}).batch())),
-              HasSubstr("a query has 31 words, and the model accepts 30"));
-}
-
 TEST(Tk, RegionOfTheWholeDocumentHasItsScore) {
   const LateRowModel model(words_case("tk"), words_shape());
   const WordTexts texts(4, {25});
@@ -338,29 +318,25 @@ TEST(Tk, RegionOfTheWholeDocumentHasItsScore) {
 TEST(Tkl, ShowsRegionsWithTheirShares) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const WordTexts texts(4, {200});
-  std::map<std::string, Shown> shown;
-  const auto output = model->score(texts.batch(), [&](Shown tensor) {
-    const std::string name = tensor.name;
-    shown.emplace(name, std::move(tensor));
-  });
-  ASSERT_TRUE(output);
-  ASSERT_EQ(shown.at("regions").shape, std::vector<std::int64_t>{cpu::regions_of(200)});
-  const Shown& shares = shown.at("shares");
+  const auto shown = shown_of(model, texts.batch());
+  const ModelOutput output = model.scored(texts.batch());
+  ASSERT_EQ(shown.at("0.regions").shape, std::vector<std::int64_t>{cpu::regions_of(200)});
+  const Shown& shares = shown.at("0.shares");
   ASSERT_THAT(shares.shape, testing::ElementsAre(15, 4, 11));
   for (std::size_t i = 0; i < 15; ++i) {
-    double sum = shown.at("unmatched").values[i];
+    double sum = shown.at("0.unmatched").values[i];
     for (std::size_t j = 0; j < 44; ++j) sum += shares.values[i * 44 + j];
-    const auto region = static_cast<std::size_t>(shown.at("counted").values[i]);
-    EXPECT_NEAR(sum, shown.at("regions").values[region], 1e-4 * std::abs(sum)) << i;
-    EXPECT_NEAR(sum, output->states[i], 1e-4 * std::abs(sum)) << i;
+    const auto region = static_cast<std::size_t>(shown.at("0.counted").values[i]);
+    EXPECT_NEAR(sum, shown.at("0.regions").values[region], 1e-4 * std::abs(sum)) << i;
+    EXPECT_NEAR(sum, output.states[i], 1e-4 * std::abs(sum)) << i;
   }
   double score = 0;
   for (std::size_t i = 0; i < 15; ++i) {
-    score +=
-        static_cast<double>(shown.at("weights").values[i]) * static_cast<double>(output->states[i]);
+    score += static_cast<double>(shown.at("0.weights").values[i]) *
+             static_cast<double>(output.states[i]);
   }
-  EXPECT_NEAR(score, output->scores[0], 1e-5 * std::abs(score));
-  EXPECT_THAT(shown.at("score").values, testing::ElementsAre(output->scores[0]));
+  EXPECT_NEAR(score, output.scores[0], 1e-5 * std::abs(score));
+  EXPECT_THAT(shown.at("0.score").values, testing::ElementsAre(output.scores[0]));
 }
 
 /// A narrow kernel counts equal words only if rounding does not separate their cosines from 1.
@@ -398,14 +374,10 @@ TEST(Pacrr, RefusesMoreThanTwoHundredWords) {
 TEST(Pacrr, ShowsItsMapOfCosines) {
   const LateRowModel model(words_case("pacrr"), words_shape());
   const std::vector<std::int32_t> query{5, 6}, document{7, 6, 8};
-  std::vector<Shown> shown;
-  const auto output = model->score({.items = {{query, document}}},
-                                   [&](Shown tensor) { shown.push_back(std::move(tensor)); });
-  ASSERT_TRUE(output);
+  const auto shown = shown_of(model, {.items = {{query, document}}});
   ASSERT_EQ(shown.size(), 1U);
-  EXPECT_EQ(shown[0].name, "cosines");
-  EXPECT_THAT(shown[0].shape, testing::ElementsAre(2, 3));
-  EXPECT_NEAR(shown[0].values[4], 1, 1e-6);  // the word 6 with itself
+  EXPECT_THAT(shown.at("0.cosines").shape, testing::ElementsAre(2, 3));
+  EXPECT_NEAR(shown.at("0.cosines").values[4], 1, 1e-6);  // the word 6 with itself
 }
 
 }  // namespace

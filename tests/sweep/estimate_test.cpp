@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// How the seconds of trials are scaled to heats of other lengths.
 #include "engine/sweep/estimate.h"
 
 #include <gtest/gtest.h>
@@ -46,43 +44,38 @@ SettingTimes times_with(std::vector<ItemCost> costs, std::vector<Trial> trials,
   return times;
 }
 
-TEST(SettingTimes, ATrialsOwnLength_TakesItsRoundsAtEveryPlacement) {
+TEST(SettingTimes, ScalesATrialToOtherLengths) {
+  const SettingTimes times = times_with(quadratic(), {trial_of(100, 1)});
   // A check of 2 s; two placements of 5 rounds on average with a call of 1 s.
-  EXPECT_NEAR(times_with(quadratic(), {trial_of(100, 1)}).seconds(heat_of(100)), 2 + 2 * 5, 1e-9);
+  EXPECT_NEAR(times.seconds(heat_of(100)), 2 + 2 * 5, 1e-9);
+  // Calls grow with their work to 16 s, checks with the length to another 4 s.
+  EXPECT_NEAR(times.seconds(heat_of(400, 1e4)), 16 + 4 + 2 * 5 * 16, 1e-9);
 }
 
-TEST(SettingTimes, CallsGrowWithTheirWork_ChecksWithTheLength) {
-  // A call of 16 s, another 4 s of checking; two placements of 5 rounds.
-  EXPECT_NEAR(times_with(quadratic(), {trial_of(100, 1)}).seconds(heat_of(400, 1e4)),
-              16 + 4 + 2 * 5 * 16, 1e-9);
+TEST(SettingTimes, TimeLimitEndsRounds) {
+  const SettingTimes times = times_with(quadratic(), {trial_of(100, 1)});
+  // 2 s of a placement are enough for two calls of 1 s; there are at least two calls of 16 s.
+  EXPECT_NEAR(times.seconds(heat_of(100, 4)), 2 + 2 * 2, 1e-9);
+  EXPECT_NEAR(times.seconds(heat_of(400, 4)), 16 + 4 + 2 * 2 * 16, 1e-9);
 }
 
-TEST(SettingTimes, TheTimeLimitEndsRounds) {
-  // 2 s of a placement hold a call of 1 s twice; at least one call each is made of 16 s, or 2.
-  EXPECT_NEAR(times_with(quadratic(), {trial_of(100, 1)}).seconds(heat_of(100, 4)), 2 + 2 * 2,
-              1e-9);
-  EXPECT_NEAR(times_with(quadratic(), {trial_of(100, 1)}).seconds(heat_of(400, 4)),
-              16 + 4 + 2 * 2 * 16, 1e-9);
-}
-
-TEST(SettingTimes, WhatOthersHoldUp_TakesLonger) {
+TEST(SettingTimes, DisturbancesOfTheTrialCount) {
   Trial trial = trial_of(100, 1);
   trial.overhead = 1.5;
   trial.stretch = 2;
   trial.rounds = {1000};
-  // 4 s of a placement, as samples of 1.5 s.
+  // 4 s of a placement, with samples of 1.5 s.
   EXPECT_NEAR(times_with(quadratic(), {trial}).seconds(heat_of(100, 4)), 2 + 2 * 3 * 1.5, 1e-9);
 }
 
-TEST(SettingTimes, BetweenTwoTrials_FollowsBoth) {
-  // Without costs: 1 s and 4 s are a straight line in logarithms with 2 s at 200 tokens.
+TEST(SettingTimes, TwoTrialsWithoutCostsGiveTheTrend) {
+  // 1 s and 4 s are a straight line in logarithms with 2 s at 200 tokens.
   const SettingTimes times = times_with({}, {trial_of(100, 1), trial_of(400, 4)});
   EXPECT_NEAR(times.seconds(heat_of(200)), 4 + 2 * 5 * 2, 1e-9);
-  // Beyond the last one the trend goes on.
   EXPECT_NEAR(times.seconds(heat_of(800, 1e4)), 16 + 2 * 5 * 8, 1e-9);
 }
 
-TEST(SettingTimes, MemoryBoundsTheBatchOfEveryLength) {
+TEST(SettingTimes, MemoryLimitsTheBatchOfEveryLength) {
   Heat shorter = heat_of(100, 1e5), longer = heat_of(400, 1e5);
   for (Heat* heat : {&shorter, &longer}) {
     heat->point.batch_max = 100;
@@ -90,15 +83,13 @@ TEST(SettingTimes, MemoryBoundsTheBatchOfEveryLength) {
   }
   Trial trial = trial_of(100, 1);
   trial.point = shorter.point;
-  // Four times the work in a quarter of the items... is as much of a call as before, times 4.
+  // An item has 16 times the work, and a batch a quarter of the items: a call takes 4 s.
   EXPECT_NEAR(times_with(quadratic(), {trial}).seconds(longer), 4 + 1 + 2 * 5 * 4, 1e-9);
+  EXPECT_EQ(times_with(quadratic(), {trial_of(100, 1)}, 2e6).seconds(heat_of(400)), 0)
+      << "an item that does not fit is not timed";
 }
 
-TEST(SettingTimes, WhatExceedsTheMemory_IsNotTimed) {
-  EXPECT_EQ(times_with(quadratic(), {trial_of(100, 1)}, 2e6).seconds(heat_of(400)), 0);
-}
-
-TEST(SettingTimes, ProcessesCheckAgain) {
+TEST(SettingTimes, EveryProcessChecksAgain) {
   Heat heat = heat_of(100);
   heat.stop.processes = 2;
   Trial trial = trial_of(100, 1);

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "engine/sweep/run_plan.h"
+#include "engine/sweep/sweep.h"
 
 namespace attnscope {
 namespace {
@@ -37,7 +38,7 @@ std::vector<int> indices_of(const RunPart& part) {
   return indices;
 }
 
-TEST(DealOut, NoPartTakesLongerThanAnotherByMoreThanItsShortestHeat) {
+TEST(DivideHeats, PartsDifferByAtMostTheShortestHeatOfTheLongest) {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
     std::vector<double> seconds(1 + random() % 60);
@@ -55,19 +56,18 @@ TEST(DealOut, NoPartTakesLongerThanAnotherByMoreThanItsShortestHeat) {
   }
 }
 
-TEST(DealOut, EveryHeatIsInOnePart_InTheSweepsOrder_TheSameEachTime) {
+TEST(DivideHeats, EveryHeatIsInOnePartInTheOrderOfTheSweep) {
   const auto heats = heats_of({5, 1, 9, 1, 3, 9, 2});
-  const auto parts = divide_heats(heats, 3);
-  ASSERT_EQ(parts.size(), 3U);
-  EXPECT_THAT(indices_of(parts[0]), ElementsAre(1, 2));
-  EXPECT_THAT(indices_of(parts[1]), ElementsAre(3, 5));
-  EXPECT_THAT(indices_of(parts[2]), ElementsAre(0, 4, 6));
-  const auto again = divide_heats(heats, 3);
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    EXPECT_EQ(indices_of(parts[i]), indices_of(again[i]));
+  for (int round = 0; round < 2; ++round) {
+    const auto parts = divide_heats(heats, 3);
+    ASSERT_EQ(parts.size(), 3U);
+    EXPECT_THAT(indices_of(parts[0]), ElementsAre(1, 2));
+    EXPECT_THAT(indices_of(parts[1]), ElementsAre(3, 5));
+    EXPECT_THAT(indices_of(parts[2]), ElementsAre(0, 4, 6));
+  }
 }
 
-TEST(DealOut, ThereAreNoMorePartsThanHeats_AndHeatsWithoutTimeAreDealtOutToo) {
+TEST(DivideHeats, GivesAtMostAsManyPartsAsHeatsAndDividesHeatsWithoutTime) {
   EXPECT_EQ(divide_heats(heats_of({1, 1}), 8).size(), 2U);
   EXPECT_TRUE(divide_heats({}, 8).empty());
   const auto parts = divide_heats(heats_of({0, 0, 0, 0}), 2);
@@ -75,7 +75,7 @@ TEST(DealOut, ThereAreNoMorePartsThanHeats_AndHeatsWithoutTimeAreDealtOutToo) {
   EXPECT_EQ(parts[1].heats.size(), 2U);
 }
 
-TEST(RunPart, IsTheSameRunWithItsOwnHeatsAtTheirPlacesInTheSweep) {
+TEST(RunPart, IsTheSameRunWithSomeOfItsHeats) {
   const auto heats = heats_of({1, 2, 3, 4});
   RunInfo run;
   run.id.uuid = "e58ed763-928c-4155-bee9-fdbaaadc15f3";
@@ -91,6 +91,50 @@ TEST(RunPart, IsTheSameRunWithItsOwnHeatsAtTheirPlacesInTheSweep) {
   EXPECT_EQ((*planned)[0].index, 1);
   EXPECT_EQ((*planned)[1].index, 3);
   EXPECT_EQ((*planned)[1].point, heats[3].point);
+}
+
+std::vector<Heat> some_heats() {
+  return parse_sweep(R"({"contenders": ["full/sdpa", "sparse/segment"], "windows": [4, 64],
+                         "sequence_tokens": [64, 512], "cache": ["warm", "cold"],
+                         "documents": [1, 4]})",
+                     "some.json")
+      .value()
+      .heats;
+}
+
+TEST(RunPlan, ReadsBackEveryHeat) {
+  const std::vector<Heat> heats = some_heats();
+  const auto read = read_plan(plan_json(heats));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), heats.size());
+  for (std::size_t i = 0; i < heats.size(); ++i) {
+    EXPECT_EQ((*read)[i].index, heats[i].index);
+    EXPECT_EQ((*read)[i].point, heats[i].point);
+    EXPECT_EQ((*read)[i].contenders, heats[i].contenders);
+    EXPECT_EQ((*read)[i].stop, heats[i].stop);
+  }
+}
+
+TEST(RunPlan, AxesAndModelsMissingFromOldPlansHaveTheirDefaults) {
+  nlohmann::json plan = plan_json(some_heats());
+  for (nlohmann::json& heat : plan["heats"]) heat["point"].erase("cache");
+  for (nlohmann::json& contender : plan["contenders"]) contender.erase("model");
+  const auto read = read_plan(plan);
+  ASSERT_TRUE(read) << read.error().message;
+  for (const Heat& heat : *read) {
+    EXPECT_EQ(heat.point.cache, CacheState::warm);
+    EXPECT_EQ(heat.contenders[0].model, "");
+  }
+}
+
+TEST(RunPlan, RefusesDamagedPlans) {
+  EXPECT_FALSE(read_plan(nlohmann::json()));
+  EXPECT_FALSE(read_plan({{"heats", {{{"contenders", {5}}, {"point", 1}, {"stop", 9}}}}}));
+  nlohmann::json plan = plan_json(some_heats());
+  plan["heats"][1]["contenders"][0] = 99;
+  const auto read = read_plan(plan);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, testing::HasSubstr("damaged"));
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "engine/heat/axes.h"
 #include "engine/sweep/sweep.h"
+#include "tests/sweep/refusals.h"
 
 namespace attnscope {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -22,16 +23,17 @@ Result<Sweep> filtered(std::string_view text) {
   return filter ? only(sweep(), *filter) : Result<Sweep>(tl::unexpected(filter.error()));
 }
 
-TEST(Only, PointKeys_KeepHeatsAndNumberThemAnew) {
+TEST(Only, KeepsMatchingHeatsWithNewNumbersAndTheText) {
   const auto kept = filtered("sequence_tokens=512,heads=12");
   ASSERT_TRUE(kept) << kept.error().message;
   ASSERT_THAT(kept->heats, SizeIs(1));
   EXPECT_EQ(kept->heats[0].index, 0);
   EXPECT_EQ(kept->heats[0].point.sequence_tokens, 512);
   EXPECT_THAT(kept->heats[0].contenders, SizeIs(3));
+  EXPECT_EQ(kept->text, sweep().text);
 }
 
-TEST(Only, EveryAxis_IsAKey) {
+TEST(Only, EveryAxisIsAKey) {
   for (const Axis& axis : heat_axes) {
     const std::string value = text_of(axis, sweep().heats.front().point);
     const auto kept = filtered(fmt::format("{}={}", axis.key, value));
@@ -41,95 +43,71 @@ TEST(Only, EveryAxis_IsAKey) {
   }
 }
 
-TEST(Only, RepeatedKey_KeepsEitherValue) {
-  EXPECT_THAT(filtered("sequence_tokens=64,sequence_tokens=512")->heats, SizeIs(4));
-}
-
-TEST(Only, ContenderKeys_KeepContenders) {
-  const auto kept = filtered("window=4,window=none");
-  ASSERT_TRUE(kept) << kept.error().message;
-  ASSERT_THAT(kept->heats, SizeIs(8));
-  ASSERT_THAT(kept->heats[0].contenders, SizeIs(2));
-  EXPECT_EQ(kept->heats[0].contenders[1].id(), "sparse/segment/4");
-  EXPECT_THAT(filtered("contender=full/dense")->heats[0].contenders, SizeIs(1));
-  EXPECT_THAT(filtered("implementation=segment")->heats[0].contenders, SizeIs(2));
-}
-
-TEST(Only, AContenderIsNamedByItsIdOrAsItIsDisplayed_CommasIncluded) {
-  const std::string name = sweep().heats[0].contenders[1].name;
-  EXPECT_THAT(name, HasSubstr(", w = 4"));
-  const auto kept = filtered("contender=" + name + ",heads=12,contender=full/dense");
-  ASSERT_TRUE(kept) << kept.error().message;
-  ASSERT_THAT(kept->heats, SizeIs(4));
-  ASSERT_THAT(kept->heats[0].contenders, SizeIs(2));
-  EXPECT_EQ(kept->heats[0].contenders[1].id(), "sparse/segment/4");
-  EXPECT_THAT(filtered("name=" + name)->heats[0].contenders, SizeIs(1));
-  // Values of other keys end at a comma.
-  EXPECT_FALSE(filtered("window=4,64"));
-}
-
-TEST(Only, LengthIsTheWordForSequenceTokens) {
-  EXPECT_THAT(filtered("length=64,length=512")->heats, SizeIs(4));
-}
-
-TEST(Only, TextOfTheSweep_IsKept) {
-  EXPECT_EQ(filtered("heads=2")->text, sweep().text);
-}
-
-TEST(Only, UnknownKey_NamesTheNearest) {
-  EXPECT_THAT(filtered("windw=4").error().message, HasSubstr("did you mean 'window'?"));
-}
-
-TEST(Only, KeyThatOnlyAResultHas_IsUnknownBeforeARun) {
-  EXPECT_THAT(filtered("median_ms=4").error().message, HasSubstr("a sweep has no key"));
-}
-
-TEST(Only, NothingLeft_SaysWhatThereIs) {
-  EXPECT_THAT(filtered("sequence_tokens=100").error().message,
-              AllOf(HasSubstr("leaves nothing"), HasSubstr("sequence_tokens: 64, 128, 256, 512")));
-}
-
-TEST(Only, WithoutKeyOrValue_ShowsTheForm) {
-  for (const char* text : {"", "window", "=4", "window=", "window=4,", "window=4,64"}) {
-    EXPECT_THAT(filtered(text).error().message, HasSubstr("KEY=VALUE")) << text;
+TEST(Only, KeepsHeatsAndContendersThatMatchAnyValueOfAKey) {
+  const std::string shown = sweep().heats[0].contenders[1].name;
+  EXPECT_THAT(shown, HasSubstr(", w = 4"));
+  struct Row {
+    std::string filter;
+    std::size_t heats, contenders;
+    const char* last_contender;
+  };
+  for (const auto& [filter, heats, contenders, last] : std::vector<Row>{
+           {"sequence_tokens=64,sequence_tokens=512", 4, 3, "sparse/segment/64"},
+           {"length=64,length=512", 4, 3, "sparse/segment/64"},
+           {"window=4,window=none", 8, 2, "sparse/segment/4"},
+           {"contender=full/dense", 8, 1, "full/dense"},
+           {"implementation=segment", 8, 2, "sparse/segment/64"},
+           {"name=" + shown, 8, 1, "sparse/segment/4"},
+           {"contender=" + shown + ",heads=12,contender=full/dense", 4, 2, "sparse/segment/4"}}) {
+    const auto kept = filtered(filter);
+    ASSERT_TRUE(kept) << kept.error().message;
+    ASSERT_THAT(kept->heats, SizeIs(heats)) << filter;
+    ASSERT_THAT(kept->heats[0].contenders, SizeIs(contenders)) << filter;
+    EXPECT_EQ(kept->heats[0].contenders.back().id(), last) << filter;
   }
 }
 
-Result<Sweep> skipping(const std::string& skip) {
-  return parse_sweep(R"({"contenders": ["cross-bert/segment", "dual-bert/segment"],
-                         "operation": "model", "stage": ["offline", "online"],
-                         "candidates": [10, 1000], "query_tokens": 18, "sequence_tokens": 199,
-                         "skip": )" +
-                         skip + "}",
+TEST(Only, RefusesInvalidFilters) {
+  const auto error = [](std::string_view text) { return message_of(filtered(text)); };
+  expect_refused(
+      {{"windw=4", {"did you mean 'window'?"}},
+       {"median_ms=4", {"a sweep has no key"}},  // a column of results
+       {"sequence_tokens=100", {"leaves nothing", "sequence_tokens: 64, 128, 256, 512"}}},
+      error);
+  for (const char* text : {"", "window", "=4", "window=", "window=4,", "window=4,64"})
+    EXPECT_THAT(error(text), HasSubstr("KEY=VALUE")) << text;
+}
+
+Result<Sweep> skipping(std::string_view skip) {
+  return parse_sweep(fmt::format(R"({{"contenders": ["cross-bert/segment", "dual-bert/segment"],
+                       "operation": "model", "stage": ["offline", "online"],
+                       "candidates": [10, 1000], "query_tokens": 18, "sequence_tokens": 199,
+                       "skip": {}}})",
+                                 skip),
                      "my.json");
 }
 
-TEST(Skip, CellsThatMatch_AreLeftOutAndTheirHeatsStay) {
+TEST(Skip, RemovesMatchingCellsAndEmptyHeats) {
   const auto sweep = skipping(R"(["model=cross-bert,candidates=1000"])");
   ASSERT_TRUE(sweep) << sweep.error().message;
   ASSERT_THAT(sweep->heats, SizeIs(3));
-  // Documents are encoded for any number of candidates, and none of it is left out.
+  // Documents are encoded for any number of candidates, so that no cell of this heat matches.
   EXPECT_EQ(sweep->heats[0].point.stage, Stage::offline);
   EXPECT_THAT(sweep->heats[0].contenders, SizeIs(2));
   EXPECT_THAT(sweep->heats[1].contenders, SizeIs(2));
   EXPECT_THAT(sweep->heats[2].contenders, SizeIs(1));
   EXPECT_THAT(contenders_of(*sweep), SizeIs(2));
-  // --only of one number of candidates keeps what they were encoded by.
+  // --only of one number of candidates keeps the stage that encodes their documents.
   EXPECT_THAT(only(*sweep, *parse_only("candidates=10"))->heats, SizeIs(2));
-}
-
-TEST(Skip, AHeatWithoutCells_IsNone) {
   EXPECT_THAT(skipping(R"("stage=offline")")->heats, SizeIs(2));
 }
 
-TEST(Skip, WhatMatchesNothingOrAll_IsRefusedAtItsLine) {
-  EXPECT_THAT(skipping(R"("candidates=7")").error().message,
-              AllOf(HasSubstr("my.json"), HasSubstr("removes no cell"), HasSubstr("10, 1000")));
-  EXPECT_THAT(skipping(R"(["stage=offline", "stage=online"])").error().message,
-              HasSubstr("removes all cells"));
-  EXPECT_THAT(skipping(R"("candidate=7")").error().message,
-              HasSubstr("did you mean 'candidates'?"));
-  EXPECT_THAT(skipping(R"("candidates")").error().message, HasSubstr("is not KEY=VALUE"));
+TEST(Skip, RefusesFiltersThatMatchNothingOrEverything) {
+  expect_refused({{R"("candidates=7")", {"my.json", "removes no cell", "10, 1000"}},
+                  {R"(["stage=offline", "stage=online"])", {"removes all cells"}},
+                  {R"("candidate=7")", {"did you mean 'candidates'?"}},
+                  {R"("candidates")", {"is not KEY=VALUE"}}},
+                 [](std::string_view skip) { return message_of(skipping(skip)); });
 }
 
 }  // namespace

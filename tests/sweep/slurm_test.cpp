@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "tests/sweep/refusals.h"
+
 namespace attnscope {
 namespace {
 
@@ -18,12 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
 
-std::string refusal(const std::vector<std::string>& texts) {
-  const auto options = parse_slurm(texts);
-  return options ? "" : options.error().message;
-}
-
-TEST(SlurmOptions, WhatIsNotTheRunsOwnIsSbatchs) {
+TEST(SlurmOptions, SeparatesOwnOptionsFromThoseOfSbatch) {
   const auto options = parse_slurm(
       {"partition=gpu,array=8,dir=/shared/runs,cpus-per-task=4", "gres=gpu:a100:1,time=02:00:00"});
   ASSERT_TRUE(options) << options.error().message;
@@ -34,7 +31,7 @@ TEST(SlurmOptions, WhatIsNotTheRunsOwnIsSbatchs) {
                                            Pair("time", "02:00:00")));
 }
 
-TEST(SlurmOptions, ABackslashKeepsACommaInAValue) {
+TEST(SlurmOptions, ABackslashEscapesACommaInAValue) {
   const auto options = parse_slurm({R"(array=2%1,nodelist=n1\,n2,dir=/a\\b=c)"});
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->at_once, "%1");
@@ -42,22 +39,26 @@ TEST(SlurmOptions, ABackslashKeepsACommaInAValue) {
   EXPECT_THAT(options->others, ElementsAre(Pair("nodelist", "n1,n2")));
 }
 
-TEST(SlurmOptions, WhatCannotBe_IsOneSentenceThatNamesIt) {
-  EXPECT_THAT(refusal({"array=0"}), HasSubstr("array=0 is not a number of tasks"));
-  EXPECT_THAT(refusal({"array=10001"}), HasSubstr("from 1 to 10000"));
-  EXPECT_THAT(refusal({"array=0-7"}), HasSubstr("array=0-7 is not a number"));
-  EXPECT_THAT(refusal({"array=8%"}), HasSubstr("is not a number"));
-  EXPECT_THAT(refusal({"partition=gpu"}), HasSubstr("add array=N"));
-  EXPECT_THAT(refusal({"array=2,exclusive"}), HasSubstr("'exclusive' has no value"));
-  EXPECT_THAT(refusal({"array=2,partition="}), HasSubstr("'partition' has no value"));
-  EXPECT_THAT(refusal({"array=2,=gpu"}), HasSubstr("'' is not a key"));
-  EXPECT_THAT(refusal({"array=2,--mem=4"}), HasSubstr("'--mem' is not a key"));
-  EXPECT_THAT(refusal({"array=2,mem=1", "mem=2"}), HasSubstr("mem is given twice"));
-  EXPECT_THAT(refusal({"array=2,chdir=/tmp"}), HasSubstr("chdir is set by AttnScope"));
-  // sbatch takes the beginning of a name for it.
+TEST(SlurmOptions, RefusesInvalidOptions) {
+  const auto error = [](const std::vector<std::string>& texts) {
+    return message_of(parse_slurm(texts));
+  };
+  expect_refused({{"array=0", {"array=0 is not a number of tasks"}},
+                  {"array=10001", {"from 1 to 10000"}},
+                  {"array=0-7", {"array=0-7 is not a number"}},
+                  {"array=8%", {"is not a number"}},
+                  {"partition=gpu", {"add array=N"}},
+                  {"array=2,exclusive", {"'exclusive' has no value"}},
+                  {"array=2,partition=", {"'partition' has no value"}},
+                  {"array=2,=gpu", {"'' is not a key"}},
+                  {"array=2,--mem=4", {"'--mem' is not a key"}},
+                  {"array=2,chdir=/tmp", {"chdir is set by AttnScope"}},
+                  {"array=2,cpus-per-task=many", {"many is not a number of cores"}}},
+                 [&](const char* text) { return error({text}); });
+  EXPECT_THAT(error({"array=2,mem=1", "mem=2"}), HasSubstr("mem is given twice"));
+  // sbatch accepts the beginning of a name.
   for (const char* abbreviated : {"wra=x", "outp=x", "arra=4", "part=gpu", "cluster=a", "err=x"})
-    EXPECT_THAT(refusal({"array=2", abbreviated}), HasSubstr("write the full name")) << abbreviated;
-  EXPECT_THAT(refusal({"array=2,cpus-per-task=many"}), HasSubstr("many is not a number of cores"));
+    EXPECT_THAT(error({"array=2", abbreviated}), HasSubstr("write the full name")) << abbreviated;
 }
 
 SlurmArray array_in(const std::string& folder) {
@@ -72,7 +73,7 @@ SlurmArray array_in(const std::string& folder) {
           .database = folder + "/runs.db"};
 }
 
-TEST(SlurmArray, TheCommandsNameEverythingThatTheRunHangsOn) {
+TEST(SlurmArray, CommandsContainTheOptionsThatTheirJobsNeed) {
   const SlurmArray array = array_in("/shared/it");
   const auto tasks = tasks_command(array);
   EXPECT_EQ(tasks.front(), "sbatch");
@@ -82,12 +83,12 @@ TEST(SlurmArray, TheCommandsNameEverythingThatTheRunHangsOn) {
                            Contains("--gres=gpu:1"), Contains("--chdir=/shared/it")));
   const auto merge = merge_command(array, "17");
   EXPECT_EQ(merge.back(), "/shared/it/merge.sh");
-  // It may wait in the same queue, and needs no device.
+  // It uses the same queue and no device.
   EXPECT_THAT(merge, AllOf(Contains("--dependency=afterany:17"), Contains("--partition=gpu"),
                            Not(Contains("--gres=gpu:1"))));
 }
 
-/// The words that a shell makes of the script's command, in place of running it.
+/// The words of the script's command as a shell reads them.
 std::string words_in_a_shell(const std::string& script) {
   const std::string line = script.substr(script.find("\nexec ") + 6);
   const std::string shown = "task() { printf '<%s>' \"$@\"; }; SLURM_ARRAY_TASK_ID=3; task " + line;
@@ -100,7 +101,7 @@ std::string words_in_a_shell(const std::string& script) {
   return text;
 }
 
-TEST(SlurmArray, AShellReadsHostileNamesAsTheyAre) {
+TEST(SlurmArray, ScriptsQuoteNamesForTheShell) {
   const std::string folder = "/a 'b' \"c\", $(touch /x) `d`;\n\\e\n*";
   const SlurmArray array = array_in(folder);
   EXPECT_EQ(
@@ -112,28 +113,20 @@ TEST(SlurmArray, AShellReadsHostileNamesAsTheyAre) {
                 "/runs.db>");
 }
 
-TEST(SlurmArray, AJobIsWhatALineOfTheAnswerNames) {
-  EXPECT_EQ(job_in("123\n"), "123");
-  EXPECT_EQ(job_in("123;cluster\n"), "123");
-  EXPECT_EQ(job_in("Submitted batch job 123\n"), "123");
-  EXPECT_EQ(job_in("Submitted batch job 123 on cluster alpine"), "123");
-  EXPECT_EQ(job_in("=== cluster ===\n* queue 7: open\n123\n"), "123");
-  EXPECT_EQ(job_in("sbatch: charged to demo (97% left)\n123;alpine\n"), "123");
-  EXPECT_EQ(job_in("\n  123 \n\nuse squeue\n"), "123");
-  EXPECT_EQ(job_in("\r\n123\r\n"), "123");
-  EXPECT_EQ(job_in("\x1b[1;32m123\x1b[0m\n"), "123");
-  EXPECT_EQ(job_in("2026\nSubmitted batch job 123\n"), "123");
-  EXPECT_EQ(job_in("123\n123\n"), "123");
-}
-
-TEST(SlurmArray, AnAnswerThatNamesNoJobOrSeveralIsNone) {
+TEST(SlurmArray, JobNumberIsReadFromTheAnswerOfSbatch) {
+  for (const char* answer :
+       {"123\n", "123;cluster\n", "Submitted batch job 123\n",
+        "Submitted batch job 123 on cluster alpine", "=== cluster ===\n* queue 7: open\n123\n",
+        "sbatch: charged to demo (97% left)\n123;alpine\n", "\n  123 \n\nuse squeue\n",
+        "\r\n123\r\n", "\x1b[1;32m123\x1b[0m\n", "2026\nSubmitted batch job 123\n", "123\n123\n"})
+    EXPECT_EQ(job_in(answer), "123") << answer;
   for (const char* answer :
        {"", "\n", "12x\n", "99999999999999999999\n", "0\n", "12;\n", "12; 13\n", "1 2\n",
         "2026\n123\n", "Submitted batch job\n", "Submitted batch job 12x\n", "12.5\n"})
     EXPECT_EQ(job_in(answer), std::nullopt) << answer;
 }
 
-TEST(SlurmArray, ARefusalNamesTheLimitThatItIsOf) {
+TEST(SlurmArray, LimitIsReadFromMessagesOfSlurm) {
   EXPECT_EQ(limit_in("sbatch: error: Batch job submission failed: Invalid job array specification"),
             ArrayLimit::tasks_of_an_array);
   EXPECT_EQ(limit_in("sbatch: error: array exceeds MaxArraySize"), ArrayLimit::tasks_of_an_array);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TREC runs that a sweep's contenders have made: which contender has which, and what is refused.
+// TREC runs of a sweep's contenders.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,6 +11,7 @@
 
 #include "engine/sweep/sweep.h"
 #include "tests/safetensors/scratch_folder.h"
+#include "tests/sweep/refusals.h"
 
 namespace attnscope {
 namespace {
@@ -33,8 +34,7 @@ class SweepRuns : public ::testing::Test {
                        (folder_ / "my.json").string());
   }
   [[nodiscard]] std::string refused(std::string_view contenders, std::string_view more) const {
-    const auto sweep = parse(contenders, more);
-    return sweep ? "no error" : sweep.error().message;
+    return message_of(parse(contenders, more));
   }
 
   tests::ScratchFolder folder_;
@@ -46,7 +46,7 @@ constexpr std::string_view sparse =
     R"({"pattern": "sparse", "implementation": "segment", "run": "sparse-{window}.trec"})";
 constexpr std::string_view qrels = ", \"qrels\": \"q.txt\"";
 
-TEST_F(SweepRuns, AWindowTakesItsPlaceInTheName_AndOtherImplementationsShareTheRun) {
+TEST_F(SweepRuns, RunsAreNamedByWindowAndSharedByImplementations) {
   const auto sweep =
       parse(fmt::format("\"full/sdpa\", {}, {}, \"sparse/windowed\", \"longformer/segment\"", full,
                         sparse),
@@ -64,7 +64,7 @@ TEST_F(SweepRuns, AWindowTakesItsPlaceInTheName_AndOtherImplementationsShareTheR
   EXPECT_EQ(runs.question.baseline, "full/dense");
 }
 
-TEST_F(SweepRuns, MeasureBaselineAndMarginAreTheSweeps) {
+TEST_F(SweepRuns, ReadsTheQuestionOfEffectiveness) {
   const auto sweep = parse(
       fmt::format("{}, {}", full, sparse),
       fmt::format("{}, \"effectiveness\": {{\"measure\": \"RR@10\", \"baseline\": "
@@ -79,7 +79,7 @@ TEST_F(SweepRuns, MeasureBaselineAndMarginAreTheSweeps) {
   EXPECT_TRUE(question.complete);
 }
 
-TEST_F(SweepRuns, ModelsHaveRunsToo_AndOnlyKeepsThem) {
+TEST_F(SweepRuns, ModelsHaveRunsThatOnlyKeeps) {
   const auto sweep = parse_sweep(
       R"({"operation": "model", "sequence_tokens": 64, "qrels": "q.txt", "contenders": ["full/sdpa",
           {"model": "full", "implementation": "segment", "run": "full.trec"}]})",
@@ -90,33 +90,29 @@ TEST_F(SweepRuns, ModelsHaveRunsToo_AndOnlyKeepsThem) {
   EXPECT_TRUE(only(*sweep, *filter)->runs.has_value());
 }
 
-TEST_F(SweepRuns, WhatDoesNotFitIsRefusedWithItsLine) {
+TEST_F(SweepRuns, RefusesRunsThatDoNotFit) {
   EXPECT_THAT(refused(full, ""), HasSubstr("no judgements"));
   EXPECT_THAT(refused("\"full/dense\"", ",\n\"qrels\": \"q.txt\""),
               AllOf(HasSubstr("line 3"), HasSubstr("no contender has a \"run\"")));
-  EXPECT_THAT(
-      refused(R"({"pattern": "full", "implementation": "dense", "run": "none.trec"})", qrels),
-      AllOf(HasSubstr("line 2: 'contenders[0].run' is"), HasSubstr("none.trec"),
-            HasSubstr("does not exist")));
   EXPECT_THAT(refused(full, ", \"qrels\": \"none.txt\""), HasSubstr("none.txt"));
-  EXPECT_THAT(
-      refused(R"({"pattern": "sparse", "implementation": "segment", "run": "full.trec"})", qrels),
-      HasSubstr("is one run for 2 windows"));
-  EXPECT_THAT(
-      refused(R"({"pattern": "full", "implementation": "dense", "run": "f{window}.trec"})", qrels),
-      HasSubstr("has no window"));
-  const auto requested = [&](std::string_view field) {
-    return refused(fmt::format("{}, \"longformer/segment\"", full),
-                   fmt::format("{}, \"effectiveness\": {{{}}}", qrels, field));
-  };
-  EXPECT_THAT(requested(R"("baseline": "full")"), HasSubstr("which is not a contender"));
-  EXPECT_THAT(requested(R"("baseline": "longformer/segment/4")"),
-              HasSubstr("which has no \"run\""));
-  EXPECT_THAT(requested(R"("measure": "best")"), HasSubstr("best"));
-  EXPECT_THAT(requested(R"("margin": 0)"), HasSubstr("above 0"));
+  expect_refused({{R"({"pattern": "full", "implementation": "dense", "run": "none.trec"})",
+                   {"line 2: 'contenders[0].run' is", "none.trec", "does not exist"}},
+                  {R"({"pattern": "sparse", "implementation": "segment", "run": "full.trec"})",
+                   {"is one run for 2 windows"}},
+                  {R"({"pattern": "full", "implementation": "dense", "run": "f{window}.trec"})",
+                   {"has no window"}}},
+                 [&](std::string_view contender) { return refused(contender, qrels); });
+  expect_refused({{R"("baseline": "full")", {"which is not a contender"}},
+                  {R"("baseline": "longformer/segment/4")", {"which has no \"run\""}},
+                  {R"("measure": "best")", {"best"}},
+                  {R"("margin": 0)", {"above 0"}}},
+                 [&](std::string_view field) {
+                   return refused(fmt::format("{}, \"longformer/segment\"", full),
+                                  fmt::format("{}, \"effectiveness\": {{{}}}", qrels, field));
+                 });
 }
 
-TEST_F(SweepRuns, NamesBecomeWhole_SoThatASweepCanBeRunFromElsewhere) {
+TEST_F(SweepRuns, WholeNamesAreFoundFromOtherFolders) {
   const std::string text =
       fmt::format("{{\"sequence_tokens\": 64, \"windows\": [4, 64], \"contenders\": [{}, {}]{}}}",
                   full, sparse, qrels);

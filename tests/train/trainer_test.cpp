@@ -1,5 +1,4 @@
-// Training steps reduce the loss, are deterministic, and continue from a saved file to the same
-// weights.
+// Losses, optimiser steps, training and its continuation from a saved file.
 #include "engine/train/trainer.h"
 
 #include <ATen/Functions.h>
@@ -7,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,6 +19,100 @@
 
 namespace attnscope::test {
 namespace {
+
+at::Tensor scores_of(std::vector<float> values) {
+  return at::tensor(values, at::kFloat).requires_grad_();
+}
+
+std::vector<float> values_of(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  return {dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel()};
+}
+
+TEST(Objective, MarginMseIsTheSquaredDifferenceFromTheMargin) {
+  const at::Tensor scores = scores_of({3, 1, 0, 2});
+  const at::Tensor loss =
+      loss_of(Objective::margin_mse, scores, std::vector<ScoredGroup>{{2, 1.5}, {2, -1}});
+  EXPECT_FLOAT_EQ(loss.item<float>(), 0.25F + 1);
+  loss.backward();
+  EXPECT_THAT(values_of(scores.grad()), testing::ElementsAre(1, -1, -2, 2));
+}
+
+TEST(Objective, RanknetAndLocalizedCrossEntropyFollowTheirFormulas) {
+  const auto loss = [](Objective objective, std::vector<float> scores,
+                       const std::vector<ScoredGroup>& groups) {
+    return loss_of(objective, scores_of(std::move(scores)), groups).item<double>();
+  };
+  EXPECT_NEAR(loss(Objective::ranknet, {3, 1, 0, 2}, {{2, 0}, {2, 0}}),
+              std::log1p(std::exp(-2)) + std::log1p(std::exp(2)), 1e-6);
+  const double first = std::log(1 + std::exp(-1) + std::exp(-2));
+  const double second = std::log(1 + std::exp(-1));
+  EXPECT_NEAR(loss(Objective::localized_ce, {2, 1, 0, 5, 4}, {{3, 0}, {2, 0}}), first + second,
+              1e-6);
+}
+
+TEST(Objective, ParsesItsName) {
+  for (const char* name : {"margin-mse", "ranknet", "localized-ce"})
+    EXPECT_EQ(name_of(*parse_objective(name)), name);
+  EXPECT_THAT(parse_objective("rank-net").error().message, testing::HasSubstr("ranknet"));
+}
+
+/// A weight, a bias and a weight without gradients.
+struct Weights {
+  std::vector<Parameter> all{{"weight", at::full({1, 1}, 2.0F).requires_grad_()},
+                             {"bias", at::full({1}, 3.0F).requires_grad_()},
+                             {"unused", at::full({1, 1}, 4.0F).requires_grad_()}};
+  void set(double weight, double bias) {
+    all[0].value.mutable_grad() = at::full({1, 1}, weight, at::kFloat);
+    all[1].value.mutable_grad() = at::full({1}, bias, at::kFloat);
+  }
+  [[nodiscard]] double at(std::size_t i) const { return all[i].value.item<double>(); }
+};
+
+TEST(AdamW, FollowsTheFormulaAndDecaysOnlyWeights) {
+  Weights weights;
+  AdamW optimizer(weights.all, {.weight_decay = 0.1, .most_norm = 0});
+  double value[] = {2, 3}, first[] = {0, 0}, second[] = {0, 0};
+  const double gradients[][2] = {{0.5, -2}, {0.25, 1}, {-1, 0}};
+  for (int t = 1; t <= 3; ++t) {
+    weights.set(gradients[t - 1][0], gradients[t - 1][1]);
+    ASSERT_TRUE(optimizer.step(0.01));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double g = gradients[t - 1][i];
+      first[i] = 0.9 * first[i] + 0.1 * g;
+      second[i] = 0.999 * second[i] + 0.001 * g * g;
+      if (i == 0) value[i] -= 0.01 * 0.1 * value[i];
+      value[i] -= 0.01 * first[i] / (1 - std::pow(0.9, t)) /
+                  (std::sqrt(second[i] / (1 - std::pow(0.999, t))) + 1e-8);
+      EXPECT_NEAR(weights.at(i), value[i], 1e-6) << t;
+    }
+  }
+  EXPECT_EQ(weights.at(2), 4) << "it has no gradient";
+  EXPECT_FALSE(weights.all[0].value.grad().defined());
+}
+
+TEST(AdamW, ClipsGradientsByTheGlobalNorm) {
+  Weights weights, shortened;
+  AdamW clipping(weights.all, {.most_norm = 1});
+  AdamW plain(shortened.all, {.most_norm = 0});
+  weights.set(3, 4);
+  shortened.set(0.6, 0.8);
+  EXPECT_NEAR(*clipping.step(0.01), 5, 1e-6);
+  ASSERT_TRUE(plain.step(0.01));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(clipping.first()[i].item<double>(), plain.first()[i].item<double>(), 1e-7);
+    EXPECT_NEAR(clipping.second()[i].item<double>(), plain.second()[i].item<double>(), 1e-8);
+  }
+}
+
+TEST(AdamW, NanGradientsChangeNothing) {
+  Weights weights;
+  AdamW optimizer(weights.all, {});
+  weights.set(std::numeric_limits<double>::quiet_NaN(), 1);
+  EXPECT_THAT(optimizer.step(0.01).error().message, testing::HasSubstr("lower learning rate"));
+  EXPECT_EQ(weights.at(0), 2);
+  EXPECT_EQ(optimizer.steps(), 0);
+}
 
 namespace fs = std::filesystem;
 using Batch = std::vector<TrainingGroup>;
@@ -58,6 +152,13 @@ std::unique_ptr<Trainer> trained_for(std::uint32_t steps) {
   return made;
 }
 
+std::unique_ptr<Trainer> resumed_from(const fs::path& state) {
+  auto made = trainer(quick());
+  const Status resumed = made->resume(state);
+  EXPECT_TRUE(resumed) << resumed.error().message;
+  return made;
+}
+
 void expect_same_weights(const Trainer& a, const Trainer& b) {
   const auto left = a.weights();
   const auto right = b.weights();
@@ -86,8 +187,7 @@ TEST_F(Training, ReducesTheLossOfEveryObjective) {
 }
 
 TEST_F(Training, StepReportsLossTokensAndLearningRate) {
-  const auto one = trainer(quick());
-  const StepReport report = stepped(*one, batches_of(0));
+  const StepReport report = stepped(*trainer(quick()), batches_of(0));
   EXPECT_EQ(report.step, 1);
   EXPECT_EQ(report.tokens, 8 * (1 + 4) + 4 * (10 + 13) + 2 * (0 + 1 + 2 + 3));
   EXPECT_DOUBLE_EQ(report.learning_rate, 1e-3 / 3);
@@ -108,23 +208,18 @@ TEST_F(Training, AccumulatesGradientsOverBatches) {
   EXPECT_EQ(first.tokens, second.tokens);
 }
 
-TEST_F(Training, IsDeterministic) {
-  const auto first = trained_for(4);
-  const auto second = trained_for(4);
-  expect_same_weights(*first, *second);
-  EXPECT_EQ(stepped(*first, batches_of(4)).loss, stepped(*second, batches_of(4)).loss);
-}
-
-TEST_F(Training, ResumesFromAFileToTheSameWeights) {
-  const auto first = trained_for(3);
+TEST_F(Training, IsDeterministicAndResumesFromAFileToTheSameWeights) {
+  const auto first = trained_for(3), whole = trained_for(5);
   ASSERT_TRUE(first->save(folder_ / "state", {{"settings", "mine"}}));
   EXPECT_EQ(SafetensorsFile::open(folder_ / "state")->metadata("settings").value(), "mine");
-  const auto second = trainer(quick());
-  const Status resumed = second->resume(folder_ / "state");
-  ASSERT_TRUE(resumed) << resumed.error().message;
+  const auto second = resumed_from(folder_ / "state");
   EXPECT_EQ(second->steps_done(), 3);
-  for (std::uint32_t step = 3; step < 5; ++step) stepped(*second, batches_of(step));
-  expect_same_weights(*trained_for(5), *second);
+  for (std::uint32_t step = 3; step < 5; ++step) {
+    const double loss = stepped(*second, batches_of(step)).loss;
+    EXPECT_EQ(stepped(*first, batches_of(step)).loss, loss);
+  }
+  expect_same_weights(*whole, *second);
+  expect_same_weights(*whole, *first);
 }
 
 TEST_F(Training, WritesKeptWeightsAlsoAfterResuming) {
@@ -135,9 +230,7 @@ TEST_F(Training, WritesKeptWeightsAlsoAfterResuming) {
   stepped(*one, batches_of(1));
   ASSERT_TRUE(one->write_model(folder_ / "kept"));
   ASSERT_TRUE(one->save(folder_ / "state", {}));
-  const auto other = trainer(quick());
-  const Status resumed = other->resume(folder_ / "state");
-  ASSERT_TRUE(resumed) << resumed.error().message;
+  const auto other = resumed_from(folder_ / "state");
   expect_same_weights(*one, *other);
   ASSERT_TRUE(other->write_model(folder_ / "resumed"));
   EXPECT_EQ(bytes_of(folder_ / "kept"), bytes_of(folder_ / "then"));
@@ -168,13 +261,11 @@ TEST_F(Training, ReportsGroupsThatDoNotFitTheObjective) {
 }
 
 TEST_F(Training, NanLossLeavesTheWeightsUnchanged) {
-  TrainingOptions options = quick();
-  const auto one = trainer(options);
-  Batch batch{group(1)};
-  batch[0].margin = std::numeric_limits<double>::infinity();
-  const std::vector<Batch> batches{batch};
+  const auto one = trainer(quick());
+  std::vector<Batch> batches{{group(1)}};
+  batches[0][0].margin = std::numeric_limits<double>::infinity();
   EXPECT_THAT(one->step(batches, 101).error().message, testing::HasSubstr("step 1: the loss"));
-  expect_same_weights(*one, *trainer(options));
+  expect_same_weights(*one, *trainer(quick()));
   EXPECT_EQ(one->steps_done(), 0);
 }
 
@@ -193,8 +284,7 @@ TEST_F(Training, LearningRateWarmsUpThenStaysOrDecays) {
 }
 
 TEST_F(Training, WritesTheTensorNamesOfTransformers) {
-  const auto one = trainer(quick());
-  ASSERT_TRUE(one->write_model(folder_ / "model.safetensors"));
+  ASSERT_TRUE(trainer(quick())->write_model(folder_ / "model.safetensors"));
   const auto file = SafetensorsFile::open(folder_ / "model.safetensors");
   EXPECT_EQ(file->metadata("format").value(), "pt");
   EXPECT_THAT(file->names(),

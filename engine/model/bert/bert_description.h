@@ -72,4 +72,13 @@ class BertLikeDescription : public FamilyDescription {
                                                  ModelOptions requested) const override;
 };
 
+/// ModelConfig::own of ModernBERT.
+struct ModernBertConfig {
+  double full_theta = 160'000, local_theta = 10'000;  // bases of the rotary frequencies
+  bool attention_bias = false, mlp_bias = false, norm_bias = false;
+};
+
+/// Default window of local attention: tokens on each side.
+inline constexpr std::int64_t modern_bert_window = 64;
+
 }  // namespace attnscope

@@ -5,12 +5,22 @@
 // classifier score the query's [CLS]. The last layer computes that [CLS] only.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/softmax.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "engine/model/deformer/deformer_config.h"
-#include "engine/model/late/late_family.h"
+#include "engine/documents/document_cache.h"
+#include "engine/model/bert/bert_family.h"
+#include "engine/model/family.h"
+#include "engine/model/late/late_description.h"
+#include "engine/model/late/late_model.h"
+#include "engine/model/model_weights.h"
 #include "engine/model/score_head.h"
 
 namespace attnscope {
@@ -197,6 +207,192 @@ class DeformerFamily final : public LateFamily {
 
 const Family& deformer_family() {
   static const DeformerFamily family;
+  return family;
+}
+
+// Cross-BERT is BERT's cross-encoder with a separate [CLS] at the beginning of each document, which
+// belongs to the document: positions continue and token type 1 begins there. In the authors' code,
+// padding between both texts shifts the document's positions; there is no padding here.
+
+const FamilyDescription& cross_bert_description();
+
+namespace {
+
+/// Documents with a preceding [CLS], and the batch that refers to them.
+class WithCls {
+ public:
+  explicit WithCls(const PairBatch& batch) : batch_(batch) {
+    documents_.reserve(batch.items.size());
+    for (PairBatch::Item& item : batch_.items) {
+      std::vector<std::int32_t>& document = documents_.emplace_back(std::vector{batch.cls});
+      document.insert(document.end(), item.document.begin(), item.document.end());
+      item.document = document;
+    }
+  }
+  [[nodiscard]] const PairBatch& batch() const { return batch_; }
+
+ private:
+  PairBatch batch_;
+  std::vector<std::vector<std::int32_t>> documents_;
+};
+
+class CrossBert final : public Model {
+ public:
+  explicit CrossBert(std::unique_ptr<Model> bert) : bert_(std::move(bert)) {}
+
+  [[nodiscard]] Status supports(const PairBatch& batch) const override {
+    return bert_->supports(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    return bert_->predicted_peak_bytes(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<ModelWork> work(const PairBatch& batch) const override {
+    return bert_->work(WithCls(batch).batch());
+  }
+  [[nodiscard]] Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    return bert_->score(WithCls(batch).batch(), show);
+  }
+
+ private:
+  std::unique_ptr<Model> bert_;
+};
+
+class CrossBertFamily final : public BertLikeFamily {
+ public:
+  CrossBertFamily() : BertLikeFamily(cross_bert_description()) {}
+
+  [[nodiscard]] Result<std::unique_ptr<Model>> make(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+      std::string_view implementation) const override {
+    auto bert = BertLikeFamily::make(weights, variant, implementation);
+    if (!bert) return bert;
+    return std::make_unique<CrossBert>(std::move(*bert));
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const override {
+    const WithCls with({.items = {item}, .cls = cls});
+    return BertLikeFamily::reference(weights, variant, with.batch().items.front(), cls);
+  }
+};
+
+}  // namespace
+
+const Family& cross_bert_family() {
+  static const CrossBertFamily family;
+  return family;
+}
+
+// VIRT-like: with the last states X of the query and Y of the document, X' = softmax(X Y^T / sqrt
+// d) Y and Y' = softmax(Y X^T / sqrt d) X; u and v are the means of their rows, and a hidden layer
+// with ReLU computes the score from [u; v; |u - v|; max(u, v)]. A mean of weighted sums is a single
+// sum with the mean weights, and both softmaxes share their products.
+
+const FamilyDescription& virt_like_description();
+
+namespace {
+
+at::Tensor matched(const at::Tensor& u, const at::Tensor& v) {
+  return at::cat({u, v, (u - v).abs(), at::maximum(u, v)}, 1);
+}
+
+class VirtLike final : public Interaction {
+ public:
+  explicit VirtLike(const InteractionParts& parts)
+      : shape_(parts.config.shape),
+        computing_(parts.computing),
+        hidden_(parts.computing.of(parts.weights.linear("virt.hidden"))) {
+    Computing plain = parts.computing;
+    plain.route = LinearRoute::plain;  // a single output
+    score_ = plain.of(parts.weights.linear("virt.score"));
+  }
+
+  [[nodiscard]] TextEncoding queries() const override {
+    return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::whole};
+  }
+  [[nodiscard]] TextEncoding documents() const override {
+    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::whole};
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& /*packed*/) const override {
+    return states;
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
+  [[nodiscard]] std::int64_t width() const override { return shape_.hidden; }
+
+  /// The state is [u; v].
+  [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
+                                            const EncodedQuery& query, const Candidates& candidates,
+                                            const Show& /*show*/) const override {
+    const at::Tensor x = query.front().to(at::kFloat);
+    const double scale = 1 / std::sqrt(static_cast<double>(shape_.hidden));
+    std::vector<at::Tensor> us, vs;
+    for (const std::int64_t document : candidates.documents) {
+      const at::Tensor y = candidates.rows.gathered({&document, 1}, computing_).to(at::kFloat);
+      const at::Tensor products = at::matmul(x, y.t()) * scale;
+      us.push_back(at::matmul(at::softmax(products, 1).mean(0, /*keepdim=*/true), y));
+      vs.push_back(at::matmul(at::softmax(products, 0).mean(1).unsqueeze(0), x));
+    }
+    const at::Tensor u = at::cat(us), v = at::cat(vs);
+    const at::Tensor scores = score_(at::relu(hidden_(computing_.of(matched(u, v)))));
+    return Interacted{.scores = scores.squeeze(1), .states = at::cat({u, v}, 1)};
+  }
+  [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
+                               const InteractionSize& size) const override {
+    const auto d = static_cast<double>(shape_.hidden);
+    const auto tokens = static_cast<double>(size.query_tokens);
+    const double pairs = tokens * size.rows();
+    const double flop = 2 * d * (pairs + size.rows() + tokens * size.candidates());
+    return {.linear_flop = 2 * size.candidates() * (4 * d * d + d),
+            .attention_flop = flop,
+            .executed_attention_flop = flop,
+            .exponentials = 2 * pairs,
+            .least_bytes = size.rows() * size.row_bytes};
+  }
+  [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& /*encoder*/,
+                                        const InteractionSize& size) const override {
+    const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
+    std::int64_t longest = 0;
+    for (const std::int64_t rows : size.candidate_rows) longest = std::max(longest, rows);
+    return 4 * (candidates * 11 * shape_.hidden +
+                longest * (2 * shape_.hidden + 4 * size.query_tokens));
+  }
+
+ private:
+  ModelShape shape_;
+  Computing computing_;
+  Linear hidden_, score_;
+};
+
+class VirtLikeFamily final : public LateFamily {
+ protected:
+  [[nodiscard]] const LateDescription& late() const override {
+    return static_cast<const LateDescription&>(virt_like_description());
+  }
+  [[nodiscard]] std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const override {
+    return std::make_unique<VirtLike>(parts);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    const auto both = reference.encode_both(query, document);
+    if (!both) return tl::unexpected(both.error());
+    const auto& [x, y] = *both;
+    const double scale = 1 / std::sqrt(static_cast<double>(config.shape.hidden));
+    const at::Tensor u = LateReference::attend(x, y, y, 1, scale).mean(0, /*keepdim=*/true);
+    const at::Tensor v = LateReference::attend(y, x, x, 1, scale).mean(0, /*keepdim=*/true);
+    const at::Tensor score =
+        reference.linear("virt.score", at::relu(reference.linear("virt.hidden", matched(u, v))));
+    return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(at::cat({u, v}, 1))};
+  }
+};
+
+}  // namespace
+
+const Family& virt_like_family() {
+  static const VirtLikeFamily family;
   return family;
 }
 

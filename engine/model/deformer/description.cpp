@@ -5,7 +5,7 @@
 #include <array>
 
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/deformer/deformer_config.h"
+#include "engine/model/bert/bert_description.h"
 #include "engine/model/late/late_description.h"
 
 namespace attnscope {
@@ -59,6 +59,67 @@ class DeformerDescription final : public PooledDescription {
 
 const FamilyDescription& deformer_description() {
   static const DeformerDescription description;
+  return description;
+}
+
+// Cross-BERT as in the MixEncoder authors' code: BERT's cross-encoder on [CLS] q [SEP] [CLS] c
+// [SEP].
+
+namespace {
+
+class CrossBertDescription final : public PooledDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "cross-bert"; }
+  [[nodiscard]] std::int64_t tokens_of_its_own() const override { return 1; }
+
+ protected:
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
+    return {{.name = id(),
+             .summary = "Query and document pass through all layers together, the document with "
+                        "its own [CLS]; nothing is kept."}};
+  }
+  [[nodiscard]] std::vector<RowOption> late_options() const override {
+    return {{cls_only_last_layer, "The last layer computes only what [CLS] needs.", "last layer"}};
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& cross_bert_description() {
+  static const CrossBertDescription description;
+  return description;
+}
+
+// VIRT-like: modelled on VIRT (Li et al., EMNLP 2022), which according to the MixEncoder paper
+// performs cross-attention in the last layer. The formulas used in that comparison are not
+// published: this implementation is not VIRT and must not be reported as VIRT. Tensor names are
+// ours.
+
+namespace {
+
+class VirtLikeDescription final : public LateDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "virt-like"; }
+  [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
+
+ protected:
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
+    return {{.name = id(),
+             .summary =
+                 "Modelled on VIRT, whose formulas are not published: the last states of query "
+                 "and document attend to each other; all states of a document are kept."}};
+  }
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override {
+    const std::int64_t hidden = config.shape.hidden;
+    append_linear("virt.hidden", "virt.hidden", hidden, 4 * hidden, specs);
+    append_linear("virt.score", "virt.score", 1, hidden, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& virt_like_description() {
+  static const VirtLikeDescription description;
   return description;
 }
 

@@ -4,7 +4,6 @@
 // CONV-KNRM (Dai et al., Convolutional Neural Networks for Soft-Matching N-Grams in Ad-hoc Search,
 // WSDM 2018).
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/knrm/conv_knrm_names.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {

@@ -16,10 +16,10 @@
 
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
-#include "engine/model/knrm/conv_knrm_names.h"
 #include "engine/model/linear.h"
 #include "engine/model/words/pooled_documents.h"
-#include "engine/model/words/words_family.h"
+#include "engine/model/words/words_description.h"
+#include "engine/model/words/words_model.h"
 
 namespace attnscope {
 

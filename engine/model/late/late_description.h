@@ -7,6 +7,8 @@
 //
 //   mixencoder-b+contexts-4/segment      dual-bert+windowed/segment/16
 
+#include <fmt/format.h>
+
 #include <any>
 #include <cstdint>
 #include <optional>
@@ -76,5 +78,51 @@ class PooledDescription : public LateDescription {
 /// weight [rows, width] without a bias.
 void append_matrix(std::string_view name, std::int64_t rows, std::int64_t width,
                    std::vector<TensorSpec>& specs);
+
+/// ModelConfig::own of ColBERT.
+struct ColbertConfig {
+  std::int64_t dim = 128;                   // width of a token's vector
+  std::vector<std::int64_t> punctuation{};  // ids whose vectors in documents are zero, ascending
+};
+
+inline constexpr const char* colbert_linear = "linear.weight";  // [dim, hidden]
+
+/// ModelConfig::own of Deformer.
+struct DeformerConfig {
+  std::int64_t top_layers = 3;  // layers that attend across query and document
+};
+
+/// ModelConfig::own of MixEncoder.
+struct MixConfig {
+  std::int64_t contexts = 1;  // vectors kept per candidate, the paper's k
+  /// How they are computed: learned tokens in place of [CLS] (the paper's S-strategy), or codes
+  /// that compose the document's states (C-strategy).
+  bool composed = false;
+  std::vector<std::int64_t> interaction_layers{};  // ascending, from 0
+  bool disentangled = false;  // the last context computes h; the others are the candidate
+  bool cosine = false;        // as in the paper; the authors' code uses the product
+  bool without_h = false;     // the query stays its [CLS] for all candidates
+  bool without_e = false;     // the contexts stay as they were cached
+};
+
+inline constexpr const char* mix_learned = "context_cls";            // [contexts, hidden]
+inline constexpr const char* mix_codes = "composition_layer.query";  // [contexts, hidden]
+inline constexpr const char* mix_gate = "decoder.LSTM.weight_layer";
+
+/// Names of an interaction layer's parts: "decoder.candidate_query.11".
+[[nodiscard]] inline std::string name_of_mix_part(std::string_view part, std::int64_t layer) {
+  return fmt::format("decoder.{}.{}", part, layer);
+}
+/// Names of parts that both paths share: "decoder.layer_chunks.11.output.dense".
+[[nodiscard]] inline std::string name_of_mix_chunk(std::string_view part, std::int64_t layer) {
+  return fmt::format("decoder.layer_chunks.{}.{}", layer, part);
+}
+
+/// ModelConfig::own of PolyEncoder.
+struct PolyConfig {
+  std::int64_t codes = 64;  // number of vectors that represent a query
+};
+
+inline constexpr const char* poly_codes = "query_composition_layer.query";  // [codes, hidden]
 
 }  // namespace attnscope

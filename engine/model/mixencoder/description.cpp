@@ -7,7 +7,6 @@
 
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/late/late_description.h"
-#include "engine/model/mixencoder/mix_config.h"
 
 namespace attnscope {
 namespace {

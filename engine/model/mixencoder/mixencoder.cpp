@@ -27,8 +27,8 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder_layer.h"
-#include "engine/model/late/late_family.h"
-#include "engine/model/mixencoder/mix_config.h"
+#include "engine/model/late/late_description.h"
+#include "engine/model/late/late_model.h"
 
 namespace attnscope {
 

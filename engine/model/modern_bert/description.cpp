@@ -14,7 +14,6 @@
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/model/bert/bert_description.h"
-#include "engine/model/modern_bert/modern_bert_config.h"
 
 namespace attnscope {
 namespace {

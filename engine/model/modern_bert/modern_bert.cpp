@@ -28,7 +28,6 @@
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/bert/reference.h"
 #include "engine/model/family.h"
-#include "engine/model/modern_bert/modern_bert_config.h"
 #include "engine/model/modern_bert/modern_layer.h"
 #include "engine/model/part_times.h"
 #include "engine/model/score_head.h"

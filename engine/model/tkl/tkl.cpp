@@ -23,7 +23,7 @@
 #include "engine/model/words/encoded_model.h"
 #include "engine/model/words/pooled_documents.h"
 #include "engine/model/words/words_description.h"
-#include "engine/model/words/words_family.h"
+#include "engine/model/words/words_model.h"
 #include "kernels/cpu/kernel_pooling.h"
 
 namespace attnscope {

@@ -19,7 +19,7 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
-#include "engine/model/query_groups.h"
+#include "engine/model/family.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {
@@ -67,7 +67,7 @@ void embed(const ContextCall& call, const ContextRow& row, const at::Tensor& wor
 /// to = the hybrid of a word's own vector and the layers' output for it.
 void keep(const ContextCall& call, const float* word, const float* context, std::int64_t width,
           float* to) {
-  constexpr float least_length = 1e-13F;
+  constexpr float least_norm = 1e-13F;
   const auto own = static_cast<float>(call.mixer), rest = static_cast<float>(1 - call.mixer);
   for (std::int64_t c = 0; c < width; ++c) to[c] = own * word[c] + rest * context[c];
   if (!call.to_unit_length) return;
@@ -78,7 +78,7 @@ void keep(const ContextCall& call, const float* word, const float* context, std:
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += to[c + i] * to[c + i];
   float square = std::accumulate(sums.begin(), sums.end(), 0.0F);
   for (; c < width; ++c) square += to[c] * to[c];
-  const float scale = 1 / (std::sqrt(square) + least_length);
+  const float scale = 1 / (std::sqrt(square) + least_norm);
   for (c = 0; c < width; ++c) to[c] *= scale;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -100,5 +101,48 @@ void append_map_layers(std::int64_t features, std::vector<TensorSpec>& specs);
 /// over their inputs, so that a model with random weights also passes its input on.
 void append_convolution(const std::string& name, const std::vector<std::int64_t>& shape,
                         std::vector<TensorSpec>& specs);
+
+/// Tensors of TK.
+namespace tk_names {
+
+inline constexpr const char* scale = "nn_scaler";          // [1], for both sums
+inline constexpr const char* mixer = "mixer";              // [1, 1, 1]
+inline constexpr const char* logarithms = "dense.weight";  // [1, 11]
+inline constexpr const char* means = "dense_mean.weight";  // [1, 11]
+inline constexpr const char* both = "dense_comb.weight";   // [1, 2]
+
+}  // namespace tk_names
+
+/// CONV-KNRM compares n-grams.
+namespace ngrams {
+
+/// N-grams of 1, 2 and 3 words are compared, each as a vector of this width.
+inline constexpr std::int64_t longest_gram = 3, gram_width = 128;
+
+/// Convolution over `words` consecutive words: weight [128, hidden, words], bias.
+[[nodiscard]] inline std::string convolution(std::int64_t words) {
+  return fmt::format("convolutions.{}.1", words - 1);
+}
+
+}  // namespace ngrams
+
+/// The convolutions of MatchPyramid.
+namespace pyramid {
+
+inline constexpr std::int64_t channels = 16, extent = 3;  // of a convolution
+struct Pooled {
+  std::int64_t rows, columns;
+};
+/// Output size of the pooling after each convolution.
+inline constexpr std::array<Pooled, 5> pooled{{{36, 90}, {18, 60}, {9, 30}, {6, 20}, {3, 10}}};
+inline constexpr std::int64_t features = channels * pooled.back().rows * pooled.back().columns;
+
+/// Prefix of the names of a convolution's tensors, weight [16, 1 or 16, 3, 3] and bias. The
+/// authors' names contain a space.
+[[nodiscard]] inline std::string convolution(std::size_t number) {
+  return fmt::format("conv_layers.conv {}", number);
+}
+
+}  // namespace pyramid
 
 }  // namespace attnscope

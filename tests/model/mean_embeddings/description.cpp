@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "tests/model/mean_embeddings/mean_embeddings.h"
 
 namespace attnscope {
@@ -55,6 +57,20 @@ class Description final : public FamilyDescription {
 const FamilyDescription& mean_embeddings_description() {
   static const Description description;
   return description;
+}
+
+// Instead of engine/checkpoint/family_list.cpp.
+#define FAMILY(folder) const FamilyDescription& folder##_description();
+#include "engine/model/list.inc"
+#undef FAMILY
+
+std::span<const FamilyDescription* const> family_descriptions() {
+#define FAMILY(folder) &folder##_description(),
+  static const std::array all{
+#include "engine/model/list.inc"
+      FAMILY(mean_embeddings)};
+#undef FAMILY
+  return all;
 }
 
 }  // namespace attnscope

@@ -8,6 +8,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "engine/documents/document_cache.h"
@@ -177,6 +178,21 @@ class MeanEmbeddingsFamily final : public Family {
 const Family& mean_embeddings_family() {
   static const MeanEmbeddingsFamily family;
   return family;
+}
+
+// Instead of engine/model/list.cpp.
+#define FAMILY(folder) const Family& folder##_family();
+#include "engine/model/list.inc"
+FAMILY(mean_embeddings)
+#undef FAMILY
+
+std::span<const Family* const> families() {
+#define FAMILY(folder) &folder##_family(),
+  static const std::array all{
+#include "engine/model/list.inc"
+      FAMILY(mean_embeddings)};
+#undef FAMILY
+  return all;
 }
 
 }  // namespace attnscope

@@ -3,8 +3,7 @@
 //
 // A family for the tests that is not a cross-encoder: query and document are the means of their
 // words' embeddings, a score is their dot product, and documents can be encoded before any query is
-// known. A program that links family_list.cpp and description_list.cpp has it after the families of
-// the build.
+// known. Its sources define the lists of families, with this one after those of the build.
 
 #include <string_view>
 

@@ -12,7 +12,6 @@
 #include <span>
 #include <string_view>
 
-#include "engine/model/words/words_family.h"
 #include "engine/model/words/words_model.h"
 
 namespace attnscope {

@@ -14,10 +14,10 @@
 
 #include "engine/attention/list.h"
 #include "engine/model/bert/reference.h"
-#include "engine/model/tk/tk_names.h"
 #include "engine/model/words/encoded_model.h"
 #include "engine/model/words/pooled_documents.h"
-#include "engine/model/words/words_family.h"
+#include "engine/model/words/words_description.h"
+#include "engine/model/words/words_model.h"
 
 namespace attnscope {
 

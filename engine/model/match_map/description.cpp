@@ -4,7 +4,7 @@
 // and CO-PACRR (Hui et al., Co-PACRR: A Context-Aware Neural IR Model for Ad-hoc Retrieval, WSDM
 // 2018).
 #include "engine/checkpoint/bert_body.h"
-#include "engine/model/pacrr/pacrr_description.h"
+#include "engine/model/match_map/pacrr_description.h"
 #include "engine/model/words/words_description.h"
 
 namespace attnscope {
@@ -46,6 +46,36 @@ const FamilyDescription& co_pacrr_description() {
       "PACRR with the best matches up to each quarter of the document, and the similarity of the "
       "words around them to the query.",
       pacrr::co_pacrr_features);
+  return description;
+}
+
+// MatchPyramid (Pang et al., Text Matching as Image Recognition, AAAI 2016).
+
+namespace {
+
+class MatchPyramidDescription final : public WordsDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "match-pyramid"; }
+
+ protected:
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
+    return {{.name = id(),
+             .summary = "Five convolutions over the cosines of query and document words, each "
+                        "pooled to fewer positions."}};
+  }
+  void append_own(const ModelConfig& /*config*/, std::vector<TensorSpec>& specs) const override {
+    using namespace pyramid;
+    for (std::size_t i = 0; i < pooled.size(); ++i) {
+      append_convolution(convolution(i), {channels, i == 0 ? 1 : channels, extent, extent}, specs);
+    }
+    append_map_layers(features, specs);
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& match_pyramid_description() {
+  static const MatchPyramidDescription description;
   return description;
 }
 

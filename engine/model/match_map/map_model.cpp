@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/model/words/map_model.h"
+#include "engine/model/match_map/map_model.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/constant_pad_nd.h>
