@@ -95,28 +95,14 @@ Status largest_of(const cpu::VectorRows& rows, std::span<const TokenRange> docum
   return cpu::largest_products(rows, documents, queries, count, least, largest, threads, workspace);
 }
 
-struct Product {
-  double value = 0;
-  double bound = 0;  // of float32's rounding, over the sum of all magnitudes
-};
-
-Product product_of(const Kept& kept, std::int64_t row, std::span<const float> queries,
-                   std::int64_t query) {
-  Product product;
+ExactSum product_of(const Kept& kept, std::int64_t row, std::span<const float> queries,
+                    std::int64_t query) {
+  ExactSum product;
   for (std::int64_t c = 0; c < kept.width; ++c) {
-    const double term =
-        kept.values[static_cast<std::size_t>(row * kept.width + c)] *
-        static_cast<double>(queries[static_cast<std::size_t>(query * kept.width + c)]);
-    product.value += term;
-    product.bound += 1e-6 * std::abs(term);
+    product.add(kept.values[static_cast<std::size_t>(row * kept.width + c)] *
+                static_cast<double>(queries[static_cast<std::size_t>(query * kept.width + c)]));
   }
   return product;
-}
-
-/// At most 0 if within the bound.
-double beyond(double found, const Product& expected) {
-  const double error = std::abs(found - expected.value);
-  return std::isnan(error) ? INFINITY : error - expected.bound;
 }
 
 struct Shape {
@@ -161,7 +147,7 @@ TEST_P(DocumentVectors, ProductsAgreeWithFloat64) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       for (std::int64_t q = 0; q < queries; ++q) {
         const double found = products[i * static_cast<std::size_t>(queries) + q];
-        worst = std::max(worst, beyond(found, product_of(kept, numbers[i], query, q)));
+        worst = std::max(worst, product_of(kept, numbers[i], query, q).beyond(found));
       }
     }
     EXPECT_LE(worst, 0);
@@ -180,9 +166,9 @@ TEST_P(DocumentVectors, LargestProductsAgreeWithFloat64) {
       ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, least, largest, 2));
       for (std::size_t d = 0; d < documents.size(); ++d) {
         for (std::int64_t q = 0; q < queries; ++q) {
-          Product expected{.value = least};
+          ExactSum expected{.value = least};
           for (std::int64_t r = documents[d].begin; r < documents[d].end; ++r) {
-            const Product product = product_of(kept, r, query, q);
+            const ExactSum product = product_of(kept, r, query, q);
             expected.bound = std::max(expected.bound, product.bound);
             expected.value = std::max(expected.value, product.value);
           }
@@ -190,7 +176,7 @@ TEST_P(DocumentVectors, LargestProductsAgreeWithFloat64) {
           if (std::isinf(expected.value)) {
             EXPECT_EQ(found, expected.value);
           } else {
-            EXPECT_LE(beyond(found, expected), 0) << d << ' ' << q;
+            EXPECT_LE(expected.beyond(found), 0) << d << ' ' << q;
           }
         }
       }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,6 +48,21 @@ inline std::vector<float> drawn(std::int64_t count, std::uint32_t seed) {
 inline std::vector<float> unwritten(std::int64_t floats) {
   return std::vector<float>(static_cast<std::size_t>(floats), not_a_number);
 }
+
+/// A sum in float64, and the bound of float32's rounding over the sum of all magnitudes.
+struct ExactSum {
+  double value = 0, bound = 0;
+
+  void add(double term) {
+    value += term;
+    bound += 1e-6 * std::abs(term);
+  }
+  /// How far a result is beyond the bound: at most 0 if it is within.
+  [[nodiscard]] double beyond(double found) const {
+    const double error = std::abs(found - value);
+    return std::isnan(error) ? INFINITY : error - bound;
+  }
+};
 
 inline std::string error_of(const Status& status) {
   return status ? "none" : status.error().message;
