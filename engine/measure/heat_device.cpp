@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "engine/attention/cuda_runtime.h"
-#include "engine/attention/served/shared_memory.h"
+#include "engine/attention/served/served_process.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/machine.h"
 
