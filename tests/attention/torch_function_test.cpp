@@ -191,28 +191,6 @@ TEST_P(TorchFunction, RowsWithoutKeysGiveZeroAndGetNoGradient) {
   EXPECT_EQ(gradient.abs().max().item<float>(), 0);
 }
 
-TEST_P(TorchFunction, GradientDescentLowersALoss) {
-  // One layer: a projection to q, k, v, attention, and the target of another projection.
-  const at::Tensor tokens = leaf({n_, 16}, 7).detach();
-  const auto layer = [&](const at::Tensor& weights) {
-    const at::Tensor qkv = tokens.matmul(weights).view({n_, 3, heads, dim});
-    return attend(qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2));
-  };
-  const at::Tensor target = layer(leaf({16, 3 * heads * dim}, 8).detach() * 0.25);
-  at::Tensor weights = (leaf({16, 3 * heads * dim}, 9).detach() * 0.25).requires_grad_();
-  std::vector<float> losses;
-  for (int step = 0; step < 20; ++step) {
-    const at::Tensor loss = (layer(weights) - target).square().sum();
-    losses.push_back(loss.item<float>());
-    const at::Tensor gradient = torch::autograd::grad({loss}, {weights})[0];
-    weights = (weights.detach() - 0.01 * gradient).requires_grad_();
-  }
-  for (std::size_t step = 1; step < losses.size(); ++step) {
-    EXPECT_LT(losses[step], losses[step - 1]) << step;
-  }
-  EXPECT_LT(losses.back(), 0.5F * losses.front());
-}
-
 TEST_P(TorchFunction, RefusesInvalidArgumentsInOneSentence) {
   const auto sentence = [&](const at::Tensor& q, const at::Tensor& k) {
     return refusal([&] { static_cast<void>(attend(q, k, v_)); });
