@@ -35,22 +35,21 @@ struct Texts {
     std::mt19937 draw(seed);
     std::normal_distribution<float> normal;
     std::uniform_real_distribution<float> part(-1.0F, 1.0F);
-    query.resize(static_cast<std::size_t>(query_rows * width));
+    query.resize(index(query_rows * width));
     for (float& value : query) value = normal(draw);
     for (const std::int64_t length : lengths) {
       documents.push_back({tokens_count, tokens_count + length});
       tokens_count += length;
     }
-    tokens.resize(static_cast<std::size_t>(std::max<std::int64_t>(tokens_count, 1) * width));
+    tokens.resize(index(std::max<std::int64_t>(tokens_count, 1) * width));
     for (std::int64_t t = 0; t < tokens_count; ++t) {
       const std::int64_t like = static_cast<std::int64_t>(draw()) % query_rows;
       const float share = t % 11 == 3 ? 1.0F : part(draw);
       for (std::int64_t c = 0; c < width; ++c) {
         const float own = normal(draw);
-        tokens[static_cast<std::size_t>(t * width + c)] =
-            share == 1.0F ? query[static_cast<std::size_t>(like * width + c)]
-                          : share * query[static_cast<std::size_t>(like * width + c)] +
-                                (1 - std::abs(share)) * own;
+        tokens[index(t * width + c)] =
+            share == 1.0F ? query[index(like * width + c)]
+                          : share * query[index(like * width + c)] + (1 - std::abs(share)) * own;
       }
     }
   }
@@ -70,9 +69,7 @@ struct Texts {
 /// A saturation like those of TKL, drawn around its initial weights.
 struct Tables {
   explicit Tables(std::int64_t rows, float exponent = 0.01F)
-      : factor(static_cast<std::size_t>(rows * 31)),
-        exponent(factor.size()),
-        constant(factor.size()) {
+      : factor(index(rows * 31)), exponent(factor.size()), constant(factor.size()) {
     std::mt19937 draw(7);
     std::uniform_real_distribution<float> about(0.5F, 1.5F);
     for (std::size_t i = 0; i < factor.size(); ++i) {
@@ -270,14 +267,14 @@ TEST(KernelPoolingWeights, OfRowsScaleTheirSums) {
 
 /// Rows of length 1, rows of zeros staying.
 void normalise(std::vector<float>& of, std::int64_t width) {
-  for (std::size_t first = 0; first < of.size(); first += static_cast<std::size_t>(width)) {
+  for (std::size_t first = 0; first < of.size(); first += index(width)) {
     double sum = 0;
     for (std::int64_t c = 0; c < width; ++c) {
-      const double value = of[first + static_cast<std::size_t>(c)];
+      const double value = of[first + index(c)];
       sum += value * value;
     }
     for (std::int64_t c = 0; c < width && sum > 0; ++c) {
-      float& value = of[first + static_cast<std::size_t>(c)];
+      float& value = of[first + index(c)];
       value = static_cast<float>(value / std::sqrt(sum));
     }
   }
@@ -330,7 +327,7 @@ TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
       by_every_set([&] {
         const std::vector<float> sums = sums_by_kernel(call);
         for (std::int64_t i = 0; i < texts.rows; ++i) {
-          const auto at = static_cast<std::size_t>((i * texts.rows + i) * pooling_kernels);
+          const auto at = index((i * texts.rows + i) * pooling_kernels);
           EXPECT_GE(sums[at], std::exp(-0.5e-4)) << width;
           EXPECT_LE(sums[at], 1);
         }
@@ -342,7 +339,7 @@ TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
 TEST(KernelPoolingRows, MayBeUnalignedAndHaveGaps) {
   const Regions tight(5, {90, 3}, 13);
   const auto apart = [](const std::vector<float>& rows) {
-    std::vector<float> loose(1 + rows.size() / 13 * 17, not_a_number);
+    std::vector<float> loose(1 + rows.size() / 13 * 17, nan);
     for (std::size_t i = 0; i < rows.size(); ++i) loose[1 + i / 13 * 17 + i % 13] = rows[i];
     return loose;
   };
@@ -417,7 +414,7 @@ TEST(KernelPoolingShares, AddUpToTheScoreOfTheRegion) {
       ASSERT_TRUE(cpu::region_shares(call, 1, region, shares, workspace));
       EXPECT_LE(worst_of(shares, expected, 1e-5, 1e-5), 1) << region;
       const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-      EXPECT_NEAR(sum, scores[static_cast<std::size_t>(6 + region)], 1e-4);
+      EXPECT_NEAR(sum, scores[index(6 + region)], 1e-4);
     });
   }
 }
@@ -453,7 +450,7 @@ TEST(KernelPoolingOfPlantedNaN, StaysInItsDocumentAndRegions) {
         const std::int64_t own = r - cpu::regions_of(100);
         const bool holds = own >= 0 && own < cpu::regions_of(90) && own * 2 <= 40 &&
                            40 < own * 2 + cpu::region_tokens;
-        EXPECT_EQ(std::isnan(scores[static_cast<std::size_t>(r)]), holds) << r;
+        EXPECT_EQ(std::isnan(scores[index(r)]), holds) << r;
       }
     });
   }
@@ -578,7 +575,7 @@ TEST(KernelPoolingGradients, OfEverySaturationAgreeWithFloat64) {
 TEST(KernelPoolingGradients, OfFewRegionsAgreeWithFloat64) {
   const auto expect_from = [](std::int64_t length, const std::vector<std::size_t>& graded) {
     const Regions regions(3, {length}, 12);
-    std::vector<float> grads(static_cast<std::size_t>(regions_in(regions.call.pooling)));
+    std::vector<float> grads(index(regions_in(regions.call.pooling)));
     for (const std::size_t r : graded) grads[r] = 0.1F * static_cast<float>(r % 7 + 1);
     expect_gradients(regions.call, grads);
   };

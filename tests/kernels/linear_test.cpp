@@ -29,8 +29,7 @@ struct Layer {
         products(products),
         weights(drawn(out * in, 1)),
         bias(drawn(out, 2)),
-        packed(static_cast<std::size_t>(cpu::packed_linear_bytes(products, out, in)),
-               std::byte{0xff}) {
+        packed(index(cpu::packed_linear_bytes(products, out, in)), std::byte{0xff}) {
     pack();
   }
   void pack() { EXPECT_TRUE(cpu::pack_linear(weights, products, out, in, packed)); }
@@ -58,7 +57,7 @@ struct Layer {
     return results(x, threads, [](cpu::LinearCall&) {});
   }
   static Status run_layer(const cpu::LinearCall& call, int threads) {
-    std::vector<float> workspace(static_cast<std::size_t>(
+    std::vector<float> workspace(index(
         cpu::linear_workspace_floats(std::max<std::int64_t>(call.rows, 0), std::max(threads, 1))));
     return cpu::linear(call, threads, workspace);
   }
@@ -111,12 +110,12 @@ TEST_P(LinearLayer, AgreesWithFloat64) {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t o = 0; o < out; ++o) {
         ExactSum expected;
-        expected.add(static_cast<double>(layer.bias[static_cast<std::size_t>(o)]));
+        expected.add(static_cast<double>(layer.bias[index(o)]));
         for (std::int64_t c = 0; c < in; ++c) {
-          expected.add(static_cast<double>(x[static_cast<std::size_t>(r * in + c)]) *
-                       static_cast<double>(layer.weights[static_cast<std::size_t>(o * in + c)]));
+          expected.add(static_cast<double>(x[index(r * in + c)]) *
+                       static_cast<double>(layer.weights[index(o * in + c)]));
         }
-        worst = std::max(worst, expected.beyond(y[static_cast<std::size_t>(r * out + o)]));
+        worst = std::max(worst, expected.beyond(y[index(r * out + o)]));
       }
     }
     EXPECT_LE(worst, 0);
@@ -128,7 +127,7 @@ TEST(LinearLayerRows, MayBeUnalignedAndHaveGaps) {
   const Layer layer(in, out);
   const std::vector<float> x = drawn(rows * in, 3), rest = drawn(rows * out, 4);
   const auto spread = [](const std::vector<float>& tight, std::int64_t width) {
-    std::vector<float> loose(static_cast<std::size_t>(1 + rows * (width + apart)), 7.0F);
+    std::vector<float> loose(index(1 + rows * (width + apart)), 7.0F);
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(tight.data() + r * width, width, loose.data() + 1 + r * (width + apart));
     return loose;
@@ -161,8 +160,8 @@ TEST(LinearLayerAfterwards, BiasThenGeluThenTheResidualAreApplied) {
       });
       const std::vector<float> without = layer.results(x, 2, [](auto& call) { call.bias = {}; });
       for (std::size_t i = 0; i < with.size(); ++i) {
-        const double sum = static_cast<double>(without[i]) +
-                           static_cast<double>(layer.bias[i % static_cast<std::size_t>(out)]);
+        const double sum =
+            static_cast<double>(without[i]) + static_cast<double>(layer.bias[i % index(out)]);
         EXPECT_NEAR(with[i], exact_gelu(sum) + static_cast<double>(rest[i]),
                     3e-7 * std::max(std::abs(sum), 1.0) + 1e-7);
       }
@@ -193,14 +192,14 @@ TEST(LinearLayerAfterwards, GeluIsExactForAllMagnitudes) {
   identity.pack();
   std::vector<float> x;
   for (int i = -9000; i <= 9000; ++i) x.push_back(static_cast<float>(i) / 1000);
-  for (const float odd : {-0.0F, 1e-30F, -1e-30F, 30.0F, -30.0F, 3e38F, -3e38F, infinite})
+  for (const float odd : {-0.0F, 1e-30F, -1e-30F, 30.0F, -30.0F, 3e38F, -3e38F, inf})
     x.push_back(odd);
   by_every_set([&] {
     const std::vector<float> y = identity.results(x, 1, [](auto& call) {
       call.bias = {};
       call.activation = cpu::Activation::gelu;
     });
-    EXPECT_EQ(y.back(), infinite);
+    EXPECT_EQ(y.back(), inf);
     for (std::size_t i = 0; i + 1 < x.size(); ++i)
       ASSERT_NEAR(y[i], exact_gelu(x[i]), 1.2e-7 * std::max(std::abs(x[i]), 0.2F)) << x[i];
   });
@@ -211,7 +210,7 @@ TEST(LinearLayerAfterwards, ReluKeepsPositiveSumsAndNaN) {
   const Layer layer(in, out);
   const std::vector<float> rest = drawn(rows * out, 4);
   std::vector<float> x = drawn(rows * in, 3);
-  x[0] = not_a_number;
+  x[0] = nan;
   by_every_set([&] {
     const std::vector<float> without = layer.results(x), with = layer.results(x, 2, [&](auto&call) {
       call.activation = cpu::Activation::relu;
@@ -255,8 +254,7 @@ TEST(LinearLayerAfterwards, WholeRowsAreNormalisedLast) {
                                         std::sqrt(variance + static_cast<double>(epsilon)) *
                                         static_cast<double>(weight[o]) +
                                     static_cast<double>(bias[o]);
-            EXPECT_NEAR(with[static_cast<std::size_t>(r * out) + o], expected, 3e-6)
-                << out << " outputs";
+            EXPECT_NEAR(with[index(r * out) + o], expected, 3e-6) << out << " outputs";
           }
         }
       });
@@ -268,7 +266,7 @@ TEST(LinearLayerAfterwards, ANormIsNaNIfTheVarianceOverflowsFloat32) {
   constexpr std::int64_t in = 4, out = 40;
   const Layer layer(in, out);
   const std::vector<float> x = drawn(in, 3), weight = drawn(out, 5);
-  std::vector<float> rest(static_cast<std::size_t>(out), 0.0F);
+  std::vector<float> rest(index(out), 0.0F);
   rest[7] = 1e30F;
   by_every_set([&] {
     const std::vector<float> y = layer.results(x, 1, [&](auto& call) {
@@ -293,7 +291,7 @@ INSTANTIATE_TEST_SUITE_P(Every, LinearLayerProducts,
 TEST_P(LinearLayerProducts, OfPlantedNaNAreNotFiniteInItsRowOrOutputAlone) {
   constexpr std::int64_t rows = 19, in = 33, out = 37;
   const std::vector<float> x = drawn(rows * in, 3);
-  for (const float planted : {not_a_number, infinite, -infinite}) {
+  for (const float planted : {nan, inf, -inf}) {
     for (const bool in_weights : {false, true}) {
       constexpr std::size_t bad = 16;  // the row, or the output
       Layer layer(in, out, GetParam());
@@ -355,7 +353,7 @@ TEST_P(LinearLayerProducts, AreProductsOfRoundedFactors) {
   const auto rounded_row = [&](const float* row, std::int64_t in) {
     const float largest = std::abs(*std::max_element(
         row, row + in, [](float a, float b) { return std::abs(a) < std::abs(b); }));
-    std::vector<double> to(static_cast<std::size_t>(in));
+    std::vector<double> to(index(in));
     std::transform(row, row + in, to.begin(), [&](float x) { return rounded(x, largest); });
     return to;
   };
@@ -372,11 +370,9 @@ TEST_P(LinearLayerProducts, AreProductsOfRoundedFactors) {
     std::mt19937 draw(7);
     for (float& weight : layer.weights)
       weight = static_cast<float>(static_cast<int>(draw() % 255) - 127) / 128;
-    for (std::int64_t o = 0; o < out; ++o)
-      layer.weights[static_cast<std::size_t>(o * in)] = -127.0F / 128;
+    for (std::int64_t o = 0; o < out; ++o) layer.weights[index(o * in)] = -127.0F / 128;
     // One output's sums are as large as any.
-    for (std::int64_t c = 0; c < in; ++c)
-      layer.weights[static_cast<std::size_t>((out - 1) * in + c)] = 127.0F / 128;
+    for (std::int64_t c = 0; c < in; ++c) layer.weights[index((out - 1) * in + c)] = 127.0F / 128;
     layer.pack();
     std::vector<float> x = drawn(rows * in, 3);
     if (rows > 1) std::fill_n(x.end() - in, in, 0.7F);
@@ -392,14 +388,14 @@ TEST_P(LinearLayerProducts, AreProductsOfRoundedFactors) {
         for (std::int64_t o = 0; o < out; ++o) {
           const float* w = layer.weights.data() + o * in;
           ExactSum expected;
-          expected.add(static_cast<double>(layer.bias[static_cast<std::size_t>(o)]));
+          expected.add(static_cast<double>(layer.bias[index(o)]));
           for (std::size_t c = 0; c < row.size(); ++c)
             expected.add(row[c] * static_cast<double>(w[c]));
           expected.bound *= 2;
           // Some numbers near the middle between two are rounded to the other one by float32.
           const double tie =
               GetParam() == Products::int8 ? most / static_cast<double>(most_of_int8) * 4 : 0;
-          worst = std::max(worst, expected.beyond(y[static_cast<std::size_t>(r * out + o)]) - tie);
+          worst = std::max(worst, expected.beyond(y[index(r * out + o)]) - tie);
         }
       }
       EXPECT_LE(worst, 0) << in << " to " << out;
@@ -410,10 +406,10 @@ TEST_P(LinearLayerProducts, AreProductsOfRoundedFactors) {
 TEST(LinearLayerProductsOfInt8, AreTheSameByEveryInstructionSetIfNothingIsRounded) {
   constexpr std::int64_t rows = 40, in = 300, out = 70;
   const Layer layer(in, out, Products::int8);
-  std::vector<float> x(static_cast<std::size_t>(rows * in));
+  std::vector<float> x(index(rows * in));
   std::mt19937 draw(7);
   for (float& number : x) number = static_cast<float>(static_cast<int>(draw() % 65535) - 32767);
-  for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * in)] = 32767;  // scale 1
+  for (std::int64_t r = 0; r < rows; ++r) x[index(r * in)] = 32767;  // scale 1
   std::vector<float> first;
   by_every_set([&] {
     const std::vector<float> y = layer.results(x, 1, [](auto& call) { call.bias = {}; });
