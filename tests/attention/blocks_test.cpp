@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
+using tests::text_of;
 using tests::usual;
 
 TEST(FullAttention, IsReadFromThePlan) {
@@ -44,10 +45,6 @@ TEST(FullAttention, IsReadFromThePlan) {
   }
 }
 
-std::string text_of(const TokenRange& range) {
-  return fmt::format("{}-{}", range.begin, range.end);
-}
-
 TEST(Blocks, AreOnePerItem_OrOneForAUniformBatch) {
   LayoutItem first = item(1, 3, 9);
   LayoutItem second = first;
@@ -71,8 +68,9 @@ TEST(Blocks, AreOnePerItem_OrOneForAUniformBatch) {
                           {"1: 0-3 on 0-0 0-3", "1: 3-8 on 0-3 3-8", "1: 8-13 on 0-3 8-13"}}}) {
     std::vector<std::string> found;
     for (const Block& block : blocks_of(SequenceLayout::make(c.items, c.shared_query).value())) {
-      found.push_back(fmt::format("{}: {} on {} {}", block.batch, text_of(block.queries),
-                                  text_of(block.shared_keys), text_of(block.own_keys)));
+      found.push_back(fmt::format(
+          "{}: {} on {} {}", block.batch, text_of(std::vector{block.queries}),
+          text_of(std::vector{block.shared_keys}), text_of(std::vector{block.own_keys})));
       EXPECT_EQ(block.columns(), block.shared_keys.size() + block.own_keys.size());
     }
     EXPECT_EQ(found, c.blocks);

@@ -14,14 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
-
-std::string text_of(const TokenRanges& ranges) {
-  if (ranges.empty()) return "none";
-  std::vector<std::string> parts;
-  for (const TokenRange& range : ranges)
-    parts.push_back(fmt::format("{}-{}", range.begin, range.end));
-  return fmt::format("{}", fmt::join(parts, " "));
-}
+using tests::text_of;
 
 /// A line for each item: its batch, the rows of each run with the keys of their windows and their
 /// globals, and the dense rows with their keys.

@@ -26,18 +26,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
+using tests::text_of;
 
 std::vector<RowGroup> groups_of(const SmallProblem& small) {
   auto groups = parts_of(small.problem);
   EXPECT_TRUE(groups) << groups.error().message;
   return groups ? *groups : std::vector<RowGroup>();
-}
-
-std::string text_of(const std::vector<TokenRange>& ranges) {
-  std::string text;
-  for (const TokenRange& range : ranges)
-    text += fmt::format("{}{}-{}", text.empty() ? "" : " ", range.begin, range.end);
-  return text;
 }
 
 /// A line for each group: its queries, and the keys of its parts, with the window if there is one.
