@@ -82,6 +82,13 @@ class TorchFunction : public ::testing::TestWithParam<Attention> {
     return GetParam()(plan_, q, k, v, small_.problem.scale);
   }
 
+  /// Expects the gradients of the leaves to be those of masked_sdpa.
+  void expect_sdpa_gradients(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                             const std::vector<at::Tensor>& leaves) const {
+    expect_equal(gradients(attend(q, k, v), leaves),
+                 gradients(masked_sdpa(small_, q, k, v), leaves));
+  }
+
   /// The message of an exception.
   template <typename Call>
   static std::string refusal(const Call& call) {
@@ -102,11 +109,10 @@ class TorchFunction : public ::testing::TestWithParam<Attention> {
   at::Tensor v_ = leaf({n_, heads, dim}, 3);
 };
 
-TEST_P(TorchFunction, GradientsAreThoseOfMaskedSdpa) {
-  const at::Tensor ours = attend(q_, k_, v_);
-  const at::Tensor theirs = masked_sdpa(small_, q_, k_, v_);
-  EXPECT_LT(largest_difference(ours, theirs), 2e-6);
-  expect_equal(gradients(ours, {q_, k_, v_}), gradients(theirs, {q_, k_, v_}));
+TEST_P(TorchFunction, ResultAndGradientsAreThoseOfMaskedSdpa) {
+  EXPECT_LT(largest_difference(attend(q_, k_, v_), masked_sdpa(small_, q_, k_, v_)), 2e-6);
+  expect_sdpa_gradients(q_, k_, v_, {q_, k_, v_});
+  expect_sdpa_gradients(q_, q_, q_, {q_});  // one tensor may be all three
 }
 
 TEST_P(TorchFunction, SupportsSixteenBitTensors) {
@@ -129,12 +135,9 @@ TEST_P(TorchFunction, SupportsSixteenBitTensors) {
 TEST_P(TorchFunction, SupportsViewsOfOneProjectionAndOfHeadMajorTensors) {
   const at::Tensor together = leaf({n_, 3, heads, dim}, 4);
   const auto part = [&](std::int64_t which) { return together.select(1, which); };
-  expect_equal(gradients(attend(part(0), part(1), part(2)), {together}),
-               gradients(masked_sdpa(small_, part(0), part(1), part(2)), {together}));
+  expect_sdpa_gradients(part(0), part(1), part(2), {together});
   const at::Tensor head_major = leaf({heads, n_, dim}, 5);
-  const at::Tensor q = head_major.transpose(0, 1);
-  expect_equal(gradients(attend(q, k_, v_), {head_major, k_}),
-               gradients(masked_sdpa(small_, q, k_, v_), {head_major, k_}));
+  expect_sdpa_gradients(head_major.transpose(0, 1), k_, v_, {head_major, k_});
 }
 
 TEST_P(TorchFunction, IncomingGradientsMayHaveAnyStrides) {
@@ -159,11 +162,6 @@ TEST_P(TorchFunction, MayBeUsedTwiceInOneGraph) {
       gradients(twice([&](const auto&... t) { return attend(t...); }), {q_, k_, v_}),
       gradients(twice([&](const auto&... t) { return masked_sdpa(small_, t...); }), {q_, k_, v_}),
       1e-5);
-}
-
-TEST_P(TorchFunction, OneTensorMayBeAllThree) {
-  expect_equal(gradients(attend(q_, q_, q_), {q_}),
-               gradients(masked_sdpa(small_, q_, q_, q_), {q_}));
 }
 
 TEST_P(TorchFunction, GraphOutlivesTheCallersPlan) {

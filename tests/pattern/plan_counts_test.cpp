@@ -84,7 +84,7 @@ class PlanMaker {
   AttentionPlan plan_;
 };
 
-TEST(PlanCounts, AndRowIntervalsMatchTheDefinitionForEveryKindOfRunAndSegment) {
+TEST(PlanCountsAndRowIntervals, MatchTheDefinitionForEveryKindOfRunAndSegment) {
   for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
     SCOPED_TRACE(seed);
     PlanMaker maker(seed);
@@ -120,7 +120,7 @@ TEST(PlanCounts, AndRowIntervalsMatchTheDefinitionForEveryKindOfRunAndSegment) {
   }
 }
 
-TEST(RowIntervals, AppendingKeepsWhatWasThere) {
+TEST(RowIntervals, AppendingKeepsEarlierIntervals) {
   const AttentionPlan plan{
       .tokens = 9, .heads = 1, .tasks = {}, .segments = {}, .indices = {4, 5, 8}};
   std::vector<TokenRange> intervals{{0, 4}};

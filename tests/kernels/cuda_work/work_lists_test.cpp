@@ -114,7 +114,7 @@ TEST(SparsePassages, Units_GrowWithTheBatch) {
   EXPECT_EQ(hundred.units.size(), 100 * one.units.size());
 }
 
-TEST(TinyItems, ThatSeeOnlyASharedQuery_ShareUnits) {
+TEST(TinyItems, WithASharedQuery_ShareUnits) {
   AttentionPlan plan{.tokens = 540, .heads = 1, .tasks{}, .segments{}, .indices{}};
   plan.segments = {{.keys = {0, 40}}};
   for (std::int64_t item = 0; item < 100; ++item) {
@@ -143,11 +143,7 @@ TEST(RowsWithoutKeys, AreUnitsWithoutSegments) {
   EXPECT_EQ(list.row_units, 7);
   EXPECT_EQ(list.units.size(), 14U);
   for (const WorkUnit& unit : list.units) EXPECT_EQ(unit.segments, 0);
-}
-
-TEST(AnEmptyPlan, HasNoUnits) {
-  const AttentionPlan plan{.tokens = 0, .heads = 4, .tasks{}, .segments{}, .indices{}};
-  EXPECT_TRUE(cut(plan).units.empty());
+  EXPECT_TRUE(cut({.tokens = 0, .heads = 4, .tasks{}, .segments{}, .indices{}}).units.empty());
 }
 
 TEST(TooManyTokens, AreRefusedWithTheirNumber) {
