@@ -12,7 +12,6 @@
 #include "app/worker/training_requests.h"
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
-#include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/attention/served/served.h"

@@ -66,10 +66,6 @@ at::Tensor columns_of(const ConstTensor& tensor, const Block& block, std::int64_
   return at::cat({view_of(tensor, block.shared_keys, block.batch, heads, device), own}, 2);
 }
 
-bool merges_batch_and_heads(const at::Tensor& view) {
-  return view.size(0) == 1 || view.size(1) == 1 || view.stride(0) == view.size(1) * view.stride(1);
-}
-
 void use_torch_threads(int threads) {
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
 }

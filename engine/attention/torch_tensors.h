@@ -35,9 +35,6 @@ inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 [[nodiscard]] at::Tensor columns_of(const ConstTensor& tensor, const Block& block,
                                     std::int64_t heads, at::Device device = at::kCPU);
 
-/// Whether batch and heads are one strided axis, so that [batch*heads, tokens, dim] is a view.
-[[nodiscard]] bool merges_batch_and_heads(const at::Tensor& view);
-
 /// Sets LibTorch's number of threads if it differs.
 void use_torch_threads(int threads);
 

@@ -17,7 +17,6 @@
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/served/served_process.h"
-#include "engine/attention/served/shared_memory.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/machine.h"
 
@@ -404,7 +403,8 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
 
 /// LibTorch's messages have several lines; the first one states the error.
 std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
+  return text.substr(0, text.find('
+'));
 }
 
 }  // namespace

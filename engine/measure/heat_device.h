@@ -89,7 +89,7 @@ class HeatMemory {
   virtual void provide(std::span<const std::int64_t> /*blocks*/) {}
 
   /// While set, blocks are allocated so that another process can map them
-  /// (engine/attention/served/shared_memory.h), and are returned to the system when they are
+  /// (engine/attention/served/served_process.h), and are returned to the system when they are
   /// released.
   virtual void set_shared(bool /*shares*/) {}
 

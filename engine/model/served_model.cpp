@@ -22,7 +22,7 @@
 
 #include "base/sentences.h"
 #include "base/written_file.h"
-#include "engine/attention/served/shared_memory.h"
+#include "engine/attention/served/served_process.h"
 #include "engine/checkpoint/trained_folder.h"
 #include "engine/model/bert/bert_description.h"
 #include "engine/model/model_weights.h"

@@ -81,7 +81,7 @@ struct GroupRule {
 /// be shorter. The first and the last block attend to every token of the item, and every token
 /// attends to them. Each other block attends to itself, its neighbour on each side, and `random`
 /// further blocks, which are drawn for each head and are equal for all items with the same number
-/// of blocks (random_blocks.h). An item too short for that uses full attention.
+/// of blocks (random_blocks). An item too short for that uses full attention.
 struct BlockRule {
   static constexpr std::int64_t most_random = 256;
   std::int64_t length = 64;  // tokens
@@ -95,6 +95,22 @@ struct BlockRule {
   }
   friend bool operator==(const BlockRule&, const BlockRule&) = default;
 };
+
+/// Identifies a draw: equal fields give an equal draw, and a change in any field gives another.
+struct BlockDraw {
+  std::int64_t seed = 1;
+  std::int64_t blocks = 0;  // of the item
+  std::int32_t head = 0;
+  std::int64_t block = 0;  // 1 ... blocks - 2
+};
+
+/// The random blocks of a middle block (BigBird, section 2): `count` distinct blocks, ascending,
+/// from the middle blocks 1 ... blocks - 2, without the block itself and its neighbours. A pure
+/// function of its arguments, with the same result on every machine. Precondition: there are enough
+/// of them, which holds for every item of more than 5 + 2 count blocks.
+///
+///   random_blocks(3, {.seed = 1, .blocks = 16, .head = 0, .block = 7});   // {2, 9, 10}
+[[nodiscard]] std::vector<std::int64_t> random_blocks(std::int64_t count, const BlockDraw& draw);
 
 struct AttentionPattern {
   std::string name;         // in contenders: letters, digits, '-', '_'

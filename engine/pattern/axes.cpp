@@ -65,12 +65,6 @@ Result<Operation> parse_operation(std::string_view text) {
 Result<Direction> parse_direction(std::string_view text) {
   return parse<Direction>("direction", text, directions);
 }
-Result<MemoryOrder> parse_memory_order(std::string_view text) {
-  return parse<MemoryOrder>("memory order", text, memory_orders);
-}
-Result<CacheState> parse_cache(std::string_view text) {
-  return parse<CacheState>("cache state", text, caches);
-}
 Result<DeviceKind> parse_device(std::string_view text) {
   return parse<DeviceKind>("device", text, devices);
 }

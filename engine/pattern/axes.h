@@ -58,8 +58,6 @@ enum class Stage : std::uint8_t {
 // Errors list the known names and the nearest one.
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
 [[nodiscard]] Result<Direction> parse_direction(std::string_view text);
-[[nodiscard]] Result<MemoryOrder> parse_memory_order(std::string_view text);
-[[nodiscard]] Result<CacheState> parse_cache(std::string_view text);
 [[nodiscard]] Result<DeviceKind> parse_device(std::string_view text);
 [[nodiscard]] Result<DType> parse_dtype(std::string_view text);
 [[nodiscard]] Result<Products> parse_precision(std::string_view text);

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "engine/pattern/random_blocks.h"
+#include "engine/pattern/attention_pattern.h"
 
 namespace attnscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/sentences.h"
-#include "engine/pattern/random_blocks.h"
+#include "engine/pattern/attention_pattern.h"
 
 namespace attnscope {
 namespace {

@@ -135,11 +135,6 @@ void merge_intervals(std::vector<TokenRange>& intervals) {
   intervals.resize(kept);
 }
 
-TokenRange key_window(const Segment& segment, std::int64_t query) {
-  assert(!segment.keys.listed);
-  return window_within({segment.keys.begin, segment.keys.end}, segment, query);
-}
-
 void append_key_intervals(const AttentionPlan& plan, const Segment& segment, std::int64_t query,
                           std::vector<TokenRange>& intervals) {
   const TokenRange hull = hull_of(plan, segment.keys);

@@ -48,10 +48,6 @@ void merge_intervals(std::vector<TokenRange>& intervals);
 // The keys of one query row as run-length intervals: the executable definition of a plan. Kernels,
 // counts and the viewer's mask use it or are tested against it.
 
-/// The contiguous key range of query token `query` in `segment` before skipped keys are removed;
-/// empty if it has no keys. Only for segments whose key run is a range.
-[[nodiscard]] TokenRange key_window(const Segment& segment, std::int64_t query);
-
 /// Appends the keys of `query` in `segment` as ascending disjoint intervals.
 void append_key_intervals(const AttentionPlan& plan, const Segment& segment, std::int64_t query,
                           std::vector<TokenRange>& intervals);

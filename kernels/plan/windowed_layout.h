@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layout of the scores of the unfused steps, the same on every device: ordered by task, head, row
-// and segment (score_columns.h). A band problem has one such task per sequence.
+// and segment (attention_plan.h). A band problem has one such task per sequence.
 
 #include <cstdint>
 #include <limits>
@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
-#include "kernels/plan/score_columns.h"
 
 namespace attnscope {
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/attention/bigbird/block_structure.h"
-#include "engine/pattern/random_blocks.h"
+#include "engine/pattern/attention_pattern.h"
 #include "kernels/plan/counts.h"
 #include "tests/attention/small_problem.h"
 

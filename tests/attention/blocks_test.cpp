@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
+using tests::text_of;
 using tests::usual;
 
 TEST(FullAttention, IsReadFromThePlan) {
@@ -44,39 +45,37 @@ TEST(FullAttention, IsReadFromThePlan) {
   }
 }
 
-TEST(Blocks, AUniformBatchIsOneBlock) {
-  const auto blocks = blocks_of(usual());
-  ASSERT_EQ(blocks.size(), 1U);
-  EXPECT_EQ(blocks[0].batch, 2);
-  EXPECT_EQ(blocks[0].rows(), 13);
-  EXPECT_EQ(blocks[0].columns(), 13);
-}
-
-TEST(Blocks, ItemsThatDifferOnlyInSentencesAreSeparateBlocks) {
+TEST(Blocks, AreOnePerItem_OrOneForAUniformBatch) {
   LayoutItem first = item(1, 3, 9);
   LayoutItem second = first;
   first.sentences = {0};
   second.sentences = {4};
   first.sentences_given = second.sentences_given = true;
-  EXPECT_EQ(blocks_of(SequenceLayout::make({first, second}).value()).size(), 2U);
-  EXPECT_EQ(blocks_of(SequenceLayout::make({first, first}).value()).size(), 1U);
-}
-
-TEST(Blocks, EveryRaggedItemWithTokensIsABlock) {
-  const auto layout = SequenceLayout::make({item(1, 3, 9), item(0, 0, 0), item(1, 0, 1)}).value();
-  const auto blocks = blocks_of(layout);
-  ASSERT_EQ(blocks.size(), 2U);
-  EXPECT_EQ(blocks[1].queries, (TokenRange{13, 15}));
+  struct Case {
+    std::vector<LayoutItem> items;
+    std::int64_t shared_query;
+    std::vector<std::string> blocks;  // batch, queries, columns shared with other blocks and own
+  };
+  for (const Case& c :
+       std::vector<Case>{{{item(1, 3, 9), item(1, 3, 9)}, 0, {"2: 0-13 on 0-0 0-13"}},
+                         {{first, first}, 0, {"2: 0-13 on 0-0 0-13"}},
+                         {{first, second}, 0, {"1: 0-13 on 0-0 0-13", "1: 13-26 on 0-0 13-26"}},
+                         {{item(1, 3, 9), item(0, 0, 0), item(1, 0, 1)},
+                          0,
+                          {"1: 0-13 on 0-0 0-13", "1: 13-15 on 0-0 13-15"}},
+                         {{item(1, 0, 4), item(1, 0, 4)},
+                          3,
+                          {"1: 0-3 on 0-0 0-3", "1: 3-8 on 0-3 3-8", "1: 8-13 on 0-3 8-13"}}}) {
+    std::vector<std::string> found;
+    for (const Block& block : blocks_of(SequenceLayout::make(c.items, c.shared_query).value())) {
+      found.push_back(fmt::format(
+          "{}: {} on {} {}", block.batch, text_of(std::vector{block.queries}),
+          text_of(std::vector{block.shared_keys}), text_of(std::vector{block.own_keys})));
+      EXPECT_EQ(block.columns(), block.shared_keys.size() + block.own_keys.size());
+    }
+    EXPECT_EQ(found, c.blocks);
+  }
   EXPECT_TRUE(blocks_of(SequenceLayout()).empty());
-}
-
-TEST(Blocks, ASharedQueryIsABlockAndTheFirstColumnsOfTheOthers) {
-  const auto blocks = blocks_of(SequenceLayout::make({item(1, 0, 4), item(1, 0, 4)}, 3).value());
-  ASSERT_EQ(blocks.size(), 3U);
-  EXPECT_EQ(blocks[0].queries, (TokenRange{0, 3}));
-  EXPECT_EQ(blocks[0].columns(), 3);
-  EXPECT_EQ(blocks[2].shared_keys, (TokenRange{0, 3}));
-  EXPECT_EQ(blocks[2].columns(), 8);
 }
 
 TEST(VisibleColumns, AreThePairsOfTheOracle) {

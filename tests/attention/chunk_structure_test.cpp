@@ -11,16 +11,25 @@
 namespace attnscope {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using tests::item;
 using tests::SmallProblem;
+using tests::text_of;
 
-ChunkStructure structure_of(const SmallProblem& small) {
-  auto structure = chunk_structure(small.problem);
-  EXPECT_TRUE(structure) << structure.error().message;
-  return structure.value_or(ChunkStructure{});
+/// A line for each item: its batch, the rows of each run with the keys of their windows and their
+/// globals, and the dense rows with their keys.
+std::vector<std::string> text_of(const ChunkStructure& structure) {
+  std::vector<std::string> lines;
+  for (const ChunkedItem& item : structure.items) {
+    std::string& line = lines.emplace_back(fmt::format("{} x", item.block.batch));
+    for (const ChunkedRun& run : item.runs) {
+      line += fmt::format("; run {}: {} in {} and on {}", text_of(TokenRanges{run.tokens}),
+                          text_of(run.rows), text_of(run.band_keys), text_of(run.globals));
+    }
+    for (const DenseRows& dense : item.dense)
+      line += fmt::format("; {} on {}", text_of(dense.rows), text_of(dense.keys));
+  }
+  return lines;
 }
 
 std::string refusal(const SmallProblem& small) {
@@ -35,97 +44,55 @@ LayoutItem list_item(std::int64_t query, std::vector<std::int64_t> documents) {
   return item;
 }
 
-TEST(ChunkStructure, LongformerIsOneRunOfTheItemWithDenseGlobalRows) {
-  const SmallProblem small("longformer", Window::of(4),
-                           SequenceLayout::uniform(3, item(1, 11, 88)));
-  const ChunkStructure structure = structure_of(small);
-  EXPECT_EQ(structure.window, 4);
-  ASSERT_EQ(structure.items.size(), 1U);  // the same for all three
-  EXPECT_EQ(structure.items[0].block.batch, 3);
-  EXPECT_THAT(structure.items[0].runs, ElementsAre(ChunkedRun{.tokens = {0, 100},
-                                                              .rows = {{12, 100}},
-                                                              .band_keys = {{12, 100}},
-                                                              .globals = {{0, 12}}}));
-  EXPECT_THAT(structure.items[0].dense,
-              ElementsAre(DenseRows{.rows = {{0, 12}}, .keys = {{0, 100}}}));
-}
-
-TEST(ChunkStructure, SparseComputesTheQueryDenselyOnItself) {
-  const SmallProblem small("sparse", Window::of(4), SequenceLayout::uniform(1, item(1, 11, 88)));
-  const ChunkStructure structure = structure_of(small);
-  EXPECT_THAT(structure.items[0].dense,
-              ElementsAre(DenseRows{.rows = {{0, 1}}, .keys = {{0, 100}}},
-                          DenseRows{.rows = {{1, 12}}, .keys = {{1, 12}}}));
-  EXPECT_THAT(structure.items[0].runs[0].globals, ElementsAre(TokenRange{0, 12}));
-}
-
-TEST(ChunkStructure, QdsExcludesSentenceStartsFromRowsAndBand) {
-  const SmallProblem small("qds", Window::of(4), SequenceLayout::uniform(1, item(1, 2, 70)));
-  const ChunkStructure structure = structure_of(small);
-  // Sentences start at document tokens 0, 30 and 60.
-  const TokenRanges others{{4, 33}, {34, 63}, {64, 73}};
-  const TokenRanges globals{{0, 4}, {33, 34}, {63, 64}};
-  EXPECT_THAT(structure.items[0].runs,
-              ElementsAre(ChunkedRun{
-                  .tokens = {0, 73}, .rows = others, .band_keys = others, .globals = globals}));
-  EXPECT_THAT(structure.items[0].dense, ElementsAre(DenseRows{.rows = globals, .keys = {{0, 73}}}));
-}
-
-TEST(ChunkStructure, DocumentsWithoutQueryHaveNoGlobals) {
-  const SmallProblem small("sparse", Window::of(2),
-                           SequenceLayout::make({item(0, 0, 9), item(0, 0, 5)}).value());
-  const ChunkStructure structure = structure_of(small);
-  ASSERT_EQ(structure.items.size(), 2U);
-  EXPECT_THAT(structure.items[1].runs,
-              ElementsAre(ChunkedRun{
-                  .tokens = {9, 14}, .rows = {{9, 14}}, .band_keys = {{9, 14}}, .globals = {}}));
-  EXPECT_THAT(structure.items[1].dense, IsEmpty());
-}
-
-TEST(ChunkStructure, ADocumentShorterThanItsWindowIsChunked) {
-  const SmallProblem small("longformer", Window::of(64),
-                           SequenceLayout::uniform(1, item(1, 2, 20)));
-  const ChunkStructure structure = structure_of(small);
-  EXPECT_EQ(structure.window, 64);
-  EXPECT_THAT(
-      structure.items[0].runs,
-      ElementsAre(ChunkedRun{
-          .tokens = {0, 23}, .rows = {{3, 23}}, .band_keys = {{3, 23}}, .globals = {{0, 3}}}));
-  EXPECT_THAT(structure.items[0].dense,
-              ElementsAre(DenseRows{.rows = {{0, 3}}, .keys = {{0, 23}}}));
-}
-
-TEST(ChunkStructure, DocumentsOfAListAreSeparateRuns) {
-  const SmallProblem small("sparse", Window::of(4),
-                           SequenceLayout::uniform(1, list_item(5, {16, 0, 19})));
-  const ChunkStructure structure = structure_of(small);
-  ASSERT_EQ(structure.items[0].runs.size(), 2U);
-  EXPECT_EQ(structure.items[0].runs[0].tokens, (TokenRange{6, 22}));
-  EXPECT_EQ(structure.items[0].runs[1].tokens, (TokenRange{22, 41}));
-  for (const ChunkedRun& run : structure.items[0].runs) {
-    EXPECT_THAT(run.globals, ElementsAre(TokenRange{0, 6}));
+TEST(ChunkStructure, IsRunsWithGlobalsAndDenseRows) {
+  struct Case {
+    const char* pattern;
+    std::int64_t window;
+    SequenceLayout layout;
+    std::vector<std::string> expected;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"longformer",
+            4,
+            SequenceLayout::uniform(3, item(1, 11, 88)),  // the same for all three
+            {"3 x; run 0-100: 12-100 in 12-100 and on 0-12; 0-12 on 0-100"}},
+           {"sparse",
+            4,
+            SequenceLayout::uniform(1, item(1, 11, 88)),  // the query is dense on itself
+            {"1 x; run 0-100: 12-100 in 12-100 and on 0-12; 0-1 on 0-100; 1-12 on 1-12"}},
+           {"qds",
+            4,
+            SequenceLayout::uniform(1, item(1, 2, 70)),  // with sentences at tokens 0, 30 and 60
+            {"1 x; run 0-73: 4-33 34-63 64-73 in 4-33 34-63 64-73 and on 0-4 33-34 63-64; "
+             "0-4 33-34 63-64 on 0-73"}},
+           {"sparse",
+            2,
+            SequenceLayout::make({item(0, 0, 9), item(0, 0, 5)}).value(),
+            {"1 x; run 0-9: 0-9 in 0-9 and on none", "1 x; run 9-14: 9-14 in 9-14 and on none"}},
+           {"longformer",
+            64,
+            SequenceLayout::uniform(1, item(1, 2, 20)),  // shorter than its window
+            {"1 x; run 0-23: 3-23 in 3-23 and on 0-3; 0-3 on 0-23"}},
+           {"sparse",
+            4,
+            SequenceLayout::uniform(1, list_item(5, {16, 0, 19})),
+            {"1 x; run 6-22: 6-22 in 6-22 and on 0-6; run 22-41: 22-41 in 22-41 and on 0-6; "
+             "0-1 on 0-41; 1-6 on 1-6"}},
+           {"sparse",
+            4,
+            SequenceLayout::make({item(1, 0, 20), item(1, 0, 30)}, 6).value(),
+            {"1 x; 0-6 on 0-6", "1 x; run 6-27: 7-27 in 7-27 and on 0-7; 6-7 on 0-27",
+             "1 x; run 27-58: 28-58 in 28-58 and on 0-6 27-28; 27-28 on 0-6 27-58"}},
+           {R"({"name":"band","attends":{"document":{"document":"window"}}})",
+            2,
+            SequenceLayout::uniform(1, item(1, 3, 9)),  // rows without keys
+            {"1 x; run 0-13: 4-13 in 4-13 and on none; 0-4 on none"}}}) {
+    const SmallProblem small(c.pattern, Window::of(c.window), c.layout);
+    const auto structure = chunk_structure(small.problem);
+    ASSERT_TRUE(structure) << structure.error().message;
+    EXPECT_EQ(structure->window, c.window);
+    EXPECT_EQ(text_of(*structure), c.expected) << c.pattern;
   }
-}
-
-TEST(ChunkStructure, ASharedQueryIsGlobalToEveryItemAndComputedOnce) {
-  const SmallProblem small("sparse", Window::of(4),
-                           SequenceLayout::make({item(1, 0, 20), item(1, 0, 30)}, 6).value());
-  const ChunkStructure structure = structure_of(small);
-  ASSERT_EQ(structure.items.size(), 3U);
-  EXPECT_THAT(structure.items[0].runs, IsEmpty());
-  EXPECT_THAT(structure.items[0].dense, ElementsAre(DenseRows{.rows = {{0, 6}}, .keys = {{0, 6}}}));
-  EXPECT_THAT(structure.items[2].runs, ElementsAre(ChunkedRun{.tokens = {27, 58},
-                                                              .rows = {{28, 58}},
-                                                              .band_keys = {{28, 58}},
-                                                              .globals = {{0, 6}, {27, 28}}}));
-}
-
-TEST(ChunkStructure, RowsWithoutKeysAreDenseRowsWithoutKeys) {
-  const SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
-                           Window::of(2), SequenceLayout::uniform(1, item(1, 3, 9)));
-  const ChunkStructure structure = structure_of(small);
-  EXPECT_THAT(structure.items[0].dense, ElementsAre(DenseRows{.rows = {{0, 4}}, .keys = {}}));
-  EXPECT_THAT(structure.items[0].runs[0].globals, IsEmpty());
 }
 
 TEST(ChunkStructure, DeclinesPatternsAndLayoutsThatChunksCannotExpress) {

@@ -3,12 +3,12 @@
 // flash-window without LibTorch's kernel, which a plain kernel on the CPU replaces: the parts of a
 // plan, the attention assembled from parts, and the problems that are declined.
 
-#include "engine/attention/flash_window/flash_window.h"
-
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -17,7 +17,6 @@
 #include "engine/attention/list.h"
 #include "engine/proof/check.h"
 #include "engine/proof/reference.h"
-#include "tests/attention/loop_part_kernel.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
@@ -27,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::item;
 using tests::SmallProblem;
+using tests::text_of;
 
 std::vector<RowGroup> groups_of(const SmallProblem& small) {
   auto groups = parts_of(small.problem);
@@ -34,41 +34,33 @@ std::vector<RowGroup> groups_of(const SmallProblem& small) {
   return groups ? *groups : std::vector<RowGroup>();
 }
 
-TEST(FlashWindowParts, SparseIsFourCallsForABatch) {
-  const auto groups =
-      groups_of(SmallProblem("sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 3, 16))));
-  ASSERT_EQ(groups.size(), 3U);
-  EXPECT_THAT(groups[0].queries, ElementsAre(TokenRange{0, 1}, TokenRange{20, 21}));
-  ASSERT_EQ(groups[0].parts.size(), 1U);
-  EXPECT_THAT(groups[0].parts[0].keys, ElementsAre(TokenRange{0, 20}, TokenRange{20, 40}));
-  EXPECT_THAT(groups[1].queries, ElementsAre(TokenRange{1, 4}, TokenRange{21, 24}));
-  ASSERT_EQ(groups[1].parts.size(), 1U);
-  EXPECT_THAT(groups[1].parts[0].keys, ElementsAre(TokenRange{1, 4}, TokenRange{21, 24}));
-  EXPECT_THAT(groups[2].queries, ElementsAre(TokenRange{4, 20}, TokenRange{24, 40}));
-  ASSERT_EQ(groups[2].parts.size(), 2U);
-  EXPECT_THAT(groups[2].parts[0].keys, ElementsAre(TokenRange{0, 4}, TokenRange{20, 24}));
-  EXPECT_EQ(groups[2].parts[0].window, AttentionPart::no_window);
-  EXPECT_THAT(groups[2].parts[1].keys, ElementsAre(TokenRange{4, 20}, TokenRange{24, 40}));
-  EXPECT_EQ(groups[2].parts[1].window, 4);
+/// A line for each group: its queries, and the keys of its parts, with the window if there is one.
+std::vector<std::string> text_of(const std::vector<RowGroup>& groups) {
+  std::vector<std::string> lines;
+  for (const RowGroup& group : groups) {
+    std::string& line = lines.emplace_back(text_of(group.queries) + ":");
+    for (const AttentionPart& part : group.parts) {
+      line += " on " + text_of(part.keys);
+      if (part.window != AttentionPart::no_window) line += fmt::format(" within {}", part.window);
+    }
+  }
+  return lines;
 }
 
-TEST(FlashWindowParts, FullAttentionIsOneCall) {
-  const auto groups =
-      groups_of(SmallProblem("full", std::nullopt, SequenceLayout::uniform(3, item(1, 3, 16))));
-  ASSERT_EQ(groups.size(), 1U);
-  ASSERT_EQ(groups[0].parts.size(), 1U);
-  EXPECT_EQ(groups[0].queries, groups[0].parts[0].keys);
-}
-
-TEST(FlashWindowParts, DocumentsShorterThanTheWindowAreASeparateCall) {
-  const auto groups = groups_of(
-      SmallProblem("sparse", Window::of(4),
-                   SequenceLayout::make({item(1, 3, 16), item(1, 3, 4), item(1, 2, 9)}).value()));
-  ASSERT_EQ(groups.size(), 4U);
-  EXPECT_EQ(groups[2].queries.size(), 2U);
-  EXPECT_THAT(groups[3].queries, ElementsAre(TokenRange{24, 28}));
-  ASSERT_EQ(groups[3].parts.size(), 1U);
-  EXPECT_THAT(groups[3].parts[0].keys, ElementsAre(TokenRange{20, 28}));
+TEST(FlashWindowParts, AreOneCallForAllItemsWithTheSameKindOfRows) {
+  const auto parts = [](const char* pattern, const SequenceLayout& layout) {
+    return text_of(groups_of(SmallProblem(pattern, Window::of(4), layout)));
+  };
+  EXPECT_THAT(parts("full", SequenceLayout::uniform(3, item(1, 3, 16))),
+              ElementsAre("0-20 20-40 40-60: on 0-20 20-40 40-60"));
+  EXPECT_THAT(parts("sparse", SequenceLayout::uniform(2, item(1, 3, 16))),
+              ElementsAre("0-1 20-21: on 0-20 20-40", "1-4 21-24: on 1-4 21-24",
+                          "4-20 24-40: on 0-4 20-24 on 4-20 24-40 within 4"));
+  // A document shorter than the window is a separate call.
+  EXPECT_THAT(
+      parts("sparse", SequenceLayout::make({item(1, 3, 16), item(1, 3, 4), item(1, 2, 9)}).value()),
+      ElementsAre("0-1 20-21 28-29: on 0-20 20-28 28-40", "1-4 21-24 29-31: on 1-4 21-24 29-31",
+                  "4-20 31-40: on 0-4 28-31 on 4-20 31-40 within 4", "24-28: on 20-28"));
 }
 
 TEST(FlashWindowParts, AllItemsAttendToASharedQueryInOneCall) {
@@ -123,6 +115,90 @@ TEST(EvenSequences, HaveOneLengthAndOneDistance) {
   EXPECT_EQ(even_sequences(std::vector<TokenRange>{{2, 5}, {2, 5}}, 0)->distance, 0);
 }
 
+/// A part kernel of plain masked softmax, sequence by sequence, in float32 on the CPU: it stands in
+/// for the flash kernel where there is no CUDA.
+class LoopPartKernel final : public PartKernel {
+ public:
+  PartResult forward(const PartOperands& part) const override {
+    PartResult result{.o = at::empty(part.q.sizes(), part.q.options()),
+                      .lse = at::empty(numbers_shape(part), at::kFloat)};
+    for (std::int64_t s = 0; s < sequences(part); ++s) {
+      const at::Tensor scores = scores_of(part, s);
+      const at::Tensor lse = at::logsumexp(scores, {-1});
+      const at::Tensor weights = at::exp(scores - lse.unsqueeze(-1));
+      rows(part, result.o, s).copy_(at::matmul(weights, keys(part, part.v, s)).transpose(0, 1));
+      numbers(part, result.lse, s).copy_(lse);
+    }
+    return result;
+  }
+
+  PartGradients backward(const PartOperands& part, const at::Tensor& grad_o,
+                         const PartResult& whole) const override {
+    PartGradients gradients{.q = at::empty(part.q.sizes(), part.q.options()),
+                            .k = at::empty(part.k.sizes(), part.k.options()),
+                            .v = at::empty(part.v.sizes(), part.v.options())};
+    for (std::int64_t s = 0; s < sequences(part); ++s) {
+      const at::Tensor lse = numbers(part, whole.lse, s).unsqueeze(-1);
+      const at::Tensor weights = at::exp(scores_of(part, s) - lse);
+      const at::Tensor arriving = rows(part, grad_o, s).transpose(0, 1).to(at::kFloat);
+      const at::Tensor o = rows(part, whole.o, s).transpose(0, 1).to(at::kFloat);
+      const at::Tensor of_weights = at::matmul(arriving, keys(part, part.v, s).transpose(1, 2));
+      const at::Tensor of_scores =
+          weights * (of_weights - (arriving * o).sum(-1, /*keepdim=*/true)) * part.scale;
+      const at::Tensor q = rows(part, part.q, s).transpose(0, 1).to(at::kFloat);
+      rows(part, gradients.q, s)
+          .copy_(at::matmul(of_scores, keys(part, part.k, s)).transpose(0, 1));
+      key_rows(part, gradients.k, s)
+          .copy_(at::matmul(of_scores.transpose(1, 2), q).transpose(0, 1));
+      key_rows(part, gradients.v, s)
+          .copy_(at::matmul(weights.transpose(1, 2), arriving).transpose(0, 1));
+    }
+    return gradients;
+  }
+
+ private:
+  static bool is_even(const PartOperands& part) { return part.q.dim() == 4; }
+  static std::int64_t sequences(const PartOperands& part) {
+    return is_even(part) ? part.q.size(0) : part.row_borders.numel() - 1;
+  }
+  static std::vector<std::int64_t> numbers_shape(const PartOperands& part) {
+    if (is_even(part)) return {part.q.size(0), part.q.size(2), part.q.size(1)};
+    return {part.q.size(1), part.q.size(0)};
+  }
+  /// [length, heads, dim] of sequence s.
+  static at::Tensor sequence(const at::Tensor& values, const at::Tensor& borders, std::int64_t s) {
+    if (values.dim() == 4) return values.select(0, s);
+    const std::int32_t* border = borders.data_ptr<std::int32_t>();
+    return values.slice(0, border[s], border[s + 1]);
+  }
+  static at::Tensor rows(const PartOperands& part, const at::Tensor& values, std::int64_t s) {
+    return sequence(values, part.row_borders, s);
+  }
+  static at::Tensor key_rows(const PartOperands& part, const at::Tensor& values, std::int64_t s) {
+    return sequence(values, part.key_borders, s);
+  }
+  /// [heads, keys, dim] in float32.
+  static at::Tensor keys(const PartOperands& part, const at::Tensor& values, std::int64_t s) {
+    return key_rows(part, values, s).transpose(0, 1).to(at::kFloat);
+  }
+  /// [heads, rows] of sequence s.
+  static at::Tensor numbers(const PartOperands& part, const at::Tensor& values, std::int64_t s) {
+    if (is_even(part)) return values.select(0, s);
+    const std::int32_t* border = part.row_borders.data_ptr<std::int32_t>();
+    return values.slice(1, border[s], border[s + 1]);
+  }
+  /// [heads, rows, keys], -inf outside the window.
+  static at::Tensor scores_of(const PartOperands& part, std::int64_t s) {
+    const at::Tensor q = rows(part, part.q, s).transpose(0, 1).to(at::kFloat);
+    const at::Tensor k = keys(part, part.k, s);
+    const at::Tensor scores = at::matmul(q, k.transpose(1, 2)) * part.scale;
+    if (part.window < 0) return scores;
+    const at::Tensor distance =
+        (at::arange(q.size(1)).unsqueeze(1) - at::arange(k.size(1)).unsqueeze(0)).abs();
+    return scores.masked_fill(distance.gt(part.window), -std::numeric_limits<float>::infinity());
+  }
+};
+
 /// flash-window with the tests' kernel.
 Implementation assembled() {
   return {.id = "assembled",
@@ -135,7 +211,7 @@ Implementation assembled() {
               },
           .prepare =
               [](const Problem& problem) {
-                static const tests::LoopPartKernel kernel;
+                static const LoopPartKernel kernel;
                 return prepare_assembled(problem, *parts_of(problem), kernel);
               }};
 }
@@ -182,7 +258,7 @@ class CountingKernel final : public PartKernel {
   mutable int forward_calls = 0, backward_calls = 0, even_calls = 0;
 
  private:
-  tests::LoopPartKernel kernel_;
+  LoopPartKernel kernel_;
 };
 
 /// One forward and backward call with q = k = v = grad_o, drawn at random times `factor`.
@@ -229,7 +305,7 @@ TEST(AssembledAttention, CallsItsKernelOncePerPart_InPlaceForEqualItems) {
 TEST(AssembledAttention, MergesPartsWhoseScoresDifferByThousands) {
   SmallProblem small("sparse", Window::of(2), SequenceLayout::uniform(2, item(1, 3, 16)), 2, 8);
   small.problem.direction = Direction::forward_backward;
-  const auto memory = called(small.problem, tests::LoopPartKernel(), /*factor=*/40);
+  const auto memory = called(small.problem, LoopPartKernel(), /*factor=*/40);
   const ConstTensor in = memory->q.input();
   EXPECT_LE(relative_error(
                 compute_reference(small.problem, sample_rows(small.layout, 2, 80, 1), in, in, in),
@@ -286,7 +362,7 @@ TEST(FlashWindow, SupportsTheProblemsOfItsKernelInPlansOfItsParts) {
 TEST(FlashWindow, ExecutesWholeTilesAroundItsWindow) {
   SmallProblem small("longformer", Window::of(4), SequenceLayout::uniform(1, item(0, 0, 512)), 2,
                      32);
-  static const tests::LoopPartKernel kernel;
+  static const LoopPartKernel kernel;
   const auto prepared = prepare_assembled(small.problem, groups_of(small), kernel);
   // Ten tiles of 128 x 128, two products, two heads.
   EXPECT_EQ(prepared->executed().flop, 2.0 * 2 * 2 * 10 * 128 * 128 * 32);

@@ -18,12 +18,36 @@
 namespace attnscope {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using tests::item;
 using tests::prepare;
 using tests::refusal;
 using tests::SmallProblem;
 using tests::usual;
+
+TEST(CudaUsable, NeedsADriver_ANewEnoughDevice_AndALibTorchThatSeesIt) {
+  const auto reason = [](const CudaDevices& found, const cuda::LibTorchCuda& libtorch) {
+    const Status status = cuda::usable(found, libtorch);
+    return status ? "" : status.error().message;
+  };
+  const auto one_device = [](int major) {
+    return CudaDevices{
+        .devices = {{.name = "Some GPU", .compute_major = major, .compute_minor = 5}},
+        .reason = ""};
+  };
+  constexpr cuda::LibTorchCuda without_cuda{.built = false, .devices = 0};
+  constexpr cuda::LibTorchCuda with_cuda{.built = true, .devices = 1};
+  const CudaDevices none{.devices = {}, .reason = "there is no NVIDIA driver"};
+  EXPECT_EQ(reason(none, with_cuda), "there is no NVIDIA driver");
+  EXPECT_EQ(reason(none, without_cuda), "there is no NVIDIA driver");
+  EXPECT_THAT(reason(one_device(9), without_cuda), HasSubstr("ATTNSCOPE_TORCH_DIR"));
+  EXPECT_THAT(reason(one_device(7), with_cuda),
+              AllOf(HasSubstr("Some GPU"), HasSubstr("7.5"), HasSubstr("8.0")));
+  EXPECT_THAT(reason(one_device(9), {.built = true, .devices = 0}), HasSubstr("LibTorch"));
+  EXPECT_EQ(reason(one_device(8), with_cuda), "");
+  EXPECT_TRUE(cuda::usable() || !cuda::usable().error().message.empty());
+}
 
 bool runs_only_on_cuda(std::string_view id) {
   return id == "sdpa-efficient" || id == "sdpa-cudnn" || id == "flash-window";
@@ -95,25 +119,6 @@ TEST(Refusals, OfPatternsAndOperationsNameTheReason) {
     const std::string reason = refusal(c.id, c.small.problem);
     EXPECT_EQ(reason.empty(), std::string_view(c.reason).empty()) << c.id << ": " << reason;
     EXPECT_THAT(reason, HasSubstr(c.reason));
-  }
-}
-
-TEST(Refusals, DependOnNoDtypeOrDirectionOnTheCpu) {
-  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
-    for (const Direction direction : {Direction::forward, Direction::forward_backward}) {
-      SmallProblem full("full", std::nullopt, usual());
-      SmallProblem sparse("sparse", Window::of(4), usual());
-      for (SmallProblem* small : {&full, &sparse}) {
-        small->problem.dtype = dtype;
-        small->problem.direction = direction;
-      }
-      for (const Implementation* implementation : implementations()) {
-        const std::string id(implementation->id);
-        if (runs_only_on_cuda(id)) continue;
-        const SmallProblem& small = needs_window(id) ? sparse : full;
-        EXPECT_EQ(refusal(id, small.problem), "");
-      }
-    }
   }
 }
 

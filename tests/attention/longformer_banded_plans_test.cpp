@@ -73,9 +73,7 @@ const Subject banded{
         }};
 
 class BandedLoops : public ::testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Type, BandedLoops, ::testing::ValuesIn(dtypes), [](const auto& parameter) {
-  return std::string(attnscope::name_of(parameter.param));
-});
+INSTANTIATE_TEST_SUITE_P(Type, BandedLoops, ::testing::ValuesIn(dtypes), name_of_dtype);
 
 TEST_P(BandedLoops, MatchTheReferenceOnPlansMadeByHand) {
   for (const HandMadePlan& made : hand_made_plans()) {
@@ -98,6 +96,11 @@ TEST_P(BandedLoops, MatchTheReferenceOnRandomPlans) {
                  keys_from_plan(plan), text_of(plan));
   }
   EXPECT_EQ(tried, 20);
+}
+
+TEST_P(BandedLoops, GiveTheSameBitsForAnyNumberOfThreads) {
+  const AttentionCase problem{.pattern = "qds", .layout = two_items(), .dtype = GetParam()};
+  expect_same_bits(banded, problem.plan(), problem.inputs(), {2, 3, 7}, problem.text());
 }
 
 TEST_P(BandedLoops, OfPlantedNaN_AffectOnlyRowsThatAttendToIt) {

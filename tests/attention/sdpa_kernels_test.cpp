@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LibTorch's kernels by name: the problems that each supports on a device, and the work that it
-// executes, all of it without a device.
+// executes, all of it without a device. TKL's chunks as packed windows.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/attention/sdpa/packed_windows.h"
 #include "engine/attention/sdpa/sdpa.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using tests::item;
+using tests::refusal;
 using tests::SmallProblem;
 
 constexpr SdpaDevice ampere{.compute_major = 8, .compute_minor = 0, .cudnn_version = 91300};
@@ -118,7 +122,7 @@ TEST(SdpaKernelsOnCuda, DeclineMoreItemsThanAGridHas) {
   for (const SdpaKernel kernel : {SdpaKernel::flash, SdpaKernel::efficient, SdpaKernel::cudnn}) {
     const Status ok = sdpa_kernel_supports(kernel, small.problem, hopper);
     ASSERT_FALSE(ok);
-    EXPECT_THAT(ok.error().message, ::testing::HasSubstr("at most 65535 items in one call"));
+    EXPECT_THAT(ok.error().message, HasSubstr("at most 65535 items in one call"));
   }
 }
 
@@ -174,6 +178,63 @@ TEST(SdpaKernelsOnCuda, FlashCopiesHeadsThatAreNoMultipleOf8) {
     return prepared_for_cuda(small, SdpaKernel::flash)->predicted_peak_bytes();
   };
   EXPECT_EQ(bytes(odd), bytes(even) + 3 * 128 * 24 * 2);
+}
+
+TEST(PackedWindows, AreOnePer40TokensOfADocument) {
+  for (const auto& [tokens, windows] :
+       {std::pair{1, 1}, {39, 1}, {40, 1}, {41, 2}, {44, 2}, {80, 2}, {81, 3}, {2000, 50}}) {
+    const SmallProblem small("chunks", std::nullopt,
+                             SequenceLayout::uniform(3, item(0, 0, tokens)));
+    EXPECT_EQ(packed_windows(small.problem)->count(), 3 * windows) << tokens;
+  }
+}
+
+TEST(PackedWindows, AreExecutedWithTheirPadding) {
+  const SmallProblem small("chunks", std::nullopt, SequenceLayout::uniform(2, item(0, 0, 81)), 10,
+                           30);
+  EXPECT_EQ(tests::prepare("sdpa", small.problem)->executed().flop,
+            2.0 * 3 * 10 * 50 * 50 * 4 * 30);
+}
+
+TEST(PackedWindows, ComputeClsAndTheQuerySeparately) {
+  const SmallProblem small("chunks", std::nullopt, SequenceLayout::uniform(2, item(1, 3, 81)));
+  const PackedWindows windows = packed_windows(small.problem).value();
+  ASSERT_EQ(windows.whole.size(), 2U);
+  EXPECT_EQ(windows.items, 2);
+  EXPECT_EQ(windows.whole[0].rows, (TokenRange{0, 1}));
+  EXPECT_THAT(windows.whole[0].keys, ElementsAre(TokenRange{0, 85}));
+  EXPECT_EQ(windows.whole[1].rows, (TokenRange{1, 4}));
+  EXPECT_THAT(windows.whole[1].keys, ElementsAre(TokenRange{1, 4}));
+}
+
+TEST(PackedWindows, IncludeASharedQueryAtItsPosition) {
+  const auto layout = SequenceLayout::make({item(1, 0, 50), item(1, 0, 3)}, 7);
+  const SmallProblem small("chunks", std::nullopt, *layout);
+  const PackedWindows windows = packed_windows(small.problem).value();
+  ASSERT_EQ(windows.whole.size(), 3U);
+  EXPECT_THAT(windows.whole[0].keys, ElementsAre(TokenRange{0, 7}));
+  EXPECT_THAT(windows.whole[1].keys, ElementsAre(TokenRange{0, 58}));
+  EXPECT_THAT(windows.whole[2].keys, ElementsAre(TokenRange{0, 7}, TokenRange{58, 62}));
+}
+
+TEST(PackedWindows, DeclineOtherPatternsWithChunks) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, item(1, 3, 81));
+  const auto reason = [&](const char* rules) {
+    return refusal("sdpa", SmallProblem(fmt::format(R"({{"name":"mine","attends":{{{}}}}})", rules),
+                                        std::nullopt, layout)
+                               .problem);
+  };
+  for (const char* rules :
+       {R"("document": {"document": {"chunk": 8}, "query": "whole"})",
+        R"("query": {"query": {"chunk": 2}}, "document": {"document": {"chunk": 8}})",
+        R"("query": {"query": {"window": 2}}, "document": {"document": {"chunk": 8}})",
+        R"("query": {"query": {"chunk": 2}}, "document": {"document": "whole"})",
+        R"("sentence": {"sentence": "whole"}, "document": {"document": {"chunk": 8}})"}) {
+    EXPECT_THAT(reason(rules),
+                HasSubstr("only to their own chunks; sdpa-mask supports pattern mine"))
+        << rules;
+  }
+  EXPECT_EQ(reason(R"("document": {"document": {"chunk": 8, "overlap": 20}})"), "");
 }
 
 }  // namespace

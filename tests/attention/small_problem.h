@@ -3,6 +3,7 @@
 //
 // A pattern on a layout with everything a Problem refers to, and the memory of a call, for tests.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -30,6 +31,14 @@ inline LayoutItem item(std::int64_t cls, std::int64_t query, std::int64_t docume
 
 inline SequenceLayout usual() {
   return SequenceLayout::uniform(2, item(1, 3, 9));
+}
+
+/// "0-4 20-24", or "none".
+inline std::string text_of(const std::vector<TokenRange>& ranges) {
+  std::string text;
+  for (const TokenRange& range : ranges)
+    text += fmt::format("{}{}-{}", text.empty() ? "" : " ", range.begin, range.end);
+  return text.empty() ? "none" : text;
 }
 
 inline AttentionPattern pattern(std::string_view name_or_json) {

@@ -1,66 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/benchmark/fma_peak.h"
 
-#include <immintrin.h>
-
 namespace attnscope::cpu {
 namespace {
 
 // Chains that hide a latency of 4 to 5 cycles on two units.
 constexpr int chains = 12;
 
-[[gnu::target("avx512f")]] float burn_avx512(std::int64_t passes) {
-  __m512 sum[chains];
+using Lanes4 [[gnu::vector_size(16)]] = float;
+using Lanes8 [[gnu::vector_size(32)]] = float;
+using Lanes16 [[gnu::vector_size(64)]] = float;
+
+/// Inlined into functions of an instruction set, where a product and a sum are one instruction.
+template <typename Vector>
+[[gnu::always_inline]] inline float burn(std::int64_t passes) {
+  Vector sum[chains];
 #pragma GCC unroll 12
-  for (auto& s : sum) s = _mm512_set1_ps(1.0f);
-  const __m512 a = _mm512_set1_ps(0.999f);
+  for (Vector& s : sum) s = Vector{} + 1.0f;
+  const Vector a = Vector{} + 0.999f;
   for (std::int64_t i = 0; i < passes; ++i) {
 #pragma GCC unroll 12
-    for (auto& s : sum) {
-      s = _mm512_fmadd_ps(s, a, a);
+    for (Vector& s : sum) {
+      s = s * a + a;
       asm volatile("" : "+v"(s));
     }
   }
   float total = 0;
 #pragma GCC unroll 12
-  for (auto& s : sum) total += _mm512_cvtss_f32(s);
+  for (const Vector& s : sum) total += s[0];
   return total;
+}
+
+[[gnu::target("avx512f")]] float burn_avx512(std::int64_t passes) {
+  return burn<Lanes16>(passes);
 }
 
 [[gnu::target("avx2,fma")]] float burn_avx2(std::int64_t passes) {
-  __m256 sum[chains];
-#pragma GCC unroll 12
-  for (auto& s : sum) s = _mm256_set1_ps(1.0f);
-  const __m256 a = _mm256_set1_ps(0.999f);
-  for (std::int64_t i = 0; i < passes; ++i) {
-#pragma GCC unroll 12
-    for (auto& s : sum) {
-      s = _mm256_fmadd_ps(s, a, a);
-      asm volatile("" : "+x"(s));
-    }
-  }
-  float total = 0;
-#pragma GCC unroll 12
-  for (auto& s : sum) total += _mm256_cvtss_f32(s);
-  return total;
-}
-
-float burn_baseline(std::int64_t passes) {
-  __m128 sum[chains];
-#pragma GCC unroll 12
-  for (auto& s : sum) s = _mm_set1_ps(1.0f);
-  const __m128 a = _mm_set1_ps(0.999f);
-  for (std::int64_t i = 0; i < passes; ++i) {
-#pragma GCC unroll 12
-    for (auto& s : sum) {
-      s = _mm_add_ps(_mm_mul_ps(s, a), a);
-      asm volatile("" : "+x"(s));
-    }
-  }
-  float total = 0;
-#pragma GCC unroll 12
-  for (auto& s : sum) total += _mm_cvtss_f32(s);
-  return total;
+  return burn<Lanes8>(passes);
 }
 
 }  // namespace
@@ -81,7 +57,7 @@ double burn_multiply_adds(InstructionSet set, std::int64_t passes) {
   [[maybe_unused]] volatile float kept = 0;
   switch (set) {
     case InstructionSet::baseline:
-      kept = burn_baseline(passes);
+      kept = burn<Lanes4>(passes);
       return 2.0 * 4 * chains * static_cast<double>(passes);
     case InstructionSet::avx2:
       kept = burn_avx2(passes);

@@ -156,7 +156,7 @@ BENCHMARK(pooling<Pooled::sums>)
     ->Name("sums")
     ->ArgsProduct({{10}, {200, 1000}, {1}, {0, 1}})
     ->Unit(benchmark::kMicrosecond);
-// As many words each, from memory.
+// Each has the same number of words, in main memory.
 BENCHMARK(pooling<Pooled::regions>)
     ->Name("growth")
     ->Args({10, 1000, 64, 1})

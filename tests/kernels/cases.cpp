@@ -157,7 +157,7 @@ std::vector<AttentionCase> cases_of_narrow_windows(DType dtype) {
 
 std::vector<AttentionCase> cases_of_head_dims(DType dtype) {
   constexpr std::array rotated{"sparse", "qds", "full", "longformer"};
-  // Within and at the ends of the classes of the CUDA kernels.
+  // The ends of the classes of the CUDA kernels, and numbers within them.
   constexpr std::array on_cuda{8, 16, 20, 32, 33, 64, 100, 128, 200, 256};
   const SequenceLayout layout =
       layout_of({{.query = 5, .documents = {40}}, {.query = 3, .documents = {18}}});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "kernels/cpu/segment.h"
 #include "kernels/cpu/windowed.h"
@@ -192,7 +193,7 @@ TEST_P(ArgumentsOf, OfAnEmptyPlan_AreAccepted) {
 
 TEST(Supports, HeadDimensionsUpTo256) {
   const AttentionPlan plan = small_case().plan();
-  for (const Subject& subject : cpu_subjects()) {
+  for (const Subject& subject : subjects()) {
     EXPECT_TRUE(subject.supports(plan, 1));
     EXPECT_TRUE(subject.supports(plan, 256));
     EXPECT_THAT(error_of(subject.supports(plan, 0)), HasSubstr("1 to 256, not 0"));
@@ -211,7 +212,7 @@ TEST(Supports, TheWidestWindowAsAllKeys) {
     for (std::size_t j = 0; j < keys.size(); ++j) keys[j] = static_cast<std::int64_t>(j);
     return keys;
   };
-  for (const Subject& subject : cpu_subjects()) {
+  for (const Subject& subject : subjects()) {
     expect_right(subject, plan, random_inputs(40, 1, 32, Order::head_major, 0, 1), all,
                  "the widest window");
   }
@@ -227,20 +228,12 @@ TEST(Supports, NoMatricesBeyondMemory) {
 TEST(Workspace, OfWindowedKernelsHoldsExactlyTheScores) {
   // [CLS] 24 keys; 3 query rows of 3; 20 document rows of 4 + 9; for each of 2 heads.
   EXPECT_EQ(cpu::windowed_score_elements(small_case().plan()), 2 * (24 + 3 * 3 + 20 * (4 + 9)));
-}
-
-TEST(Workspace, OfWindowedKernelsHasAtMostOneColumnPerKey) {
-  // A document of 64 tokens alone.
-  const auto elements = [](std::int64_t window) {
-    const AttentionPlan plan =
-        plan_of_one_task(64, 3, {{.keys = {0, 64}, .kind = SegmentKind::band, .window = window}});
-    const std::vector<TokenRange> sequences{{0, 64}};
-    EXPECT_EQ(cpu::band_elements({sequences, 3, 32, window}), cpu::windowed_score_elements(plan));
-    return cpu::windowed_score_elements(plan);
-  };
-  EXPECT_EQ(elements(31), 3 * 64 * 63);
-  EXPECT_EQ(elements(32), 3 * 64 * 64);
-  EXPECT_EQ(elements(64), 3 * 64 * 64);
+  // A row has at most one column per key.
+  for (const auto& [window, columns] : {std::pair{31, 63}, {32, 64}, {64, 64}}) {
+    EXPECT_EQ(cpu::windowed_score_elements(plan_of_one_task(
+                  64, 3, {{.keys = {0, 64}, .kind = SegmentKind::band, .window = window}})),
+              3 * 64 * columns);
+  }
 }
 
 TEST(Products, OfTensorsOfOtherSizesAreErrors) {

@@ -133,7 +133,7 @@ void for_each_instruction_set(const std::function<void(const std::string& set)>&
   (void)cpu::select(std::nullopt);
 }
 
-const std::vector<Subject>& cpu_subjects() {
+const std::vector<Subject>& subjects() {
   static const std::vector<Subject> all{{.name = "segment",
                                          .recomputes = true,
                                          .supports = cpu::segment_supports,
@@ -148,7 +148,7 @@ const std::vector<Subject>& cpu_subjects() {
   return all;
 }
 
-const ProductSubject& cpu_product_subject() {
+const ProductSubject& product_subject() {
   static const ProductSubject subject{.name = "windowed",
                                       .forward = products,
                                       .backward = product_gradients,

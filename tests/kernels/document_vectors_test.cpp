@@ -52,7 +52,7 @@ void keep(Kept& kept, std::size_t i, float value) {
       return;
     }
     case VectorFormat::int8: {
-      const float scale = kept.scales[i / static_cast<std::size_t>(kept.width)];
+      const float scale = kept.scales[i / index(kept.width)];
       const auto whole = static_cast<std::int8_t>(std::clamp(value * 40, -127.0F, 127.0F));
       kept.bytes[i] = static_cast<std::byte>(whole);
       kept.values[i] = static_cast<double>(whole) * scale;
@@ -64,8 +64,7 @@ Kept rows_of(VectorFormat format, std::int64_t rows, std::int64_t width) {
   const std::vector<float> values = drawn(rows * width, 5);
   Kept kept{.format = format,
             .width = width,
-            .bytes = std::vector<std::byte>(
-                static_cast<std::size_t>(rows * width * attnscope::size_of(format))),
+            .bytes = std::vector<std::byte>(index(rows * width * attnscope::size_of(format))),
             .scales = {},
             .values = std::vector<double>(values.size())};
   if (format == VectorFormat::int8) {
@@ -77,8 +76,8 @@ Kept rows_of(VectorFormat format, std::int64_t rows, std::int64_t width) {
 }
 
 std::vector<float> workspace_for(const cpu::VectorRows& rows, std::int64_t queries, int threads) {
-  return std::vector<float>(static_cast<std::size_t>(
-      cpu::vector_workspace_floats(rows.width, queries, std::max(threads, 1))));
+  return std::vector<float>(
+      index(cpu::vector_workspace_floats(rows.width, queries, std::max(threads, 1))));
 }
 
 Status products_of(const cpu::VectorRows& rows, std::span<const std::int64_t> numbers,
@@ -95,28 +94,14 @@ Status largest_of(const cpu::VectorRows& rows, std::span<const TokenRange> docum
   return cpu::largest_products(rows, documents, queries, count, least, largest, threads, workspace);
 }
 
-struct Product {
-  double value = 0;
-  double bound = 0;  // of float32's rounding, over the sum of all magnitudes
-};
-
-Product product_of(const Kept& kept, std::int64_t row, std::span<const float> queries,
-                   std::int64_t query) {
-  Product product;
+ExactSum product_of(const Kept& kept, std::int64_t row, std::span<const float> queries,
+                    std::int64_t query) {
+  ExactSum product;
   for (std::int64_t c = 0; c < kept.width; ++c) {
-    const double term =
-        kept.values[static_cast<std::size_t>(row * kept.width + c)] *
-        static_cast<double>(queries[static_cast<std::size_t>(query * kept.width + c)]);
-    product.value += term;
-    product.bound += 1e-6 * std::abs(term);
+    product.add(kept.values[index(row * kept.width + c)] *
+                static_cast<double>(queries[index(query * kept.width + c)]));
   }
   return product;
-}
-
-/// At most 0 if within the bound.
-double beyond(double found, const Product& expected) {
-  const double error = std::abs(found - expected.value);
-  return std::isnan(error) ? INFINITY : error - expected.bound;
 }
 
 struct Shape {
@@ -160,8 +145,8 @@ TEST_P(DocumentVectors, ProductsAgreeWithFloat64) {
     double worst = -INFINITY;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       for (std::int64_t q = 0; q < queries; ++q) {
-        const double found = products[i * static_cast<std::size_t>(queries) + q];
-        worst = std::max(worst, beyond(found, product_of(kept, numbers[i], query, q)));
+        const double found = products[i * index(queries) + q];
+        worst = std::max(worst, product_of(kept, numbers[i], query, q).beyond(found));
       }
     }
     EXPECT_LE(worst, 0);
@@ -173,24 +158,23 @@ TEST_P(DocumentVectors, LargestProductsAgreeWithFloat64) {
   const Kept kept = rows_of(format, rows, width);
   const std::vector<float> query = drawn(queries * width, 9);
   const std::vector<TokenRange> documents{{0, rows}, {3, 4}, {5, 5}, {7, 20}, {1, 18}};
-  for (const float least : {0.0F, -infinite}) {
+  for (const float least : {0.0F, -inf}) {
     by_every_set([&] {
-      std::vector<float> largest(documents.size() * static_cast<std::size_t>(queries),
-                                 not_a_number);
+      std::vector<float> largest(documents.size() * index(queries), nan);
       ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, least, largest, 2));
       for (std::size_t d = 0; d < documents.size(); ++d) {
         for (std::int64_t q = 0; q < queries; ++q) {
-          Product expected{.value = least};
+          ExactSum expected{.value = least};
           for (std::int64_t r = documents[d].begin; r < documents[d].end; ++r) {
-            const Product product = product_of(kept, r, query, q);
+            const ExactSum product = product_of(kept, r, query, q);
             expected.bound = std::max(expected.bound, product.bound);
             expected.value = std::max(expected.value, product.value);
           }
-          const double found = largest[d * static_cast<std::size_t>(queries) + q];
+          const double found = largest[d * index(queries) + q];
           if (std::isinf(expected.value)) {
             EXPECT_EQ(found, expected.value);
           } else {
-            EXPECT_LE(beyond(found, expected), 0) << d << ' ' << q;
+            EXPECT_LE(expected.beyond(found), 0) << d << ' ' << q;
           }
         }
       }
@@ -206,21 +190,20 @@ TEST(DocumentVectorsOfPlantedNaN, AreNaNInTheirProductsAndMaxima) {
       for (const std::int64_t bad : {0, 4, 11, 29}) {
         Kept kept = rows_of(format, 30, width);
         if (format == VectorFormat::int8) {
-          kept.scales[static_cast<std::size_t>(bad)] = not_a_number;
+          kept.scales[index(bad)] = nan;
         } else {
-          keep(kept, static_cast<std::size_t>(bad * width + 39), not_a_number);
+          keep(kept, index(bad * width + 39), nan);
         }
         const std::vector<float> query = drawn(queries * width, 9);
         const std::vector<TokenRange> documents{{0, 30}, {bad, bad + 1}, {0, bad}};
         by_every_set([&] {
-          std::vector<float> largest(3 * static_cast<std::size_t>(queries), 0);
+          std::vector<float> largest(3 * index(queries), 0);
           ASSERT_TRUE(largest_of(kept.view(), documents, query, queries, 0.0F, largest, 1));
           for (std::size_t i = 0; i < largest.size(); ++i) {
-            EXPECT_EQ(std::isnan(largest[i]), i < 2 * static_cast<std::size_t>(queries))
-                << bad << ' ' << i;
+            EXPECT_EQ(std::isnan(largest[i]), i < 2 * index(queries)) << bad << ' ' << i;
           }
           const std::vector<std::int64_t> numbers{bad, (bad + 1) % 30};
-          std::vector<float> products(2 * static_cast<std::size_t>(queries), 0);
+          std::vector<float> products(2 * index(queries), 0);
           ASSERT_TRUE(products_of(kept.view(), numbers, query, queries, products, 1));
           EXPECT_TRUE(std::isnan(products.front()));
           EXPECT_FALSE(std::isnan(products.back()));

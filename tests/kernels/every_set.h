@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -16,11 +16,9 @@
 
 #include "base/result.h"
 #include "kernels/cpu/instruction_set.h"
+#include "tests/kernels/packed.h"
 
 namespace attnscope::testing {
-
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinite = std::numeric_limits<float>::infinity();
 
 /// Calls `body` with every available instruction set selected, then restores the default. Failures
 /// name the set. Attention is the same in some of them: see for_each_instruction_set.
@@ -38,15 +36,30 @@ void by_every_set(const Body& body) {
 inline std::vector<float> drawn(std::int64_t count, std::uint32_t seed) {
   std::mt19937 draw(seed);
   std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
+  std::vector<float> values(index(count));
   for (float& value : values) value = normal(draw);
   return values;
 }
 
 /// Floats that a kernel has not written yet.
 inline std::vector<float> unwritten(std::int64_t floats) {
-  return std::vector<float>(static_cast<std::size_t>(floats), not_a_number);
+  return std::vector<float>(index(floats), nan);
 }
+
+/// A sum in float64, and the bound of float32's rounding over the sum of all magnitudes.
+struct ExactSum {
+  double value = 0, bound = 0;
+
+  void add(double term) {
+    value += term;
+    bound += 1e-6 * std::abs(term);
+  }
+  /// How far a result is beyond the bound: at most 0 if it is within.
+  [[nodiscard]] double beyond(double found) const {
+    const double error = std::abs(found - value);
+    return std::isnan(error) ? INFINITY : error - bound;
+  }
+};
 
 inline std::string error_of(const Status& status) {
   return status ? "none" : status.error().message;

@@ -10,9 +10,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <random>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/kernels/every_set.h"
@@ -34,22 +35,21 @@ struct Texts {
     std::mt19937 draw(seed);
     std::normal_distribution<float> normal;
     std::uniform_real_distribution<float> part(-1.0F, 1.0F);
-    query.resize(static_cast<std::size_t>(query_rows * width));
+    query.resize(index(query_rows * width));
     for (float& value : query) value = normal(draw);
     for (const std::int64_t length : lengths) {
       documents.push_back({tokens_count, tokens_count + length});
       tokens_count += length;
     }
-    tokens.resize(static_cast<std::size_t>(std::max<std::int64_t>(tokens_count, 1) * width));
+    tokens.resize(index(std::max<std::int64_t>(tokens_count, 1) * width));
     for (std::int64_t t = 0; t < tokens_count; ++t) {
       const std::int64_t like = static_cast<std::int64_t>(draw()) % query_rows;
       const float share = t % 11 == 3 ? 1.0F : part(draw);
       for (std::int64_t c = 0; c < width; ++c) {
         const float own = normal(draw);
-        tokens[static_cast<std::size_t>(t * width + c)] =
-            share == 1.0F ? query[static_cast<std::size_t>(like * width + c)]
-                          : share * query[static_cast<std::size_t>(like * width + c)] +
-                                (1 - std::abs(share)) * own;
+        tokens[index(t * width + c)] =
+            share == 1.0F ? query[index(like * width + c)]
+                          : share * query[index(like * width + c)] + (1 - std::abs(share)) * own;
       }
     }
   }
@@ -69,9 +69,7 @@ struct Texts {
 /// A saturation like those of TKL, drawn around its initial weights.
 struct Tables {
   explicit Tables(std::int64_t rows, float exponent = 0.01F)
-      : factor(static_cast<std::size_t>(rows * 31)),
-        exponent(factor.size()),
-        constant(factor.size()) {
+      : factor(index(rows * 31)), exponent(factor.size()), constant(factor.size()) {
     std::mt19937 draw(7);
     std::uniform_real_distribution<float> about(0.5F, 1.5F);
     for (std::size_t i = 0; i < factor.size(); ++i) {
@@ -88,6 +86,20 @@ struct Tables {
   }
   std::vector<float> factor, exponent, constant;
   std::array<float, pooling_kernels> weights{};
+};
+
+/// Texts with tables, and the call with both.
+struct Regions {
+  Regions(std::int64_t query_rows, std::vector<std::int64_t> lengths, std::int64_t width,
+          float exponent = 0.01F)
+      : texts(query_rows, std::move(lengths), width),
+        tables(query_rows, exponent),
+        call(tables.call(texts.call())) {}
+  Regions(const Regions&) = delete;  // `call` points into the object
+  Regions& operator=(const Regions&) = delete;
+  Texts texts;
+  Tables tables;
+  cpu::RegionCall call;
 };
 
 Status run_sums(const cpu::PoolingCall& call, std::vector<float>& sums, int threads = 2) {
@@ -224,19 +236,16 @@ TEST_P(KernelPooling, SumsAgreeWithFloat64) {
 }
 
 TEST_P(KernelPooling, RegionsAgreeWithFloat64) {
-  const Texts texts(GetParam().query_rows, lengths(), GetParam().width);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
-  const std::vector<double> expected = region_scores_reference(call);
-  const double largest = 1.5e2 * 1.4e-2 * 11 * static_cast<double>(texts.rows);
-  by_every_set(
-      [&] { EXPECT_LE(worst_of(regions_by_kernel(call), expected, 0, 1e-6 * largest), 1); });
+  const Regions regions(GetParam().query_rows, lengths(), GetParam().width);
+  const std::vector<double> expected = region_scores_reference(regions.call);
+  const double largest = 1.5e2 * 1.4e-2 * 11 * static_cast<double>(GetParam().query_rows);
+  by_every_set([&] {
+    EXPECT_LE(worst_of(regions_by_kernel(regions.call), expected, 0, 1e-6 * largest), 1);
+  });
 }
 
-TEST(KernelPoolingOfFourThousandWords, AgreesWithFloat64) {
-  const Texts texts(4, {4000}, 12);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
+/// Sums and scores.
+void expect_near_reference(const cpu::RegionCall& call) {
   const std::vector<double> sums = pooled_sums_reference(call.pooling);
   const std::vector<double> scores = region_scores_reference(call);
   by_every_set([&] {
@@ -245,16 +254,27 @@ TEST(KernelPoolingOfFourThousandWords, AgreesWithFloat64) {
   });
 }
 
+TEST(KernelPoolingOfFourThousandWords, AgreesWithFloat64) {
+  expect_near_reference(Regions(4, {4000}, 12).call);
+}
+
+TEST(KernelPoolingWeights, OfRowsScaleTheirSums) {
+  Regions regions(3, {70}, 9);
+  const std::vector<float> weights{1, 0, 0.5F};
+  regions.call.pooling.query_weights = weights;
+  expect_near_reference(regions.call);
+}
+
 /// Rows of length 1, rows of zeros staying.
 void normalise(std::vector<float>& of, std::int64_t width) {
-  for (std::size_t first = 0; first < of.size(); first += static_cast<std::size_t>(width)) {
+  for (std::size_t first = 0; first < of.size(); first += index(width)) {
     double sum = 0;
     for (std::int64_t c = 0; c < width; ++c) {
-      const double value = of[first + static_cast<std::size_t>(c)];
+      const double value = of[first + index(c)];
       sum += value * value;
     }
     for (std::int64_t c = 0; c < width && sum > 0; ++c) {
-      float& value = of[first + static_cast<std::size_t>(c)];
+      float& value = of[first + index(c)];
       value = static_cast<float>(value / std::sqrt(sum));
     }
   }
@@ -307,7 +327,7 @@ TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
       by_every_set([&] {
         const std::vector<float> sums = sums_by_kernel(call);
         for (std::int64_t i = 0; i < texts.rows; ++i) {
-          const auto at = static_cast<std::size_t>((i * texts.rows + i) * pooling_kernels);
+          const auto at = index((i * texts.rows + i) * pooling_kernels);
           EXPECT_GE(sums[at], std::exp(-0.5e-4)) << width;
           EXPECT_LE(sums[at], 1);
         }
@@ -317,63 +337,39 @@ TEST(KernelPoolingOfTheSameRow, HasCosineOne) {
 }
 
 TEST(KernelPoolingRows, MayBeUnalignedAndHaveGaps) {
-  const Texts texts(5, {90, 3}, 13);
-  const Tables tables(texts.rows);
-  const auto apart = [](const std::vector<float>& tight) {
-    std::vector<float> loose(1 + tight.size() / 13 * 17, not_a_number);
-    for (std::size_t i = 0; i < tight.size(); ++i) loose[1 + i / 13 * 17 + i % 13] = tight[i];
+  const Regions tight(5, {90, 3}, 13);
+  const auto apart = [](const std::vector<float>& rows) {
+    std::vector<float> loose(1 + rows.size() / 13 * 17, nan);
+    for (std::size_t i = 0; i < rows.size(); ++i) loose[1 + i / 13 * 17 + i % 13] = rows[i];
     return loose;
   };
-  const std::vector<float> query = apart(texts.query), tokens = apart(texts.tokens);
-  cpu::PoolingCall call = texts.call();
-  call.query = {query.data() + 1, 17};
-  call.tokens = {tokens.data() + 1, 17};
+  const std::vector<float> query = apart(tight.texts.query), tokens = apart(tight.texts.tokens);
+  cpu::RegionCall call = tight.call;
+  call.pooling.query = {query.data() + 1, 17};
+  call.pooling.tokens = {tokens.data() + 1, 17};
   by_every_set([&] {
-    EXPECT_EQ(sums_by_kernel(call), sums_by_kernel(texts.call()));
-    EXPECT_EQ(regions_by_kernel(tables.call(call)), regions_by_kernel(tables.call(texts.call())));
-  });
-}
-
-TEST(KernelPoolingWeights, OfRowsScaleTheirSums) {
-  const Texts texts(3, {70}, 9);
-  const Tables tables(texts.rows);
-  const std::vector<float> weights{1, 0, 0.5F};
-  cpu::RegionCall call = tables.call(texts.call());
-  call.pooling.query_weights = weights;
-  const std::vector<double> sums = pooled_sums_reference(call.pooling);
-  const std::vector<double> scores = region_scores_reference(call);
-  by_every_set([&] {
-    EXPECT_LE(worst_of(sums_by_kernel(call.pooling), sums, 1e-5, 4e-6), 1);
-    EXPECT_LE(worst_of(regions_by_kernel(call), scores, 0, 1e-4), 1);
+    EXPECT_EQ(sums_by_kernel(call.pooling), sums_by_kernel(tight.call.pooling));
+    EXPECT_EQ(regions_by_kernel(call), regions_by_kernel(tight.call));
   });
 }
 
 /// Linear, logarithmic and with exponents no model would learn, among them those whose powers leave
 /// float32.
 TEST(KernelPoolingSaturation, OfEveryKindAgreesWithFloat64) {
-  const Texts texts(4, {300}, 16);
-  const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, -1, 3, 1, 1, 0.1F, 1};
-  for (const float exponent : {0.3F, 1.0F, -0.5F, 2.5F}) {
-    const Tables tables(texts.rows, exponent);
-    cpu::RegionCall call = tables.call(texts.call());
+  const auto expect_near = [](const cpu::RegionCall& call, double of_largest, double absolute) {
     const std::vector<double> expected = region_scores_reference(call);
     const auto [least, most] = std::minmax_element(expected.begin(), expected.end());
-    const double largest = std::max(std::abs(*least), std::abs(*most));
-    by_every_set(
-        [&] { EXPECT_LE(worst_of(regions_by_kernel(call), expected, 0, 2e-5 * largest), 1); });
-  }
-  const Tables tables(texts.rows);
-  cpu::RegionCall call = tables.call(texts.call());
-  call.saturation.exponent = {};
-  const std::vector<double> linear = region_scores_reference(call);
-  call.saturation = {.alpha = alpha};
-  const std::vector<double> log = region_scores_reference(call);
-  by_every_set([&] {
-    EXPECT_LE(worst_of(regions_by_kernel(call), log, 0, 1e-4), 1);
-    cpu::RegionCall other = tables.call(texts.call());
-    other.saturation.exponent = {};
-    EXPECT_LE(worst_of(regions_by_kernel(other), linear, 0, 1e-3), 1);
-  });
+    const double allowed = of_largest * std::max(std::abs(*least), std::abs(*most)) + absolute;
+    by_every_set([&] { EXPECT_LE(worst_of(regions_by_kernel(call), expected, 0, allowed), 1); });
+  };
+  for (const float exponent : {0.3F, 1.0F, -0.5F, 2.5F})
+    expect_near(Regions(4, {300}, 16, exponent).call, 2e-5, 0);
+  Regions regions(4, {300}, 16);
+  regions.call.saturation.exponent = {};
+  expect_near(regions.call, 0, 1e-3);
+  const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, -1, 3, 1, 1, 0.1F, 1};
+  regions.call.saturation = {.alpha = alpha};
+  expect_near(regions.call, 0, 1e-4);
 }
 
 /// Words equal to the query's, then words that hardly resemble it: differences of prefixes, which
@@ -407,45 +403,32 @@ TEST(KernelPoolingSums, OfUnlikeRegionsKeepTheirPrecisionNextToLikeRegions) {
 }
 
 TEST(KernelPoolingShares, AddUpToTheScoreOfTheRegion) {
-  const Texts texts(5, {20, 143}, 21);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
+  const Regions regions(5, {20, 143}, 21);
+  const cpu::RegionCall& call = regions.call;
   const std::vector<double> scores = region_scores_reference(call);
   for (const std::int64_t region : {0, 30, 62, 64, 65}) {
     const std::vector<double> expected = region_shares_reference(call, 1, region);
     by_every_set([&] {
-      std::vector<float> shares = unwritten(texts.rows * pooling_kernels);
+      std::vector<float> shares = unwritten(call.pooling.query_rows * pooling_kernels);
       std::vector<float> workspace = unwritten(cpu::pooling_workspace_floats(call.pooling, 1));
       ASSERT_TRUE(cpu::region_shares(call, 1, region, shares, workspace));
       EXPECT_LE(worst_of(shares, expected, 1e-5, 1e-5), 1) << region;
       const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-      EXPECT_NEAR(sum, scores[static_cast<std::size_t>(6 + region)], 1e-4);
+      EXPECT_NEAR(sum, scores[index(6 + region)], 1e-4);
     });
   }
 }
 
-TEST(KernelPoolingThreads, DoNotChangeTheResults) {
-  const Texts texts(4, {3000, 5, 0, 700, 1025}, 24);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
-  by_every_set([&] {
-    EXPECT_EQ(sums_by_kernel(call.pooling, 1), sums_by_kernel(call.pooling, 3));
-    EXPECT_EQ(regions_by_kernel(call, 1), regions_by_kernel(call, 3));
-  });
-}
-
 TEST(KernelPoolingDocuments, AreIndependent) {
-  const Texts texts(4, {100, 60, 1100}, 24);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall all = tables.call(texts.call());
+  const Regions regions(4, {100, 60, 1100}, 24);
+  const cpu::RegionCall& all = regions.call;
   by_every_set([&] {
     std::vector<float> sums, scores;
-    for (const TokenRange& document : texts.documents) {
+    for (const TokenRange& document : all.pooling.documents) {
       cpu::RegionCall one = all;
       one.pooling.documents = std::span(&document, 1);
-      const std::vector<float> own = sums_by_kernel(one.pooling), regions = regions_by_kernel(one);
-      sums.insert(sums.end(), own.begin(), own.end());
-      scores.insert(scores.end(), regions.begin(), regions.end());
+      std::ranges::copy(sums_by_kernel(one.pooling), std::back_inserter(sums));
+      std::ranges::copy(regions_by_kernel(one), std::back_inserter(scores));
     }
     EXPECT_EQ(sums, sums_by_kernel(all.pooling));
     EXPECT_EQ(scores, regions_by_kernel(all));
@@ -453,12 +436,11 @@ TEST(KernelPoolingDocuments, AreIndependent) {
 }
 
 TEST(KernelPoolingOfPlantedNaN, StaysInItsDocumentAndRegions) {
-  Texts texts(4, {100, 90, 50}, 24);
+  Regions regions(4, {100, 90, 50}, 24);
   constexpr std::int64_t bad = 140;  // token 40 of the second
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
+  const cpu::RegionCall& call = regions.call;
   for (const std::uint32_t bits : {0x7fc00000U, 0xffc12345U, 0x7f812345U}) {
-    texts.tokens[bad * 24 + 5] = std::bit_cast<float>(bits);
+    regions.texts.tokens[bad * 24 + 5] = std::bit_cast<float>(bits);
     by_every_set([&] {
       const std::vector<float> sums = sums_by_kernel(call.pooling);
       for (std::size_t i = 0; i < sums.size(); ++i)
@@ -468,7 +450,7 @@ TEST(KernelPoolingOfPlantedNaN, StaysInItsDocumentAndRegions) {
         const std::int64_t own = r - cpu::regions_of(100);
         const bool holds = own >= 0 && own < cpu::regions_of(90) && own * 2 <= 40 &&
                            40 < own * 2 + cpu::region_tokens;
-        EXPECT_EQ(std::isnan(scores[static_cast<std::size_t>(r)]), holds) << r;
+        EXPECT_EQ(std::isnan(scores[index(r)]), holds) << r;
       }
     });
   }
@@ -568,67 +550,52 @@ void expect_gradients(const cpu::RegionCall& call, std::span<const float> grads)
 }
 
 TEST_P(KernelPooling, GradientsOfRegionsAgreeWithFloat64) {
-  const Texts texts(GetParam().query_rows, {0, 1, 5, 46, 255, 258, 300},
-                    std::max<std::int64_t>(GetParam().width, 2));
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
-  expect_gradients(call, drawn(regions_in(call.pooling), 3));
+  const Regions regions(GetParam().query_rows, {0, 1, 5, 46, 255, 258, 300},
+                        std::max<std::int64_t>(GetParam().width, 2));
+  expect_gradients(regions.call, drawn(regions_in(regions.call.pooling), 3));
 }
 
 TEST(KernelPoolingGradients, OfEverySaturationAgreeWithFloat64) {
-  const Texts texts(3, {70, 500}, 12);
-  const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, 1, 3, 1, 1, 0.1F, 1};
+  const Regions wild(3, {70, 500}, 12, 2.2F);
+  const std::vector<float> grads = drawn(regions_in(wild.call.pooling), 3);
+  expect_gradients(wild.call, grads);
+  Regions regions(3, {70, 500}, 12, 0.4F);
   const std::vector<float> weights{1, 0, 0.5F};
-  const Tables tables(texts.rows, 0.4F), wild(texts.rows, 2.2F);
-  cpu::RegionCall call = wild.call(texts.call());
-  const std::vector<float> grads = drawn(regions_in(call.pooling), 3);
-  expect_gradients(call, grads);
-  call = tables.call(texts.call());
-  call.pooling.query_weights = weights;
-  expect_gradients(call, grads);
-  call.saturation.exponent = {};
-  expect_gradients(call, grads);
-  call.saturation = {.alpha = alpha};
-  expect_gradients(call, grads);
+  regions.call.pooling.query_weights = weights;
+  expect_gradients(regions.call, grads);
+  regions.call.saturation.exponent = {};
+  expect_gradients(regions.call, grads);
+  const std::array<float, pooling_kernels> alpha{1, 2, 0.5F, 1, 1, 1, 3, 1, 1, 0.1F, 1};
+  regions.call.saturation = {.alpha = alpha};
+  expect_gradients(regions.call, grads);
 }
 
-/// Only the last piece is computed, in scratch memory that no other piece has written to.
-TEST(KernelPoolingGradients, OfTheLastPieceAloneAgreeWithFloat64) {
-  const Texts texts(3, {500}, 12);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
-  std::vector<float> grads(static_cast<std::size_t>(regions_in(call.pooling)));
-  grads[200] = 1;
-  expect_gradients(call, grads);
-}
-
-/// As TKL trains: three peaks and their neighbours of a long document.
+/// A single region, the last, whose scratch memory no other piece has written to; and, as TKL
+/// trains, three peaks with their neighbours.
 TEST(KernelPoolingGradients, OfFewRegionsAgreeWithFloat64) {
-  const Texts texts(3, {1500}, 12);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
-  std::vector<float> grads(static_cast<std::size_t>(regions_in(call.pooling)));
-  for (const std::size_t peak : {2U, 127U, 400U}) {
-    for (std::size_t r = peak - 2; r <= peak + 2; ++r)
-      grads[r] = 0.1F * static_cast<float>(r % 7 + 1);
-  }
-  expect_gradients(call, grads);
+  const auto expect_from = [](std::int64_t length, const std::vector<std::size_t>& graded) {
+    const Regions regions(3, {length}, 12);
+    std::vector<float> grads(index(regions_in(regions.call.pooling)));
+    for (const std::size_t r : graded) grads[r] = 0.1F * static_cast<float>(r % 7 + 1);
+    expect_gradients(regions.call, grads);
+  };
+  expect_from(500, {200});
+  expect_from(1500, {0, 1, 2, 3, 4, 125, 126, 127, 128, 129, 398, 399, 400, 401, 402});
 }
 
-TEST(KernelPoolingGradients, DoNotDependOnTheNumberOfThreads) {
-  const Texts texts(4, {3000, 5, 0, 700, 1025}, 24);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall call = tables.call(texts.call());
+TEST(KernelPoolingThreads, DoNotChangeTheResults) {
+  const Regions regions(4, {3000, 5, 0, 700, 1025}, 24);
+  const cpu::RegionCall& call = regions.call;
   const std::vector<float> of_scores = drawn(regions_in(call.pooling), 3);
   const std::vector<float> of_sums = drawn(sums_in(call.pooling), 3);
   by_every_set([&] {
-    const FoundGradients one = gradients_by_kernel(call, of_scores, 1);
-    const FoundGradients three = gradients_by_kernel(call, of_scores, 3);
-    EXPECT_TRUE(one == three);
-    EXPECT_EQ(gradients_by_kernel(call.pooling, of_sums, 1).tokens,
-              gradients_by_kernel(call.pooling, of_sums, 3).tokens);
-    EXPECT_EQ(gradients_by_kernel(call.pooling, of_sums, 1).query,
-              gradients_by_kernel(call.pooling, of_sums, 3).query);
+    EXPECT_EQ(sums_by_kernel(call.pooling, 1), sums_by_kernel(call.pooling, 3));
+    EXPECT_EQ(regions_by_kernel(call, 1), regions_by_kernel(call, 3));
+    EXPECT_TRUE(gradients_by_kernel(call, of_scores, 1) == gradients_by_kernel(call, of_scores, 3));
+    const FoundGradients one = gradients_by_kernel(call.pooling, of_sums, 1);
+    const FoundGradients three = gradients_by_kernel(call.pooling, of_sums, 3);
+    EXPECT_EQ(one.tokens, three.tokens);
+    EXPECT_EQ(one.query, three.query);
   });
 }
 
@@ -647,13 +614,12 @@ TEST(KernelPoolingGradients, OfRowsOfZerosAreZero) {
 
 /// The reference's own gradients, against differences of its scores.
 TEST(KernelPoolingReference, GradientsAgreeWithFiniteDifferences) {
-  Texts texts(2, {33, 45}, 3);
-  Tables tables(texts.rows, 0.4F);
-  const cpu::RegionCall call = tables.call(texts.call());
-  const std::vector<float> grads = drawn(regions_in(call.pooling), 3);
+  Regions regions(2, {33, 45}, 3, 0.4F);
+  auto& [texts, tables, call] = regions;
+  const std::vector<float> grads = drawn(regions_in(regions.call.pooling), 3);
   const PoolingReference gradients = region_scores_backward_reference(call, grads);
   const auto loss = [&] {
-    const std::vector<double> scores = region_scores_reference(call);
+    const std::vector<double> scores = region_scores_reference(regions.call);
     double sum = 0;
     for (std::size_t i = 0; i < scores.size(); ++i) sum += scores[i] * grads[i];
     return sum;
@@ -681,46 +647,46 @@ TEST(KernelPoolingReference, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(KernelPoolingSizes, AreRefusedIfTheyContradictEachOther) {
-  const Texts texts(2, {40}, 8);
-  const Tables tables(texts.rows);
-  const cpu::RegionCall good = tables.call(texts.call());
+  const Regions regions(2, {40}, 8);
+  const cpu::RegionCall& good = regions.call;
+  const std::array<float, pooling_kernels>& weights = regions.tables.weights;
+  const std::vector<std::int64_t> beyond{40};
   std::vector<float> scores = unwritten(6), sums = unwritten(22);
   EXPECT_TRUE(run_regions(good, scores));
-  cpu::RegionCall call = good;
-  call.pooling.query_rows = 0;
-  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("0 query rows"));
-  call = good;
-  call.pooling.token_rows = 39;
-  EXPECT_THAT(error_of(run_regions(call, scores)),
+  const auto error_with = [&](const auto& change) {
+    cpu::RegionCall call = good;
+    change(call);
+    return error_of(run_regions(call, scores));
+  };
+  EXPECT_THAT(error_with([](auto& call) { call.pooling.query_rows = 0; }),
+              HasSubstr("0 query rows"));
+  EXPECT_THAT(error_with([](auto& call) { call.pooling.token_rows = 39; }),
               HasSubstr("tokens 0 to 40 do not exist; there are 39"));
-  const std::vector<std::int64_t> numbers{40};
-  call.pooling.numbers = numbers;
-  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("row 40 does not exist"));
-  call = good;
-  call.kernel_weights = call.kernel_weights.first(10);
-  EXPECT_THAT(error_of(run_regions(call, scores)),
+  EXPECT_THAT(error_with([&](auto& call) {
+                call.pooling.token_rows = 39;
+                call.pooling.numbers = beyond;
+              }),
+              HasSubstr("row 40 does not exist"));
+  EXPECT_THAT(error_with([](auto& call) { call.kernel_weights = call.kernel_weights.first(10); }),
               HasSubstr("kernel weights of this call are 11 floats, not 10"));
-  call = good;
-  call.saturation.alpha = tables.weights;
-  EXPECT_THAT(error_of(run_regions(call, scores)), HasSubstr("not both"));
-  call = good;
-  call.saturation.constant = {};
-  EXPECT_THAT(error_of(run_regions(call, scores)),
+  EXPECT_THAT(error_with([&](auto& call) { call.saturation.alpha = weights; }),
+              HasSubstr("not both"));
+  EXPECT_THAT(error_with([](auto& call) { call.saturation.constant = {}; }),
               HasSubstr("constants of this call are 62 floats, not 0"));
   EXPECT_THAT(error_of(run_regions(good, sums)), HasSubstr("scores of this call are 6 floats"));
   EXPECT_THAT(error_of(run_regions(good, scores, 0)), HasSubstr("at least 1 thread"));
   EXPECT_THAT(error_of(cpu::region_scores(good, scores, 1, {})), HasSubstr("workspace has 0"));
-  cpu::PoolingCall pooling = texts.call();
+  cpu::PoolingCall pooling = good.pooling;
   pooling.first_sigma = 0;
   EXPECT_THAT(error_of(run_sums(pooling, sums)), HasSubstr("sigma"));
-  pooling = texts.call();
-  pooling.query_weights = tables.weights;
+  pooling = good.pooling;
+  pooling.query_weights = weights;
   EXPECT_THAT(error_of(run_sums(pooling, sums)), HasSubstr("as many weights"));
   std::vector<float> workspace = unwritten(cpu::pooling_workspace_floats(good.pooling, 1));
   EXPECT_THAT(error_of(cpu::region_shares(good, 1, 0, sums, workspace)), HasSubstr("document 1"));
   EXPECT_THAT(error_of(cpu::region_shares(good, 0, 6, sums, workspace)), HasSubstr("region 6"));
   const std::vector<TokenRange> twice{{0, 20}, {10, 30}};
-  pooling = texts.call();
+  pooling = good.pooling;
   pooling.documents = twice;
   FoundGradients found(pooling);
   workspace = unwritten(cpu::pooling_backward_workspace_floats(pooling, 1));

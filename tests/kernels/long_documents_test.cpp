@@ -20,7 +20,7 @@ SequenceLayout one_document(std::int64_t query, std::int64_t tokens) {
 }
 
 const Subject& segment() {
-  return cpu_subjects().front();
+  return subjects().front();
 }
 
 class LongDocuments : public ::testing::TestWithParam<Subject> {
@@ -31,7 +31,7 @@ class LongDocuments : public ::testing::TestWithParam<Subject> {
     expect_right(GetParam(), plan, problem.inputs(), keys_from_plan(plan), problem.text());
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kernels, LongDocuments, ::testing::ValuesIn(cpu_subjects()),
+INSTANTIATE_TEST_SUITE_P(Kernels, LongDocuments, ::testing::ValuesIn(subjects()),
                          [](const auto& parameter) { return parameter.param.name; });
 
 TEST_P(LongDocuments, InManyStrips_AreRight) {
@@ -201,7 +201,7 @@ TEST(RowsGigabytesApart, GiveTheSameOutputsAndGradients) {
   std::vector<float> lse(static_cast<std::size_t>(plan.tokens * plan.heads));
   tensors.lse = lse;
   const float scale = scale_of(problem.head_dim);
-  for (const Subject& subject : cpu_subjects()) {
+  for (const Subject& subject : subjects()) {
     const BackwardCase packed{in, subject.forward(plan, in, {}), arriving};
     const Gradients gradients = subject.backward(plan, packed, {});
     if (subject.recomputes) {

@@ -2,6 +2,8 @@
 //
 // Every instruction set reads and writes float16 and bfloat16: all 65,536 patterns are read, and
 // all numbers around which rounding to nearest even changes its result are written.
+#include "kernels/plan/number_formats.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +59,7 @@ ConstTensor tensor_of(std::span<const std::uint16_t> halves, DType dtype, std::i
   return {reinterpret_cast<const std::byte*>(halves.data()), dtype, d, d, d, 0, 0};
 }
 
-/// One row of `d` ones for every pattern, which is at column `column`.
+/// One row of `d` numbers for every pattern, which is at column `column`; the others are 1.
 std::vector<std::uint16_t> all_patterns(DType dtype, std::int64_t d, std::int64_t column) {
   const std::uint16_t one = dtype == DType::float16 ? 0x3c00 : 0x3f80;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(patterns * d), one);
@@ -69,10 +71,9 @@ std::vector<std::uint16_t> all_patterns(DType dtype, std::int64_t d, std::int64_
 
 /// 1 at column `column` of every row, 0 elsewhere.
 std::vector<std::uint16_t> unit_rows(DType dtype, std::int64_t d, std::int64_t column) {
-  const std::uint16_t one = dtype == DType::float16 ? 0x3c00 : 0x3f80;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(patterns * d), 0);
   for (std::int64_t i = 0; i < patterns; ++i) {
-    halves[static_cast<std::size_t>(i * d + column)] = one;
+    halves[static_cast<std::size_t>(i * d + column)] = dtype == DType::float16 ? 0x3c00 : 0x3f80;
   }
   return halves;
 }
@@ -218,6 +219,27 @@ TEST_P(NumberFormat, NarrowingRoundsToNearestEven) {
       }
     }
   });
+}
+
+TEST_P(NumberFormat, ScalarFunctionsConvertInTheSameWay) {
+  const Format format = GetParam();
+  const bool half = format.dtype == DType::float16;
+  const auto read = half ? &float_from_float16 : &float_from_bfloat16;
+  const auto write = half ? &float16_from_float : &bfloat16_from_float;
+  for (std::uint32_t pattern = 0; pattern < patterns; ++pattern) {
+    const double number = number_of(format, pattern);
+    const float widened = read(static_cast<std::uint16_t>(pattern));
+    if (std::isnan(number)) {
+      ASSERT_TRUE(std::isnan(widened) && std::isnan(read(write(widened)))) << pattern;
+    } else {
+      ASSERT_EQ(widened, number) << pattern;
+      ASSERT_EQ(write(widened), pattern);
+    }
+  }
+  const Roundings points = turning_points(format);
+  for (std::size_t i = 0; i < points.number.size(); ++i) {
+    ASSERT_EQ(write(points.number[i]), points.pattern[i]) << points.number[i];
+  }
 }
 
 TEST_P(NumberFormat, NarrowingKeepsNaN) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "tests/kernels/packed.h"
+
 namespace attnscope::testing {
 namespace {
 
@@ -25,8 +27,7 @@ double length_of_row(const float* row, std::int64_t width) {
 }
 
 Pair pair_of(const cpu::PoolingCall& call, std::int64_t i, std::int64_t token) {
-  const std::int64_t row =
-      call.numbers.empty() ? token : call.numbers[static_cast<std::size_t>(token)];
+  const std::int64_t row = call.numbers.empty() ? token : call.numbers[index(token)];
   Pair pair{.query = call.query.data + i * call.query.stride,
             .token = call.tokens.data + row * call.tokens.stride,
             .query_length = 1,
@@ -54,7 +55,7 @@ Kernel kernel_of(const cpu::PoolingCall& call, std::int64_t k, double cosine) {
 }
 
 double weight_of_row(const cpu::PoolingCall& call, std::int64_t i) {
-  return call.query_weights.empty() ? 1 : call.query_weights[static_cast<std::size_t>(i)];
+  return call.query_weights.empty() ? 1 : call.query_weights[index(i)];
 }
 
 /// [kernel] of some tokens.
@@ -78,7 +79,7 @@ struct Saturated {
 Saturated saturated(const cpu::RegionSaturation& of, std::int64_t i, std::size_t k, std::int64_t n,
                     double sum) {
   const double least = 1e-10;
-  const auto at = static_cast<std::size_t>(i * columns + n);
+  const auto at = index(i * columns + n);
   if (n == 0) return {};
   if (!of.alpha.empty()) {
     const double alpha = of.alpha[k];
@@ -106,9 +107,9 @@ std::int64_t tokens_of_call(const cpu::PoolingCall& call) {
 }
 
 PoolingReference nothing(const cpu::PoolingCall& call) {
-  const auto table = static_cast<std::size_t>(call.query_rows * columns);
+  const auto table = index(call.query_rows * columns);
   const auto floats = [&](std::int64_t rows) {
-    return std::vector<double>(static_cast<std::size_t>(rows * call.width));
+    return std::vector<double>(index(rows * call.width));
   };
   return {.query = floats(call.query_rows),
           .tokens = floats(tokens_of_call(call)),
@@ -211,7 +212,7 @@ PoolingReference region_scores_backward_reference(const cpu::RegionCall& call,
       if (gradient == 0 || tokens.empty()) continue;
       for (std::int64_t i = 0; i < pooling.query_rows; ++i) {
         const double own = gradient * weight_of_row(pooling, i);
-        const auto table = static_cast<std::size_t>(i * columns + tokens.size());
+        const auto table = index(i * columns + tokens.size());
         const std::vector<double> sums = sums_of(pooling, i, tokens);
         std::vector<double> of_kernels(pooling_kernels);
         for (std::size_t k = 0; k < sums.size(); ++k) {

@@ -56,10 +56,7 @@ struct ProductSubject {
   }
 };
 
-/// Defined by every test program that contains products_test.cpp.
+/// Defined by every test program that contains products_test.cpp; here the products of kernels/cpu.
 [[nodiscard]] const ProductSubject& product_subject();
-
-/// The products of kernels/cpu.
-[[nodiscard]] const ProductSubject& cpu_product_subject();
 
 }  // namespace attnscope::testing

@@ -154,8 +154,8 @@ TEST_P(WindowedProducts, AtEveryLengthAndWindowUpTo24_MatchNaiveLoops) {
 }
 
 TEST_P(WindowedProducts, WithWindowsWiderThanTheSequence_MatchNaiveLoops) {
-  // From bands of 2w+1 columns to bands with one column per token, all of which a row sees. 72
-  // tokens exceed the rows and keys of a block on the GPU.
+  // The bands change from 2w+1 columns to one column per token, all of which a row sees. 72 tokens
+  // exceed the rows and keys of a block on the GPU.
   std::vector<std::int64_t> windows;
   for (std::int64_t window = 34; window <= 73; ++window) windows.push_back(window);
   if (product_subject().emulated) windows = {34, 35, 36, 37, 70, 71, 73};
@@ -187,25 +187,18 @@ TEST_P(WindowedProducts, OfEveryHeadDimensionAndMemoryOrder_MatchNaiveLoops) {
   }
 }
 
-TEST_P(WindowedProducts, OnSequencesOfSeveralTiles_MatchNaiveLoops) {
-  for (const std::int64_t window : {3, 100}) {
-    expect_products_right({.sequences = {{3, 460}},
-                           .tokens = 461,
-                           .heads = 1,
-                           .head_dim = 64,
-                           .window = window,
-                           .dtype = GetParam()});
-  }
-}
-
-TEST_P(WindowedProducts, OfWorkThatIsSplit_MatchNaiveLoops) {
-  // 1,537 rows that all see the same keys; the last row is alone in its block.
-  expect_products_right({.sequences = {{0, 1537}},
-                         .tokens = 1537,
-                         .heads = 1,
-                         .head_dim = 8,
-                         .window = 768,
-                         .dtype = GetParam()});
+TEST_P(WindowedProducts, OfLongSequences_MatchNaiveLoops) {
+  Band band{.heads = 1, .head_dim = 64, .dtype = GetParam()};
+  // Several tiles.
+  band.sequences = {{3, 460}};
+  band.tokens = 461;
+  for (band.window = 3; band.window <= 100; band.window += 97) expect_products_right(band);
+  // The work is split: 1,537 rows all see the same keys; the last row is alone in its block.
+  band.sequences = {{0, 1537}};
+  band.tokens = 1537;
+  band.head_dim = 8;
+  band.window = 768;
+  expect_products_right(band);
 }
 
 TEST_P(WindowedProducts, InAnotherOrder_KeepEveryBit) {

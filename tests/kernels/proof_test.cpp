@@ -9,76 +9,67 @@
 #include <tuple>
 
 #include "engine/pattern/axes.h"
+#include "kernels/plan/counts.h"
 #include "tests/kernels/plans.h"
 #include "tests/kernels/subject.h"
 
 namespace attnscope::testing {
 namespace {
 
-std::string name_of(const Subject& subject) {
-  return subject.name;
-}
-
-std::int64_t pairs(const AttentionPlan& plan) {
-  const KeysOf keys = keys_from_plan(plan);
-  std::size_t count = 0;
-  for (std::int64_t t = 0; t < plan.tokens; ++t) {
-    for (std::int32_t h = 0; h < plan.heads; ++h) count += keys(t, h).size();
-  }
-  return static_cast<std::int64_t>(count);
-}
-
 class OfOneSubject : public ::testing::TestWithParam<Subject> {};
 INSTANTIATE_TEST_SUITE_P(Proof, OfOneSubject, ::testing::ValuesIn(subjects()),
-                         [](const auto& parameter) { return name_of(parameter.param); });
+                         [](const auto& of) { return of.param.name; });
+
+/// The subject and type of a test's parameters.
+std::string test_name(const Subject& subject, DType dtype) {
+  return fmt::format("{}_{}", subject.name, attnscope::name_of(dtype));
+}
 
 class Proof : public ::testing::TestWithParam<std::tuple<Subject, DType>> {
  protected:
   static const Subject& subject() { return std::get<0>(GetParam()); }
   static DType dtype() { return std::get<1>(GetParam()); }
-
-  static void expect_all_right(const std::vector<AttentionCase>& cases) {
-    int tested = 0;
-    for (const AttentionCase& problem : cases) {
-      if (subject().emulated && !problem.emulated) continue;
-      ++tested;
-      expect_right(subject(), problem);
-      if (HasFailure()) return;
-    }
-    if (tested == 0 && subject().emulated) GTEST_SKIP() << "too large to be emulated";
-    EXPECT_GT(tested, 0);
-  }
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, Proof,
                          ::testing::Combine(::testing::ValuesIn(subjects()),
                                             ::testing::ValuesIn(dtypes)),
-                         [](const auto& parameter) {
-                           return fmt::format("{}_{}", name_of(std::get<0>(parameter.param)),
-                                              attnscope::name_of(std::get<1>(parameter.param)));
-                         });
+                         [](const auto& of) { return std::apply(test_name, of.param); });
 
-TEST_P(Proof, OnEveryPatternAndWindow_IsRight) {
-  expect_all_right(cases_of_windows(dtype()));
-}
+struct CaseList {
+  std::string name;
+  std::vector<AttentionCase> (*cases)(DType dtype);
 
-TEST_P(Proof, OnNarrowWindows_IsRight) {
-  expect_all_right(cases_of_narrow_windows(dtype()));
-}
+  friend std::ostream& operator<<(std::ostream& out, const CaseList& list) {
+    return out << list.name;
+  }
+};
 
-TEST_P(Proof, OfOddDocumentLengths_IsRight) {
-  expect_all_right(cases_of_lengths(dtype()));
-}
+class ProofOfCases : public ::testing::TestWithParam<std::tuple<Subject, DType, CaseList>> {};
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, ProofOfCases,
+    ::testing::Combine(::testing::ValuesIn(subjects()), ::testing::ValuesIn(dtypes),
+                       ::testing::Values(CaseList{"Windows", cases_of_windows},
+                                         CaseList{"NarrowWindows", cases_of_narrow_windows},
+                                         CaseList{"Lengths", cases_of_lengths},
+                                         CaseList{"HeadDims", cases_of_head_dims},
+                                         CaseList{"Layouts", cases_of_layouts},
+                                         CaseList{"LongDocuments", cases_of_long_documents})),
+    [](const auto& of) {
+      return test_name(std::get<0>(of.param), std::get<1>(of.param)) + "_" +
+             std::get<2>(of.param).name;
+    });
 
-TEST_P(Proof, AtEveryHeadDimensionAndMemoryOrder_IsRight) {
-  expect_all_right(cases_of_head_dims(dtype()));
-}
-
-TEST_P(Proof, OnEveryKindOfLayout_IsRight) {
-  expect_all_right(cases_of_layouts(dtype()));
-}
-
-TEST_P(Proof, OnLongDocuments_IsRight) {
-  expect_all_right(cases_of_long_documents(dtype()));
+TEST_P(ProofOfCases, IsRight) {
+  const auto& [subject, dtype, list] = GetParam();
+  int tested = 0;
+  for (const AttentionCase& problem : list.cases(dtype)) {
+    if (subject.emulated && !problem.emulated) continue;
+    ++tested;
+    expect_right(subject, problem);
+    if (HasFailure()) return;
+  }
+  if (tested == 0 && subject.emulated) GTEST_SKIP() << "too large to be emulated";
+  EXPECT_GT(tested, 0);
 }
 
 TEST_P(Proof, OnPlansMadeByHand_IsRight) {
@@ -169,7 +160,7 @@ TEST_P(OfOneSubject, OnRandomPlans_IsRightWithTheSameBitsInEveryOrder) {
   unsigned tested = 0;
   for (unsigned seed = 0; seed < 400 && tested < enough; ++seed) {
     const AttentionPlan plan = random_plan(seed);
-    if (!subject.supports(plan, 20) || (subject.emulated && pairs(plan) > 60'000)) continue;
+    if (!subject.supports(plan, 20) || (subject.emulated && count(plan).pairs > 60'000)) continue;
     ++tested;
     const Inputs inputs = inputs_of(plan, seed);
     const std::string what = fmt::format("seed {}\n{}", seed, text_of(plan));
@@ -245,7 +236,7 @@ TEST_P(OfOneSubject, OfPlantedNaNInOtherPatterns_ReachesOnlyRowsThatSeeIt) {
   }
   expect({.layout = layout_of({{.documents = {20}}, {.documents = {3}}, {.documents = {40}}}, 7)},
          {0, 6, 7, 8, 17, 28, 29, 31, 32, 33, 60});
-  // Across the borders of chunks.
+  // The document crosses the borders of chunks.
   expect({.layout = layout_of({{.query = 3, .documents = {700}}}), .heads = 1, .head_dim = 8},
          {0, 2, 4, 127, 128, 131, 255, 256, 260, 383, 511, 512, 640, 703});
 }

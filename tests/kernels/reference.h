@@ -19,11 +19,11 @@ namespace attnscope::testing {
 /// Ascending keys of (token, head).
 using KeysOf = std::function<std::vector<std::int64_t>(std::int64_t token, std::int32_t head)>;
 
-/// Pair by pair.
+/// The keys by the oracle, pair by pair.
 [[nodiscard]] KeysOf keys_from_oracle(const std::string& pattern, std::optional<Window> window,
                                       const SequenceLayout& layout);
-/// By the intervals of the plan, if there is only a plan or too many pairs. `plan` must outlive the
-/// result.
+/// The keys by the intervals of the plan, if there is only a plan or too many pairs. `plan` must
+/// outlive the result.
 [[nodiscard]] KeysOf keys_from_plan(const AttentionPlan& plan);
 
 struct Inputs {
@@ -63,9 +63,9 @@ struct Gradients {
 struct ExactCase {
   Values q, k, v, o, grad_o;
 };
-/// With the rounded `o` of the problem.
+/// `o` is the rounded one of the problem.
 [[nodiscard]] ExactCase exact(const BackwardCase& problem);
-/// With `o` computed in float64 from q, k and v.
+/// `o` is computed in float64 from q, k and v.
 [[nodiscard]] ExactCase exact(const KeysOf& keys, const Inputs& inputs, const Packed& grad_o);
 
 /// The weights of a row: softmax(scale * q . k), or scale * q . k for the two products of the
@@ -83,7 +83,7 @@ struct Reference {
 };
 [[nodiscard]] Reference reference(const KeysOf& keys, const ExactCase& problem,
                                   const Formula& formula);
-/// From the rounded inputs.
+/// The results for the rounded inputs.
 [[nodiscard]] Reference reference(const KeysOf& keys, const Inputs& inputs);
 
 /// Pair by pair as kernels/plan/tensor.h defines them, with D_i = grad_o_i . o_i from the `o` of

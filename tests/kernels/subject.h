@@ -43,11 +43,8 @@ struct Subject {
   }
 };
 
-/// Defined by every test program that contains proof_test.cpp.
+/// Defined by every test program that contains proof_test.cpp; here the kernels of kernels/cpu.
 [[nodiscard]] const std::vector<Subject>& subjects();
-
-/// The kernels of kernels/cpu.
-[[nodiscard]] const std::vector<Subject>& cpu_subjects();
 /// Calls `body` with every available instruction set selected that has its own attention kernels,
 /// then restores the default.
 void for_each_instruction_set(const std::function<void(const std::string& set)>& body);

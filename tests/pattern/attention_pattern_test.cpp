@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using enum TokenGroup;
@@ -28,114 +27,81 @@ std::string error_of(std::string_view json) {
   return pattern ? "" : pattern.error().message;
 }
 
-AttentionPattern built_in(std::string_view name) {
-  return find_pattern(name).value();
-}
-
-TEST(AttentionPattern, BuiltInsAreInDisplayOrderWithTitleAndSource) {
-  std::vector<std::string> names;
-  for (const AttentionPattern& pattern : built_in_patterns()) {
-    names.push_back(pattern.name);
+TEST(AttentionPattern, BuiltInsHaveTheRulesOfTheirPapersInDisplayOrder) {
+  using Rules = std::array<GroupRule, token_group_count>;  // to cls, query, document, sentence
+  constexpr GroupRule chunks{.kind = GroupRule::Kind::chunks,
+                             .chunk = {.tokens = 40, .overlap = 5}};
+  constexpr Rules nothing{}, all{whole, whole, whole, none}, itself{none, whole, none, none},
+      near{whole, whole, window, none}, everything{whole, whole, whole, whole};
+  struct Row {
+    const char* name;
+    std::array<Rules, token_group_count> attends;
+    bool has_window;
+    std::optional<std::int64_t> sentence_every{};
+    std::optional<GroupRule> item{};
+    std::optional<BlockRule> blocks{};
+  };
+  const std::vector<Row> rows{
+      {"full", {all, all, all, nothing}, false},
+      {"sparse", {all, itself, near, nothing}, true},  // Fig. 1d of the paper
+      {"sparse-without-independent-query", {all, all, near, nothing}, true},
+      {"longformer", {all, all, near, nothing}, true},
+      {"qds", {everything, everything, {whole, whole, window, whole}, everything}, true, 30},
+      {.name = "bigbird",
+       .attends = {},
+       .has_window = false,
+       .blocks = BlockRule{.length = 64, .random = 3, .seed = 1}},
+      {"chunks", {all, itself, {none, none, chunks, none}, nothing}, false},
+      {.name = "sliding-window", .attends = {}, .has_window = true, .item = window},
+      {"listwise", {all, itself, all, nothing}, false}};
+  ASSERT_EQ(built_in_patterns().size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const AttentionPattern& pattern = built_in_patterns()[i];
+    const Row& row = rows[i];
+    SCOPED_TRACE(row.name);
+    const AttentionPattern expected{.name = row.name,
+                                    .title = pattern.title,
+                                    .description = pattern.description,
+                                    .attends = row.attends,
+                                    .sentence_every = row.sentence_every,
+                                    .item = row.item,
+                                    .blocks = row.blocks};
+    EXPECT_EQ(pattern, expected);
     EXPECT_FALSE(pattern.title.empty());
     EXPECT_THAT(pattern.description, ContainsRegex("\\(.* et al\\., .*20[0-9][0-9]"));
+    EXPECT_EQ(pattern.has_window(), row.has_window);
+    EXPECT_EQ(pattern.has_sentences(), row.sentence_every.has_value());
+    EXPECT_EQ(pattern.has_chunks(), pattern.name == "chunks");
+    EXPECT_EQ(pattern.has_rules(), !row.item && !row.blocks);
+    EXPECT_EQ(pattern.knows_no_groups(), row.item || row.blocks);
+    EXPECT_EQ(find_pattern(
+                  fmt::format("{}/resources/patterns/{}.json", ATTNSCOPE_SOURCE_DIR, pattern.name)),
+              pattern);
   }
-  EXPECT_THAT(names, ElementsAre("full", "sparse", "sparse-without-independent-query", "longformer",
-                                 "qds", "bigbird", "chunks", "sliding-window", "listwise"));
+  EXPECT_EQ(BlockRule{}.full_attention_up_to(), 704);
 }
 
-TEST(AttentionPattern, BuiltInsAreTheFilesInResources) {
-  for (const AttentionPattern& pattern : built_in_patterns()) {
-    const auto file = find_pattern(std::string(ATTNSCOPE_SOURCE_DIR) + "/resources/patterns/" +
-                                   pattern.name + ".json");
-    ASSERT_TRUE(file) << file.error().message;
-    EXPECT_EQ(*file, pattern);
-  }
+AttentionPattern parsed(std::string_view json) {
+  const auto pattern = parse_pattern(json, "my.json");
+  EXPECT_TRUE(pattern) << pattern.error().message;
+  return pattern.value_or(AttentionPattern{});
 }
 
-TEST(AttentionPattern, SparseIsFigure1dOfThePaper) {
-  const AttentionPattern sparse = built_in("sparse");
-  const AttentionPattern expected{.name = sparse.name,
-                                  .title = sparse.title,
-                                  .description = sparse.description,
-                                  .attends = {{{whole, whole, whole, none},
-                                               {none, whole, none, none},
-                                               {whole, whole, window, none},
-                                               {none, none, none, none}}},
-                                  .sentence_every = {}};
-  EXPECT_EQ(sparse, expected);
-  EXPECT_TRUE(sparse.has_window());
-  EXPECT_FALSE(sparse.has_sentences());
+TEST(AttentionPattern, FieldsHaveDefaults) {
+  const AttentionPattern chunked =
+      parsed(R"({"name": "n", "attends": {"document": {"document": {"chunk": 8}}}})");
+  EXPECT_EQ(chunked.rule(document, document).chunk, (ChunkRule{.tokens = 8, .overlap = 0}));
+  EXPECT_EQ(chunked.title, "n");
 }
 
-TEST(AttentionPattern, AblationDiffersFromSparseOnlyInTheRulesOfTheQuery) {
-  AttentionPattern ablation = built_in("sparse-without-independent-query");
-  EXPECT_THAT(ablation.attends[1], ElementsAre(whole, whole, whole, none));
-  ablation.attends[1] = built_in("sparse").attends[1];
-  EXPECT_EQ(ablation.attends, built_in("sparse").attends);
-}
-
-TEST(AttentionPattern, LongformerHasGlobalClsAndQueryAndNoSentences) {
-  const AttentionPattern longformer = built_in("longformer");
-  EXPECT_EQ(longformer.attends, built_in("sparse-without-independent-query").attends);
-  EXPECT_FALSE(longformer.has_sentences());
-}
-
-TEST(AttentionPattern, QdsHasGlobalSentencesEvery30Tokens) {
-  const AttentionPattern qds = built_in("qds");
-  EXPECT_TRUE(qds.has_sentences());
-  EXPECT_EQ(qds.sentence_every, 30);
-  for (const TokenGroup from : token_groups) {
-    for (const TokenGroup to : token_groups) {
-      EXPECT_EQ(qds.rule(from, to), from == document && to == document ? window : whole);
-    }
-  }
-}
-
-TEST(AttentionPattern, BigBirdHasBlocksAndNoRules) {
-  const AttentionPattern bigbird = built_in("bigbird");
-  EXPECT_EQ(bigbird.blocks, (BlockRule{.length = 64, .random = 3, .seed = 1}));
-  EXPECT_EQ(bigbird.blocks->full_attention_up_to(), 704);
-  EXPECT_FALSE(bigbird.has_rules());
-  EXPECT_FALSE(bigbird.has_window());
-  EXPECT_FALSE(bigbird.has_sentences());
-}
-
-TEST(AttentionPattern, ListwiseIsSparseWithWholeDocuments) {
-  AttentionPattern listwise = built_in("listwise");
-  EXPECT_FALSE(listwise.has_window());
-  EXPECT_EQ(listwise.rule(document, document), whole);
-  listwise.attends[2][2] = window;
-  EXPECT_EQ(listwise.attends, built_in("sparse").attends);
-}
-
-TEST(AttentionPattern, ChunksAreTheLocalAttentionOfTkl) {
-  const AttentionPattern chunks = built_in("chunks");
-  const GroupRule of_chunks{.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 40, .overlap = 5}};
-  EXPECT_EQ(chunks.rule(document, document), of_chunks);
-  EXPECT_EQ(chunks.attends[1], (std::array<GroupRule, 4>{none, whole, none, none}));
-  EXPECT_TRUE(chunks.has_chunks());
-  EXPECT_FALSE(chunks.has_window());
-  EXPECT_FALSE(built_in("sparse").has_chunks());
-}
-
-TEST(AttentionPattern, ChunksWithoutAnOverlapHaveNone) {
-  const auto pattern = parse_pattern(
-      R"({"name": "n", "attends": {"document": {"document": {"chunk": 8}}}})", "my.json");
-  ASSERT_TRUE(pattern) << pattern.error().message;
-  EXPECT_EQ(pattern->rule(document, document).chunk, (ChunkRule{.tokens = 8, .overlap = 0}));
-}
-
-TEST(AttentionPattern, FullHasNoWindow) {
-  EXPECT_FALSE(built_in("full").has_window());
-}
-
-TEST(AttentionPattern, FixedWindowIgnoresTheWindowOfTheSweep) {
-  const auto pattern = parse_pattern(
-      R"({"name": "n", "attends": {"document": {"document": {"window": 4}}}})", "my.json");
-  ASSERT_TRUE(pattern) << pattern.error().message;
-  EXPECT_EQ(pattern->rule(document, document).fixed_window, 4);
-  EXPECT_FALSE(pattern->has_window());
-  EXPECT_EQ(pattern->title, "n");
+TEST(AttentionPattern, FixedWindowsIgnoreTheWindowOfTheSweep) {
+  const AttentionPattern fixed =
+      parsed(R"({"name": "n", "attends": {"document": {"document": {"window": 4}}}})");
+  EXPECT_EQ(fixed.rule(document, document).fixed_window, 4);
+  EXPECT_FALSE(fixed.has_window());
+  const AttentionPattern item = parsed(R"({"name": "local", "item": {"window": 64}})");
+  EXPECT_EQ(item.item->fixed_window, 64);
+  EXPECT_FALSE(item.has_window());
 }
 
 TEST(AttentionPattern, WrittenPatternParsesToItself) {
@@ -148,18 +114,9 @@ TEST(AttentionPattern, WrittenPatternParsesToItself) {
        R"({"name": "n", "attends": {"query": {"query": {"chunk": 3, "overlap": 7}}}})",
        R"({"name": "n", "blocks": {"length": 16, "random": 0}})",
        R"({"name": "local", "item": {"window": 64}})"}) {
-    const auto pattern = parse_pattern(json, "my.json");
-    ASSERT_TRUE(pattern) << pattern.error().message;
-    EXPECT_EQ(parse_pattern(pattern_json(*pattern), "printed").value(), *pattern);
+    const AttentionPattern pattern = parsed(json);
+    EXPECT_EQ(parse_pattern(pattern_json(pattern), "printed").value(), pattern);
   }
-}
-
-TEST(AttentionPattern, WindowOverWholeItemsHasNoRulesAndNoGroups) {
-  const auto pattern = parse_pattern(R"({"name": "local", "item": {"window": 64}})", "my.json");
-  ASSERT_TRUE(pattern) << pattern.error().message;
-  EXPECT_FALSE(pattern->has_window());
-  EXPECT_FALSE(pattern->has_rules());
-  EXPECT_TRUE(pattern->knows_no_groups());
 }
 
 /// A pattern with this rule for the attention of document tokens to document tokens.

@@ -27,12 +27,16 @@ TEST(Axes, EveryNameParsesToItsValue) {
                {"windowed-matmul", "attention", "model"});
   expect_names(&parse_direction, {Direction::forward, Direction::forward_backward},
                {"forward", "forward-backward"});
-  expect_names(&parse_memory_order, {MemoryOrder::head_major, MemoryOrder::token_major},
-               {"head-major", "token-major"});
-  expect_names(&parse_cache, {CacheState::warm, CacheState::cold}, {"warm", "cold"});
   expect_names(&parse_device, {DeviceKind::cpu, DeviceKind::cuda}, {"cpu", "cuda"});
   expect_names(&parse_dtype, {DType::float32, DType::float16, DType::bfloat16},
                {"float32", "float16", "bfloat16"});
+}
+
+TEST(Axes, MemoryOrdersAndCacheStatesHaveNames) {
+  EXPECT_EQ(name_of(MemoryOrder::head_major), "head-major");
+  EXPECT_EQ(name_of(MemoryOrder::token_major), "token-major");
+  EXPECT_EQ(name_of(CacheState::warm), "warm");
+  EXPECT_EQ(name_of(CacheState::cold), "cold");
 }
 
 TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnownNames) {
@@ -43,8 +47,6 @@ TEST(Axes, UnknownNameIsAnErrorWithTheNearestAndAllKnownNames) {
             "attention, model");
   EXPECT_THAT(parse_dtype("float8").error().message, HasSubstr("float32, float16, bfloat16"));
   EXPECT_THAT(parse_device("gpu").error().message, HasSubstr("known: cpu, cuda"));
-  EXPECT_THAT(parse_cache("hot").error().message, HasSubstr("known: warm, cold"));
-  EXPECT_THAT(parse_memory_order("head_major").error().message, HasSubstr("'head-major'?"));
   EXPECT_THAT(parse_direction("backward").error().message, HasSubstr("forward-backward"));
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans of the built-in patterns: compared with the oracle for all lengths up to 64 and all
-// windows, and their structure, which determines the cost of kernels.
+// windows, and their structure, which determines the cost of kernels. Plans of random patterns,
+// compared with the oracle.
 #include "engine/pattern/compile_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <functional>
+#include <random>
 
 #include "tests/pattern/plan_agreement.h"
 
@@ -20,37 +21,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::is_well_formed;
 using testing::plan_agrees;
+using testing::text_of;
 
 constexpr std::int64_t longest = 64;
 
 AttentionPlan plan_of(std::string_view pattern, std::optional<Window> window,
                       const SequenceLayout& layout) {
   return compile_plan(find_pattern(pattern).value(), window, layout, /*heads=*/1).value();
-}
-
-/// A plan as text, e.g. "3-6: whole 0-3, band(1) 3-6 but 4".
-std::vector<std::string> text_of(const AttentionPlan& plan) {
-  const auto run = [&](const TokenRun& tokens) {
-    if (!tokens.listed) return fmt::format("{}-{}", tokens.begin, tokens.end);
-    std::string list = "{";
-    for (std::int64_t i = 0; i < tokens.size(); ++i) {
-      list += fmt::format("{}{}", i > 0 ? " " : "", plan.token_at(tokens, i));
-    }
-    return list + "}";
-  };
-  std::vector<std::string> lines;
-  for (const Task& task : plan.tasks) {
-    std::string line = fmt::format("{}:", run(task.queries));
-    for (const Segment& segment : plan.segments_of(task)) {
-      line += segment.kind == SegmentKind::whole ? " whole "
-                                                 : fmt::format(" band({}) ", segment.window);
-      line += run(segment.keys);
-      for (const std::int64_t token : plan.skipped_of(segment))
-        line += fmt::format(" but {}", token);
-    }
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 class EveryBuiltInPattern : public ::testing::TestWithParam<AttentionPattern> {};
@@ -78,32 +55,7 @@ TEST_P(EveryBuiltInPattern, MatchesTheOracleForEveryLengthAndWindow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, EveryBuiltInPattern, ::testing::ValuesIn(built_in_patterns()),
-                         [](const auto& pattern) {
-                           std::string name = pattern.param.name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
-
-/// With 7 tokens from one sentence start to the next, n <= 64 meets many of them.
-TEST(CompilePlan, DenseSentencesMatchTheOracleForEveryLengthAndWindow) {
-  AttentionPattern pattern = find_pattern("qds").value();
-  pattern.sentence_every = 7;
-  for (std::int64_t n = 1; n <= longest; ++n) {
-    const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {n}});
-    for (const auto& window : windows_up_to(pattern, n)) {
-      ASSERT_TRUE(plan_agrees(pattern, window, layout));
-    }
-  }
-}
-
-/// At the lengths around which TKL's chunks begin, reach the next one and end.
-TEST(CompilePlan, ChunksMatchTheOracleAtTheirBorders) {
-  for (const std::int64_t n : {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 79, 80, 81, 85, 86}) {
-    const auto layout = SequenceLayout::make(
-        {{.cls = 0, .query = 0, .documents = {n}}, {.query = 3, .documents = {n, 85}}});
-    ASSERT_TRUE(plan_agrees(find_pattern("chunks").value(), std::nullopt, *layout)) << n;
-  }
-}
+                         testing::name_of_pattern);
 
 const SequenceLayout small = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
 
@@ -210,6 +162,96 @@ TEST(CompilePlan, SizeDependsOnItemsAndSentencesRatherThanTokens) {
   EXPECT_LT(qds.tasks.size(), 10U * 3340U);
   EXPECT_TRUE(is_well_formed(qds));
   EXPECT_EQ(plan_of("chunks", std::nullopt, layout).tasks.size(), 10U * 2502U);
+}
+
+// Random rules for all pairs of groups on random layouts. In most of these patterns some keys are
+// allowed by two rules, and must count once.
+
+class Dice {
+ public:
+  explicit Dice(std::uint32_t seed) : engine_(seed) {}
+  std::int64_t up_to(std::int64_t most) {  // 0 ... most
+    return static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(most + 1));
+  }
+  bool one_in(std::int64_t n) { return up_to(n - 1) == 0; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+GroupRule random_rule(Dice& dice, TokenGroup from, TokenGroup to) {
+  const std::int64_t kind = dice.up_to(share_positions(from, to) ? 4 : 1);
+  if (kind == 0) return {};
+  if (kind == 1) return {.kind = GroupRule::Kind::whole};
+  if (kind == 2) return {.kind = GroupRule::Kind::window};
+  if (kind == 3) return {.kind = GroupRule::Kind::window, .fixed_window = dice.up_to(6)};
+  const std::int64_t tokens = 1 + dice.up_to(6);
+  return {.kind = GroupRule::Kind::chunks,
+          .chunk = {.tokens = tokens, .overlap = dice.up_to(dice.one_in(2) ? 2 : 9)}};
+}
+
+AttentionPattern random_pattern(Dice& dice, bool independent_query) {
+  AttentionPattern pattern{
+      .name = "random", .title = "", .description = "", .attends = {}, .sentence_every = {}};
+  for (const TokenGroup from : token_groups) {
+    for (const TokenGroup to : token_groups) {
+      if (independent_query && from == TokenGroup::query && to != from) continue;
+      pattern.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] =
+          random_rule(dice, from, to);
+    }
+  }
+  if (dice.one_in(2)) pattern.sentence_every = 1 + dice.up_to(6);
+  return pattern;
+}
+
+LayoutItem random_item(Dice& dice, bool shares_query) {
+  LayoutItem item{.cls = dice.up_to(2), .query = shares_query ? 0 : dice.up_to(4)};
+  std::int64_t tokens = 0;
+  for (std::int64_t d = dice.one_in(2) ? 1 : dice.up_to(3); d > 0; --d) {
+    item.documents.push_back(dice.one_in(5) ? 0 : dice.up_to(14));
+    tokens += item.documents.back();
+  }
+  item.sentences_given = dice.one_in(2);
+  const std::int64_t density = 1 + dice.up_to(4);
+  for (std::int64_t token = 0; item.sentences_given && token < tokens; ++token) {
+    if (dice.one_in(density)) item.sentences.push_back(token);
+  }
+  return item;
+}
+
+SequenceLayout random_layout(Dice& dice, bool shares_query) {
+  std::vector<LayoutItem> items;
+  for (std::int64_t i = 1 + dice.up_to(2); i > 0; --i) {
+    items.push_back(random_item(dice, shares_query));
+  }
+  return SequenceLayout::make(std::move(items), shares_query ? 1 + dice.up_to(4) : 0).value();
+}
+
+Window random_window(Dice& dice) {
+  return dice.one_in(8) ? Window::infinite() : Window::of(dice.up_to(8));
+}
+
+TEST(RandomPlans, MatchTheOracleForAnyTableOnAnyLayout) {
+  for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
+    Dice dice(seed);
+    const bool shares_query = dice.one_in(4);
+    const AttentionPattern pattern = random_pattern(dice, shares_query);
+    const SequenceLayout layout = random_layout(dice, shares_query);
+    ASSERT_TRUE(plan_agrees(pattern, random_window(dice), layout,
+                            static_cast<std::int32_t>(1 + dice.up_to(2))))
+        << "seed " << seed;
+  }
+}
+
+TEST(RandomPlans, MatchTheOracleForBuiltInsOnAnyLayout) {
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    for (const AttentionPattern& pattern : built_in_patterns()) {
+      Dice dice(seed);
+      const bool shares_query = pattern.name == "sparse" && dice.one_in(2);
+      const SequenceLayout layout = random_layout(dice, shares_query);
+      ASSERT_TRUE(plan_agrees(pattern, random_window(dice), layout)) << "seed " << seed;
+    }
+  }
 }
 
 TEST(CompilePlanErrors, MissingWindowIsReportedWithThePattern) {

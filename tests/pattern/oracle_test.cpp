@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "engine/pattern/random_blocks.h"
+#include "engine/pattern/attention_pattern.h"
 
 namespace attnscope {
 namespace {
@@ -27,52 +27,91 @@ std::vector<std::string> picture(const AttentionPattern& pattern, std::optional<
   return rows;
 }
 
-TEST(Oracle, SparseWithWindowOneIsFigure1dOfThePaper) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
-  EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(1), layout),
-            (std::vector<std::string>{
-                "########",  // [CLS] attends to all tokens (Eq. 1)
-                ".##.....",  // the query sees the query (Eq. 2)
-                ".##.....",
-                "#####...",  // a document token sees [CLS], the query and its neighbours (Eq. 3)
-                "######..",
-                "###.###.",
-                "###..###",
-                "###...##",
-            }));
+AttentionPattern small_chunks() {
+  AttentionPattern pattern = *find_pattern("chunks");
+  pattern.attends[2][2].chunk = {.tokens = 3, .overlap = 1};
+  return pattern;
 }
 
-TEST(Oracle, WindowZeroIsTheTokenItself) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {3}});
-  EXPECT_EQ(picture(*find_pattern("longformer"), Window::of(0), layout),
-            (std::vector<std::string>{"#####", "#####", "###..", "##.#.", "##..#"}));
+AttentionPattern blocks_of_two() {
+  AttentionPattern pattern = *find_pattern("bigbird");
+  pattern.blocks = BlockRule{.length = 2, .random = 0, .seed = 1};
+  return pattern;
 }
 
-TEST(Oracle, QdsSentenceStartsAreGlobalAsQueryAndAsKey) {
-  const auto layout = SequenceLayout::make(
-      {{.cls = 1, .query = 0, .documents = {6}, .sentences = {0, 3}, .sentences_given = true}});
-  EXPECT_EQ(picture(*find_pattern("qds"), Window::of(1), *layout),
-            (std::vector<std::string>{
-                "#######",
-                "#######",  // a sentence start
-                "#####..",
-                "#####..",  // document 2: both sentence starts and, by its window, 1 to 3
-                "#######",  // a sentence start
-                "##..###",
-                "##..###",
-            }));
-}
-
-TEST(Oracle, DocumentsOfAListWiseItemDoNotAttendToEachOther) {
-  const auto layout = SequenceLayout::make({{.cls = 1, .query = 0, .documents = {2, 2}}});
-  EXPECT_EQ(picture(*find_pattern("full"), std::nullopt, *layout),
-            (std::vector<std::string>{"#####", "###..", "###..", "#..##", "#..##"}));
-}
-
-TEST(Oracle, SharedQueryIsAttendedByAllItemsAndItself) {
-  const auto layout = SequenceLayout::make({{.documents = {1}}, {.documents = {1}}}, 1);
-  EXPECT_EQ(picture(*find_pattern("sparse"), Window::of(0), *layout),
-            (std::vector<std::string>{"#....", "###..", "###..", "#..##", "#..##"}));
+TEST(Oracle, AllowsThePairsOfThePicture) {
+  struct Row {
+    const char* name;
+    AttentionPattern pattern;
+    std::optional<Window> window;
+    std::vector<LayoutItem> items;
+    std::vector<std::string> picture;
+    std::int64_t shared_query = 0;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"sparse with window 1 is Figure 1d of the paper",
+            *find_pattern("sparse"),
+            Window::of(1),
+            {{.query = 2, .documents = {5}}},
+            {"########",  // [CLS] attends to all tokens (Eq. 1)
+             ".##.....",  // the query sees the query (Eq. 2)
+             ".##.....",
+             "#####...",  // a document token sees [CLS], the query and its neighbours (Eq. 3)
+             "######..", "###.###.", "###..###", "###...##"}},
+           {"window 0 is the token itself",
+            *find_pattern("longformer"),
+            Window::of(0),
+            {{.query = 1, .documents = {3}}},
+            {"#####", "#####", "###..", "##.#.", "##..#"}},
+           {"sentence starts are global as query and as key",
+            *find_pattern("qds"),
+            Window::of(1),
+            {{.query = 0, .documents = {6}, .sentences = {0, 3}, .sentences_given = true}},
+            {"#######",
+             "#######",  // a sentence start
+             "#####..",
+             "#####..",  // document 2: both sentence starts and, by its window, 1 to 3
+             "#######",  // a sentence start
+             "##..###", "##..###"}},
+           {"documents of a list-wise item do not attend to each other",
+            *find_pattern("full"),
+            std::nullopt,
+            {{.query = 0, .documents = {2, 2}}},
+            {"#####", "###..", "###..", "#..##", "#..##"}},
+           {"a shared query is attended by all items and itself",
+            *find_pattern("sparse"),
+            Window::of(0),
+            {{.documents = {1}}, {.documents = {1}}},
+            {"#....", "###..", "###..", "#..##", "#..##"},
+            1},
+           {"chunks attend to themselves and their overlap",
+            small_chunks(),
+            std::nullopt,
+            {{.query = 1, .documents = {7}}},
+            {"#########",                            // [CLS] attends to all tokens
+             ".#.......",                            // the query sees itself
+             "..####...", "..####...", "..####...",  // the first chunk and a token to its right
+             "....#####", "....#####", "....#####",  // the second, and one more on either side
+             ".......##"}},                          // the last, which has a single token
+           {"chunks restart in each document",
+            small_chunks(),
+            std::nullopt,
+            {{.cls = 0, .documents = {4, 4}}},
+            {"####....", "####....", "####....", "..##....", "....####", "....####", "....####",
+             "......##"}},
+           {"blocks without random ones attend to neighbours and outer blocks",
+            blocks_of_two(),
+            std::nullopt,
+            {{.query = 2, .documents = {8}}},
+            {"###########", "###########",  // the first block
+             "######....#", "######....#",  // 0, 1, 2 and the last
+             "########..#", "########..#",  //
+             "##..#######", "##..#######",  //
+             "##....#####", "##....#####",  //
+             "###########"}}}) {            // the last, one token
+    const auto layout = SequenceLayout::make(row.items, row.shared_query);
+    EXPECT_EQ(picture(row.pattern, row.window, *layout), row.picture) << row.name;
+  }
 }
 
 TEST(Oracle, SentenceOffsetsCountOverAllDocumentsAndStridesRestartInEachDocument) {
@@ -129,35 +168,6 @@ TEST(Oracle, ExplainsAllowedAndDisallowedPairs) {
             "document 0 attends to document 29: the window is infinite");
 }
 
-AttentionPattern small_chunks() {
-  AttentionPattern pattern = *find_pattern("chunks");
-  pattern.attends[2][2].chunk = {.tokens = 3, .overlap = 1};
-  return pattern;
-}
-
-TEST(Oracle, ChunksAttendToThemselvesAndTheirOverlap) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {7}});
-  EXPECT_EQ(picture(small_chunks(), std::nullopt, layout),
-            (std::vector<std::string>{
-                "#########",  // [CLS] attends to all tokens
-                ".#.......",  // the query sees itself
-                "..####...",  // the first chunk and a token more on its right
-                "..####...",  //
-                "..####...",  //
-                "....#####",  // the second, and one more on either side
-                "....#####",  //
-                "....#####",  //
-                ".......##",  // the last, which has a single token
-            }));
-}
-
-TEST(Oracle, ChunksRestartInEachDocument) {
-  const auto layout = SequenceLayout::make({{.cls = 0, .documents = {4, 4}}});
-  EXPECT_EQ(picture(small_chunks(), std::nullopt, *layout),
-            (std::vector<std::string>{"####....", "####....", "####....", "..##....", "....####",
-                                      "....####", "....####", "......##"}));
-}
-
 /// Tokens of a chunk of one each, with w more to either side, are a window of w.
 TEST(Oracle, ChunksOfOneTokenAreAWindow) {
   AttentionPattern chunks = *find_pattern("sparse");
@@ -178,19 +188,6 @@ TEST(Oracle, ExplainsChunks) {
   EXPECT_EQ(oracle.explain(document + 50, document + 85),
             "document 50 does not attend to document 85: its chunk, 40 to 79, attends to itself "
             "and 5 tokens more to each side");
-}
-
-TEST(Oracle, BlocksWithoutRandomOnesAttendToNeighboursAndOuterBlocks) {
-  AttentionPattern pattern = *find_pattern("bigbird");
-  pattern.blocks = BlockRule{.length = 2, .random = 0, .seed = 1};
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {8}});
-  EXPECT_EQ(picture(pattern, std::nullopt, layout),
-            (std::vector<std::string>{"###########", "###########",  // the first block
-                                      "######....#", "######....#",  // 0, 1, 2 and the last
-                                      "########..#", "########..#",  //
-                                      "##..#######", "##..#######",  //
-                                      "##....#####", "##....#####",  //
-                                      "###########"}));              // the last, one token
 }
 
 TEST(Oracle, ExplainsBlocks) {

@@ -52,7 +52,7 @@ AssertionResult row_of(const AttentionPlan& plan, const Task& task, std::int64_t
   return AssertionSuccess();
 }
 
-/// Over all heads.
+/// Sums over all heads.
 struct Sums {
   std::int64_t pairs = 0;
   std::int64_t rows = 0;
@@ -113,6 +113,30 @@ AssertionResult counts_agree(const AttentionPlan& plan, const Sums& sums) {
 }
 
 }  // namespace
+
+std::vector<std::string> text_of(const AttentionPlan& plan) {
+  const auto run = [&](const TokenRun& tokens) {
+    if (!tokens.listed) return fmt::format("{}-{}", tokens.begin, tokens.end);
+    std::string list = "{";
+    for (std::int64_t i = 0; i < tokens.size(); ++i) {
+      list += fmt::format("{}{}", i > 0 ? " " : "", plan.token_at(tokens, i));
+    }
+    return list + "}";
+  };
+  std::vector<std::string> lines;
+  for (const Task& task : plan.tasks) {
+    std::string line = fmt::format("{}:", run(task.queries));
+    for (const Segment& segment : plan.segments_of(task)) {
+      line += segment.kind == SegmentKind::whole ? " whole "
+                                                 : fmt::format(" band({}) ", segment.window);
+      line += run(segment.keys);
+      for (const std::int64_t token : plan.skipped_of(segment))
+        line += fmt::format(" but {}", token);
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
 
 AssertionResult is_well_formed(const AttentionPlan& plan) {
   std::vector<int> tasks_of(static_cast<std::size_t>(plan.tokens * plan.heads));

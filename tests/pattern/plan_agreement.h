@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
@@ -25,5 +28,15 @@ namespace attnscope::testing {
 /// Tasks ascend per head range, every row lies in exactly one of them in each head, the segments of
 /// a task are disjoint.
 [[nodiscard]] ::testing::AssertionResult is_well_formed(const AttentionPlan& plan);
+
+/// A plan as text, a line for each task, e.g. "3-6: whole 0-3 band(1) 3-6 but 4".
+[[nodiscard]] std::vector<std::string> text_of(const AttentionPlan& plan);
+
+/// Names tests by their pattern.
+inline std::string name_of_pattern(const ::testing::TestParamInfo<AttentionPattern>& pattern) {
+  std::string name = pattern.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
 
 }  // namespace attnscope::testing

@@ -84,69 +84,43 @@ class PlanMaker {
   AttentionPlan plan_;
 };
 
-TEST(PlanCounts, MatchTheDefinitionForEveryKindOfRunAndSegment) {
+TEST(PlanCountsAndRowIntervals, MatchTheDefinitionForEveryKindOfRunAndSegment) {
   for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
+    SCOPED_TRACE(seed);
     PlanMaker maker(seed);
     const AttentionPlan plan = maker.make();
     const Task& task = plan.tasks[0];
-    const Segment& segment = plan.segments[0];
     const TokenRange rows{maker.up_to(20), 20 + maker.up_to(20)};
     const TokenRange cols{maker.up_to(20), 20 + maker.up_to(20)};
-    std::int64_t pairs = 0;
-    std::int64_t pairs_inside = 0;
-    std::set<std::int64_t> seeing;
-    std::set<std::int64_t> seen;
+    std::int64_t pairs = 0, pairs_inside = 0;
+    std::set<std::int64_t> seeing, seen;
     for (std::int64_t i = 0; i < task.queries.size(); ++i) {
       const std::int64_t query = plan.token_at(task.queries, i);
+      std::vector<TokenRange> expected, intervals;
       for (std::int64_t key = 0; key < tokens; ++key) {
-        if (!sees(plan, segment, query, key)) continue;
+        if (!sees(plan, plan.segments[0], query, key)) continue;
         ++pairs;
         const bool inside =
             query >= rows.begin && query < rows.end && key >= cols.begin && key < cols.end;
         pairs_inside += inside ? 1 : 0;
         seeing.insert(query);
         seen.insert(key);
-      }
-    }
-    ASSERT_EQ(count(plan).pairs, pairs) << "seed " << seed;
-    ASSERT_EQ(count(plan).query_rows, static_cast<std::int64_t>(seeing.size())) << "seed " << seed;
-    ASSERT_EQ(pairs_within(plan, task, rows, cols), pairs_inside) << "seed " << seed;
-    ASSERT_EQ(least_bytes(plan, 4, DType::float16),
-              static_cast<double>(2 * (seeing.size() + seen.size()) * 4 * 2))
-        << "seed " << seed;
-  }
-}
-
-TEST(RowIntervals, MatchTheDefinitionForEveryKindOfRunAndSegment) {
-  for (std::uint32_t seed = 0; seed < 20'000; ++seed) {
-    const AttentionPlan plan = PlanMaker(seed).make();
-    const Task& task = plan.tasks[0];
-    const Segment& segment = plan.segments[0];
-    for (std::int64_t i = 0; i < task.queries.size(); ++i) {
-      const std::int64_t query = plan.token_at(task.queries, i);
-      std::vector<TokenRange> expected;
-      for (std::int64_t key = 0; key < tokens; ++key) {
-        if (!sees(plan, segment, query, key)) continue;
         if (expected.empty() || expected.back().end != key) expected.push_back({key, key});
         expected.back().end = key + 1;
       }
-      std::vector<TokenRange> intervals;
-      append_key_intervals(plan, segment, query, intervals);
-      ASSERT_EQ(intervals, expected) << "seed " << seed << " row " << query;
-      ASSERT_EQ(key_intervals(plan, task, query), expected);
+      append_key_intervals(plan, plan.segments[0], query, intervals);
+      ASSERT_EQ(intervals, expected) << "row " << query;
+      ASSERT_EQ(key_intervals(plan, task, query), expected) << "row " << query;
     }
+    ASSERT_EQ(count(plan).pairs, pairs);
+    ASSERT_EQ(count(plan).query_rows, static_cast<std::int64_t>(seeing.size()));
+    ASSERT_EQ(pairs_within(plan, task, rows, cols), pairs_inside);
+    ASSERT_EQ(least_bytes(plan, 4, DType::float16),
+              static_cast<double>(2 * (seeing.size() + seen.size()) * 4 * 2));
   }
 }
 
-TEST(RowIntervals, AWindowIsCutOffAtTheRunsEndsAndNeverShifted) {
-  const Segment band{.keys = {10, 20}, .kind = SegmentKind::band, .window = 3};
-  EXPECT_EQ(key_window(band, 10), (TokenRange{10, 14}));
-  EXPECT_EQ(key_window(band, 15), (TokenRange{12, 19}));
-  EXPECT_EQ(key_window(band, 19), (TokenRange{16, 20}));
-  EXPECT_TRUE(key_window(band, 3).empty());
-}
-
-TEST(RowIntervals, AppendingKeepsWhatWasThere) {
+TEST(RowIntervals, AppendingKeepsEarlierIntervals) {
   const AttentionPlan plan{
       .tokens = 9, .heads = 1, .tasks = {}, .segments = {}, .indices = {4, 5, 8}};
   std::vector<TokenRange> intervals{{0, 4}};
@@ -197,20 +171,16 @@ TEST(PlanCounts, HeadsWithDifferentKeysAreCountedSeparately) {
   EXPECT_EQ(least_bytes(plan, 1, DType::float32), 4.0 * 2 * ((10 + 2 * 4) + (10 + 2 * 3)));
 }
 
-TEST(PlanCounts, FlopAndBytesFollowFromPairsAndTokens) {
-  const AttentionPlan plan = compiled("full", 89, 2);  // 100 tokens
-  EXPECT_EQ(useful_flop(count(plan), 32), 4.0 * 32 * 2 * 100 * 100);
-  EXPECT_EQ(count(plan).exponentials, 2 * 100 * 100);
-  EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16), 4.0 * 100 * 2 * 32 * 2);
-}
-
-TEST(PlanCounts, BackwardPassAddsFiveProductsAndEightTensors) {
+TEST(PlanCounts, WorkOfEachPassFollowsFromPairsAndTokens) {
   const AttentionPlan plan = compiled("full", 89, 2);  // 100 tokens
   const PlanCounts counts = count(plan);
-  EXPECT_EQ(useful_flop(counts, 32, Passes::forward_backward), 14.0 * 32 * 2 * 100 * 100);
+  EXPECT_EQ(counts.exponentials, 2 * 100 * 100);
   EXPECT_EQ(useful_exponentials(counts), 2.0 * 100 * 100);
+  EXPECT_EQ(useful_flop(counts, 32), 4.0 * 32 * 2 * 100 * 100);
+  EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16), 4.0 * 100 * 2 * 32 * 2);
+  // The backward pass adds five products; q, k, v, o, grad_o, grad_q, grad_k and grad_v once.
   EXPECT_EQ(useful_exponentials(counts, Passes::forward_backward), 2.0 * 2 * 100 * 100);
-  // q, k, v, o once; q, k, v, o, grad_o, grad_q, grad_k, grad_v once.
+  EXPECT_EQ(useful_flop(counts, 32, Passes::forward_backward), 14.0 * 32 * 2 * 100 * 100);
   EXPECT_EQ(least_bytes(plan, 32, DType::bfloat16, Passes::forward_backward),
             12.0 * 100 * 2 * 32 * 2);
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/attention/implementation.h"
+#include "engine/attention/sdpa/sdpa.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/tensor.h"
 
@@ -156,5 +157,9 @@ class PartKernel {
 [[nodiscard]] std::unique_ptr<PreparedAttention> prepare_assembled(const Problem& problem,
                                                                    std::vector<RowGroup> groups,
                                                                    const PartKernel& kernel);
+
+/// Whether flash-window supports the problem: ok if its part kernel does, and the plan consists of
+/// such parts; otherwise a sentence why not. `device` is ignored on the CPU.
+[[nodiscard]] Status flash_window_supports(const Problem& problem, const SdpaDevice& device);
 
 }  // namespace attnscope

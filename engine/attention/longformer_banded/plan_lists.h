@@ -81,7 +81,7 @@ struct DeviceSegment {
   std::int32_t shift = 0;   // band: the first key that query 0 attends to, before cutting at the
                             // run's ends
   std::int32_t reach = 0;   // band: number of keys that a query attends to from there
-  std::int32_t by_key = 0;  // 1: columns are the run's keys (kernels/plan/score_columns.h)
+  std::int32_t by_key = 0;  // 1: columns are the run's keys (kernels/plan/attention_plan.h)
   std::int32_t skip_begin = 0, skip_end = 0;  // indices
 };
 

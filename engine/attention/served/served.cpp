@@ -16,7 +16,6 @@
 #include "engine/attention/implementation.h"
 #include "engine/attention/list.h"
 #include "engine/attention/served/served_process.h"
-#include "engine/attention/served/shared_memory.h"
 #include "engine/pattern/mask.h"
 
 namespace attnscope {

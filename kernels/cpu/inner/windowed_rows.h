@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Common code of the three unfused steps. A row's scores are its `columns` floats, segment by
-// segment (kernels/plan/score_columns.h). Pairs outside the pattern have the value `outside` after
+// segment (kernels/plan/attention_plan.h). Pairs outside the pattern have the value `outside` after
 // the first step, and no step reads their keys or values.
 #pragma once
 
 #include "kernels/cpu/inner/keys.h"
-#include "kernels/plan/score_columns.h"
+#include "kernels/plan/attention_plan.h"
 
 namespace attnscope::cpu {
 namespace {

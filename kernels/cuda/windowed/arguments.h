@@ -10,7 +10,7 @@
 // position in the plan's indices. A row attends to `reach` places of a segment's keys from its
 // first place on; places outside the run are no keys (a band cut off at the ends of its sequence).
 // First places ascend with rows. A row's columns are the same places or, if the segment is stored
-// by key (kernels/plan/score_columns.h), all places of the run.
+// by key (kernels/plan/attention_plan.h), all places of the run.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs of tokens, the keys and queries seen through segments, which are compared with their
-// definition (kernels/plan/key_runs.h) token by token in both directions, and a list in memory.
+// definition (kernels/plan/key_runs.h) token by token, and a list in memory.
 #include "kernels/cuda/work/directed_tasks.h"
 
 #include <gmock/gmock.h>
@@ -9,13 +9,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/work_list.h"
-#include "kernels/plan/key_runs.h"
 #include "tests/kernels/cuda_work/list_checks.h"
 #include "tests/kernels/plans.h"
 
@@ -85,66 +83,18 @@ std::vector<Segment> segments() {
       }
     }
   }
-  // Beyond any token on one side, within reach on the other.
+  // Their windows end beyond any token on one side and within reach on the other.
   all.push_back({.keys = {7, 31}, .kind = SegmentKind::band, .window = 5000, .offset = 4990});
   all.push_back({.keys = {7, 31}, .kind = SegmentKind::band, .window = 5000, .offset = -5013});
   return all;
 }
 
-std::string text_of(const Segment& segment) {
-  return fmt::format("kind {} window {} offset {}", static_cast<int>(segment.kind), segment.window,
-                     segment.offset);
-}
-
-using attnscope::testing::sees;
-
-/// Segments of bands and of all keys. Which rows see a block depends on their tasks.
-void for_each_unblocked(const std::function<void(const Segment&, const WorkSegment&)>& visit) {
+/// The units of rows and those of keys.
+TEST(DirectedSegments, OfEveryWindowAndOffset_ContainTheKeysThatAQuerySees) {
   for (const Segment& segment : segments()) {
-    if (segment.kind != SegmentKind::block) visit(segment, directed(segment, keys, tokens));
-  }
-}
-
-TEST(DirectedSegments, ContainTheKeysThatAQuerySees) {
-  for_each_unblocked([](const Segment& segment, const WorkSegment& made) {
-    for (std::int32_t query = 0; query < tokens; ++query) {
-      const TokenRange expected = window_within({7, 31}, segment, query);
-      for (std::int32_t key = 7; key < 31; ++key) {
-        const bool inside = key >= expected.begin && key < expected.end;
-        ASSERT_EQ(made.run.count > 0 && sees(made, query, key), inside)
-            << text_of(segment) << " query " << query << " key " << key;
-      }
-    }
-  });
-}
-
-TEST(DirectedSegments, OfATransposedPlan_ListTheQueriesThatSeeAKey) {
-  for (const Segment& segment : segments()) {
-    AttentionPlan plan = attnscope::testing::plan_of_one_task(tokens, 1, {segment});
-    plan.tasks[0].queries = {2, tokens};
-    std::vector<std::int32_t> indices;
-    const Direction rows = rows_direction(plan, {0, 1}, directed_segments(plan, indices), indices);
-    const Direction by_keys = keys_direction(rows, tokens, indices);
-    std::vector<std::int32_t> seen(std::size_t{tokens} * tokens);
-    for (const DirectedTask& task : by_keys.tasks) {
-      for (std::int32_t i = 0; i < task.run.count; ++i) {
-        const std::int32_t key = token_at(task.run, i, indices);
-        for (const WorkSegment& passing : by_keys.segments_of(task)) {
-          for (std::int32_t j = 0; j < passing.run.count; ++j) {
-            const std::int32_t query = token_at(passing.run, j, indices);
-            if (sees(passing, key, query)) ++seen[static_cast<std::size_t>(query * tokens + key)];
-          }
-        }
-      }
-    }
-    for (std::int32_t query = 0; query < tokens; ++query) {
-      const TokenRange expected = window_within({7, 31}, segment, query);
-      for (std::int32_t key = 0; key < tokens; ++key) {
-        const bool inside = query >= 2 && key >= expected.begin && key < expected.end;
-        ASSERT_EQ(seen[static_cast<std::size_t>(query * tokens + key)], inside ? 1 : 0)
-            << text_of(segment) << " query " << query << " key " << key;
-      }
-    }
+    const AttentionPlan plan = attnscope::testing::plan_of_one_task(tokens, 1, {segment});
+    ASSERT_TRUE(attnscope::testing::cuts_well(plan, attnscope::testing::keys_from_plan(plan)))
+        << attnscope::testing::text_of(plan);
   }
 }
 

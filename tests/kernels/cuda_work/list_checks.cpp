@@ -11,10 +11,6 @@ std::int32_t token_of(const cuda::WorkList& list, const cuda::WorkRun& run, std:
   return run.listed != 0 ? list.indices.at(static_cast<std::size_t>(at)) : at;
 }
 
-bool sees(const cuda::WorkSegment& segment, std::int64_t t, std::int64_t token) {
-  return token >= t + segment.low && token < t + segment.high;
-}
-
 namespace {
 
 using cuda::WorkList;
@@ -95,7 +91,7 @@ void for_each_pair(const WorkList& list, const WorkUnit& unit,
       const std::int32_t token = token_of(list, segment.run, j);
       for (std::int32_t i = 0; i < unit.run.count; ++i) {
         const std::int32_t t = token_of(list, unit.run, i);
-        if (sees(segment, t, token)) visit(t, token);
+        if (token >= t + segment.low && token < t + segment.high) visit(t, token);
       }
     }
   }

@@ -20,9 +20,6 @@ namespace attnscope::testing {
 [[nodiscard]] std::int32_t token_of(const cuda::WorkList& list, const cuda::WorkRun& run,
                                     std::int32_t position);
 
-/// Whether token `t` of the unit sees `token` of the segment.
-[[nodiscard]] bool sees(const cuda::WorkSegment& segment, std::int64_t t, std::int64_t token);
-
 /// Calls `visit(token of the unit, token of a segment)` for every pair that the unit computes.
 void for_each_pair(const cuda::WorkList& list, const cuda::WorkUnit& unit,
                    const std::function<void(std::int32_t, std::int32_t)>& visit);

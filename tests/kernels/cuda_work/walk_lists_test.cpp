@@ -224,55 +224,46 @@ Walks walks_of(const std::string& pattern, std::int64_t window, const SequenceLa
   return walks.value_or(Walks{});
 }
 
-TEST(SparsePassages, AreOneWalkPerDocument_WithoutMergesOfCls) {
-  const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
-  const Walks walks = walks_of("sparse", 4, passages);
+Walks walks_of(const std::string& pattern, std::int64_t window, std::int64_t items,
+               std::int64_t document) {
+  return walks_of(pattern, window,
+                  SequenceLayout::uniform(items, {.query = 11, .documents = {document}}));
+}
+
+TEST(SparsePassages, AreWalkedByRowsAndByKeysWithoutUnits) {
+  const Walks walks = walks_of("sparse", 4, 100, 162);
+  EXPECT_TRUE(walks.rest.units.empty());
   EXPECT_FALSE(walks.rows.shape.far || walks.rows.shape.many);
-  EXPECT_EQ(walks.rest.row_units, 0);
-  // A document's 11 strips are a walk, and the query's rows are one.
+  // A document's 11 strips are a walk, and the query's rows are one; [CLS] needs no merge.
   EXPECT_EQ(walks.rows.walks.size(), 200U);
   EXPECT_EQ(walks.rows.merges.size(), 0U);
   EXPECT_EQ(walks.rows.partial_rows, 0);
-}
-
-TEST(SparsePassages, AreWalkedByKeysToo_WithClsAndQueryAsWideKeys) {
-  const Walks walks =
-      walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {162}}));
-  EXPECT_TRUE(walks.rest.units.empty());
-  ASSERT_TRUE(walks.keys);
   // A document's keys, whose global is the row of [CLS]; what else sees the key of [CLS], and those
-  // of the query.
+  // of the query. [CLS] and query are wide keys.
+  ASSERT_TRUE(walks.keys);
   EXPECT_EQ(walks.keys->walks.size(), 300U);
   EXPECT_EQ(walks.keys->merges.at(0).run.count, 12);
   EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
 }
 
 TEST(SparsePassage, IsSplitIntoWalks_ToFillTheGpu) {
-  const Walks walks =
-      walks_of("sparse", 4, SequenceLayout::uniform(1, {.query = 11, .documents = {162}}));
+  const Walks walks = walks_of("sparse", 4, 1, 162);
   EXPECT_EQ(walks.rows.walks.size(), 4U);
   EXPECT_EQ(walks.rows.merges.at(0).parts, 3);
   EXPECT_EQ(walks.rows.partial_rows, 3);
 }
 
 TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
-  const Walks walks =
-      walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
-  EXPECT_EQ(walks.rest.row_units, 0);
-  EXPECT_EQ(walks.rows.walks.size(), 1700U);
-  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
-}
-
-TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf256RowsToo) {
-  const Walks walks =
-      walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
-  EXPECT_TRUE(walks.rows.shape.broad);
-  EXPECT_TRUE(walks.rest.units.empty());
-  ASSERT_TRUE(walks.keys);
-  EXPECT_TRUE(walks.keys->shape.broad);
-  EXPECT_EQ(walks.rows.walks.size(), 1700U);
-  EXPECT_EQ(walks.rows.merges.at(0).parts, 16);
-  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
+  for (const std::int64_t window : {4, 64}) {
+    const Walks walks = walks_of("sparse", window, 100, 4084);
+    EXPECT_TRUE(walks.rest.units.empty()) << window;
+    ASSERT_TRUE(walks.keys) << window;
+    EXPECT_EQ(walks.rows.shape.broad, window == 64);
+    EXPECT_EQ(walks.keys->shape.broad, window == 64);
+    EXPECT_EQ(walks.rows.walks.size(), 1700U) << window;
+    EXPECT_EQ(walks.rows.merges.at(0).parts, 16) << window;
+    for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256) << window;
+  }
 }
 
 TEST(SharedQuery, IsAGlobalOfEveryItem) {
@@ -283,8 +274,7 @@ TEST(SharedQuery, IsAGlobalOfEveryItem) {
 }
 
 TEST(LongformerItem, HasClsAndQueryAsWideRows) {
-  const Walks walks =
-      walks_of("longformer", 16, SequenceLayout::uniform(1, {.query = 11, .documents = {400}}));
+  const Walks walks = walks_of("longformer", 16, 1, 400);
   EXPECT_EQ(walks.rest.row_units, 0);
   EXPECT_TRUE(walks.rows.shape.far && walks.rows.shape.many);
   EXPECT_EQ(walks.rows.merges.at(0).run.count, 12);
