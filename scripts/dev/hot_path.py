@@ -11,6 +11,7 @@ walk are counted somewhat too high.
 import collections
 import dataclasses
 import functools
+import json
 import pathlib
 import re
 import shutil
@@ -444,6 +445,13 @@ def record(measured, cases, resources):
                     "exponentials a strip": round(launch.exponentials / strips_of(cases[case]), 2),
                     "registers": registers, "spilled bytes": spilled, "shared bytes": shared, "blocks an SM": blocks}
     return kept
+
+
+def as_json(recorded):
+    """One line for each kernel."""
+    kernel = r"\{\s+([^{}]*\S)\s+\}"
+    lines = re.sub(kernel, lambda found: "{" + re.sub(r"\s+", " ", found[1]) + "}", json.dumps(recorded, indent=1))
+    return lines + "\n"
 
 
 def regressions(recorded, found):
