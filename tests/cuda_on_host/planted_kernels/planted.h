@@ -29,9 +29,6 @@ struct Bug {
   std::string reported;  // a regular expression for the message of the planted bug
 };
 
-[[nodiscard]] std::vector<Bug> bounds();
-[[nodiscard]] std::vector<Bug> barriers();
-[[nodiscard]] std::vector<Bug> between_blocks();
-[[nodiscard]] std::vector<Bug> divergence();
+[[nodiscard]] std::vector<Bug> bugs();
 
 }  // namespace attnscope::cuda::planted
