@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "kernels/cuda/devices.h"
-#include "kernels/cuda/failures.h"
+#include "kernels/cuda/operands.h"
 
 namespace attnscope::cuda {
 

@@ -357,7 +357,7 @@ def walk_counts(includes=()):
     """Compiles walk_counts.cpp with the sources that cut the work lists, and reads what it prints."""
     work = HOME / "kernels/cuda/work"
     sources = [HOME / "scripts/dev/compiler/walk_counts.cpp", *sorted(work.glob("*.cpp")),
-               HOME / "kernels/cuda/failures.cpp", HOME / "kernels/plan/key_runs.cpp", HOME / "kernels/plan/counts.cpp"]
+               HOME / "kernels/cuda/operands.cpp", HOME / "kernels/plan/key_runs.cpp", HOME / "kernels/plan/counts.cpp"]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "walk_counts"
         subprocess.run([shutil.which("g++") or "c++", "-std=c++20", "-w", "-DFMT_HEADER_ONLY", "-I", HOME, *includes,

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/cuda/dense/device_time.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/number_formats.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"
