@@ -2,8 +2,6 @@
 //
 // Compares the layout of tensor-core fragments in registers with CuTe, and their products with
 // plain matrix products.
-#include "tests/cuda_on_host/fragments.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +13,8 @@
 
 #include "kernels/plan/number_formats.h"
 #include "tests/cuda_on_host/device_memory.h"
-#include "tests/cuda_on_host/planted_kernels/products.h"
+#include "tests/cuda_on_host/include/ptx_on_host.h"
+#include "tests/cuda_on_host/planted_kernels/planted.h"
 
 namespace attnscope::on_host {
 namespace {
