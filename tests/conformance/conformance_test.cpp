@@ -53,7 +53,7 @@ void expect_none_wrong(const std::vector<CheckRow>& rows) {
 struct Computed {
   std::set<std::string> patterns, forms;
 };
-/// By implementation, in the rows with gradients.
+/// What each implementation computed in the rows with gradients.
 std::map<std::string, Computed> computed_with_gradients(const std::vector<CheckRow>& rows) {
   std::map<std::string, Computed> computed;
   for (const CheckRow& row : rows) {

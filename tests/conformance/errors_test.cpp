@@ -55,7 +55,7 @@ class ReferenceCall {
     static_cast<void>(run(id));
     return relative_error(reference_.rows, tensors_.on_host().o);
   }
-  /// Of o, grad_q, grad_k and grad_v.
+  /// The errors of o, grad_q, grad_k and grad_v.
   std::array<double, 4> errors_of(std::string_view id) {
     const double o = output_error_of(id);
     const CallView view = tensors_.on_host();

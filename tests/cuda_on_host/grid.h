@@ -28,7 +28,7 @@ struct Fibre {
 /// Suspends `from`, the running flow, and resumes `to`. With `leaving`, `from` has ended.
 void switch_fibre(Fibre& from, Fibre& to, bool leaving = false);
 
-/// To be called first in an entry.
+/// An entry must call this first.
 void entered_fibre(Fibre& self);
 
 /// Random numbers that are the same on every machine (xorshift64*).

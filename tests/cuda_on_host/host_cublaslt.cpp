@@ -22,7 +22,7 @@ struct Algorithm {
   std::size_t workspace_bytes;
   int state;
 };
-/// By CublasLtAlgorithm.
+/// The algorithms in the order of CublasLtAlgorithm.
 constexpr std::array<Algorithm, cublaslt_algorithms> algorithms{
     {{1500.0, cublaslt_workspace_bytes, lt::success},
      {10.0, cublaslt_workspace_bytes, lt::success},

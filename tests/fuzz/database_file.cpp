@@ -10,7 +10,7 @@
 //   flip OFFSET MASK          bits of one byte, counted from the start
 //   cut SIZE                  the file ends there
 //
-// In every case: no crash, and no changed value of a cell that counts as undamaged.
+// No input crashes the code or changes a value of a cell that counts as undamaged.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
