@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -194,21 +195,11 @@ constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   return chosen;
 }
 
-constexpr int min(int a, int b) {
+template <std::integral Integer>
+constexpr Integer min(Integer a, Integer b) {
   return b < a ? b : a;
 }
-constexpr int max(int a, int b) {
-  return a < b ? b : a;
-}
-constexpr unsigned min(unsigned a, unsigned b) {
-  return b < a ? b : a;
-}
-constexpr unsigned max(unsigned a, unsigned b) {
-  return a < b ? b : a;
-}
-constexpr std::int64_t min(std::int64_t a, std::int64_t b) {
-  return b < a ? b : a;
-}
-constexpr std::int64_t max(std::int64_t a, std::int64_t b) {
+template <std::integral Integer>
+constexpr Integer max(Integer a, Integer b) {
   return a < b ? b : a;
 }
