@@ -11,7 +11,7 @@
 
 #include <stdexcept>
 
-#include "kernels/cuda/failures.h"
+#include "kernels/cuda/operands.h"
 
 namespace attnscope::cuda {
 

@@ -11,7 +11,7 @@
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/plan_kernels.h"
 #include "engine/attention/torch_tensors.h"
-#include "kernels/cuda/failures.h"
+#include "kernels/cuda/operands.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/cuda/windowed.h"
 

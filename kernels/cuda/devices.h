@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CUDA devices that this process can use, or why there are none. Works in a build with CUDA on
-// a machine without a driver, and in a build without CUDA. And CUDA streams.
+// a machine without a driver, and in a build without CUDA. Also CUDA streams, and the device's
+// clock for algorithm selection by timing, of which the emulation has its own version.
 //
 //   CudaDevices found = cuda_devices();
 //   if (found.devices.empty()) explain(found.reason);
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 struct CUstream_st;
 
@@ -19,6 +23,14 @@ namespace cuda {
 /// cudaStream_t by its declared name, so that callers that are not compiled for CUDA need none of
 /// its headers. nullptr is the legacy default stream.
 using Stream = CUstream_st*;
+
+/// Device time between two events around the work that `work` queues on the stream, in nanoseconds.
+/// Synchronises. Errors: those of `work` and of its queued work; the stream is being captured into
+/// a graph, so it cannot be synchronised.
+[[nodiscard]] Result<double> device_time_ns(Stream stream, const std::function<Status()>& work);
+
+/// The number of the current device.
+[[nodiscard]] Result<int> current_device();
 }  // namespace cuda
 
 struct CudaDevice {

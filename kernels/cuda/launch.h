@@ -13,8 +13,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "kernels/cuda/devices.h"
-#include "kernels/cuda/failures.h"
+#include "kernels/cuda/operands.h"
 
 namespace attnscope::cuda {
 
@@ -39,7 +38,7 @@ struct LaunchShape {
 /// Queues `kernel`, a __global__ function of one argument, on `stream` (the emulation runs it).
 template <typename Argument>
 [[nodiscard]] Status launch(const char* name, void (*kernel)(Argument), const LaunchShape& shape,
-                            Stream stream, Argument argument) {
+                            cudaStream_t stream, Argument argument) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
   if (shape.blocks == 0) return {};
   if (shape.blocks > most_blocks) return too_many_blocks(name, shape.blocks, most_blocks);

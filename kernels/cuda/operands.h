@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors and the device memory of a call: their form as kernel arguments, by value, and checks
-// that they match the call's work list.
+// The tensors and the device memory of a call: their form as kernel arguments, by value, checks
+// that they match the call's work list, and the error messages of calls. The messages are outside
+// the .cu files, because nvcc cannot compile fmt's checked format strings in C++20.
 //
 //   const Operands operands(dtype, head_dim, tokens, {{"q", q}});  // of the work list
 //   if (!operands.status()) return operands.status();
@@ -92,6 +93,17 @@ class Operands {
 
 /// The error of a backward call with a work list of Passes::forward.
 [[nodiscard]] Status made_for_forward_only(std::string_view operation);
+
+[[nodiscard]] Status no_memory_for(std::string_view operation, std::string_view what,
+                                   std::int64_t floats);
+
+[[nodiscard]] Status failed_call(const char* call, const char* file, int line, const char* text,
+                                 const char* name);
+
+/// The error of `what`, which synchronises or allocates, on a stream that is being captured.
+[[nodiscard]] Status refused_capture(const char* what);
+
+[[nodiscard]] Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most);
 
 /// Calls visit() with the type as a constant, so that code that depends on it is selected once.
 template <typename Visit>

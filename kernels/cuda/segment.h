@@ -30,7 +30,7 @@ struct Walks;
 struct WorkList;
 
 /// A plan divided into units for the plain kernels (kernels/cuda/work_list.h), which support any
-/// plan, and, if its windows allow it, also into walks (kernels/cuda/walk_list.h); as bytes for the
+/// plan, and, if its windows allow it, also into walks (kernels/cuda/work_list.h); as bytes for the
 /// device.
 class SegmentWork {
  public:

@@ -3,7 +3,7 @@
 #   cuda_device_sources_FOLDER  sources that need the CUDA headers, or call such code
 set(cuda_folders segment windowed dense)
 set(cuda ${CMAKE_SOURCE_DIR}/kernels/cuda)
-file(GLOB cuda_host_sources CONFIGURE_DEPENDS ${cuda}/failures.cpp ${cuda}/operands.cpp ${cuda}/work/*.cpp)
+file(GLOB cuda_host_sources CONFIGURE_DEPENDS ${cuda}/operands.cpp ${cuda}/work/*.cpp)
 list(APPEND cuda_host_sources ${cuda}/windowed/lists.cpp)
 foreach(folder IN LISTS cuda_folders)
   file(GLOB cuda_device_sources_${folder} CONFIGURE_DEPENDS ${cuda}/${folder}/*.cpp ${cuda}/${folder}/*.cu)

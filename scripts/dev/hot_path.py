@@ -11,6 +11,7 @@ walk are counted somewhat too high.
 import collections
 import dataclasses
 import functools
+import json
 import pathlib
 import re
 import shutil
@@ -356,7 +357,7 @@ def walk_counts(includes=()):
     """Compiles walk_counts.cpp with the sources that cut the work lists, and reads what it prints."""
     work = HOME / "kernels/cuda/work"
     sources = [HOME / "scripts/dev/compiler/walk_counts.cpp", *sorted(work.glob("*.cpp")),
-               HOME / "kernels/cuda/failures.cpp", HOME / "kernels/plan/key_runs.cpp", HOME / "kernels/plan/counts.cpp"]
+               HOME / "kernels/cuda/operands.cpp", HOME / "kernels/plan/key_runs.cpp", HOME / "kernels/plan/counts.cpp"]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "walk_counts"
         subprocess.run([shutil.which("g++") or "c++", "-std=c++20", "-w", "-DFMT_HEADER_ONLY", "-I", HOME, *includes,
@@ -444,6 +445,13 @@ def record(measured, cases, resources):
                     "exponentials a strip": round(launch.exponentials / strips_of(cases[case]), 2),
                     "registers": registers, "spilled bytes": spilled, "shared bytes": shared, "blocks an SM": blocks}
     return kept
+
+
+def as_json(recorded):
+    """One line for each kernel."""
+    kernel = r"\{\s+([^{}]*\S)\s+\}"
+    lines = re.sub(kernel, lambda found: "{" + re.sub(r"\s+", " ", found[1]) + "}", json.dumps(recorded, indent=1))
+    return lines + "\n"
 
 
 def regressions(recorded, found):

@@ -65,7 +65,7 @@ class DeviceTensor {
  public:
   enum class Content { given, unwritten };
 
-  /// With the shape of `packed`, with or without its numbers.
+  /// The tensor has the shape of `packed`, and its numbers if `content` is given.
   DeviceTensor(const std::string& name, const Packed& packed, Content content);
 
   [[nodiscard]] Tensor tensor() const;

@@ -40,6 +40,11 @@ def is_alive(number):
     return state != "Z"
 
 
+def alive(numbers):
+    """Those of the process ids in a text that have not ended."""
+    return [number for number in numbers.split() if is_alive(number)]
+
+
 class WithStandIns(unittest.TestCase):
     """A copy of the script in a separate tree, with the packages of both calls made of stand-ins."""
 
@@ -107,16 +112,6 @@ class Calls(WithStandIns):
             for step in gpu_check.CALLS[name].steps:
                 self.assertTrue(step.seconds > max(gpu_check.GRACE.values()) or step.name == "more-bench", step.name)
 
-    def test_the_longest_sequences_come_first(self):
-        self.call("B")
-        lengths = re.findall(r"attnscope run (\S+) --only sequence_tokens=(\d+)", "\n".join(self.commands()))
-        self.assertEqual(lengths, [("kernels-cuda", "4096"), ("kernels-cuda", "174"), ("kernels-cuda-backward", "4096"),
-                                   ("kernels-cuda-backward", "174")])
-        bench = (HOME / "tests/cuda/kernels_bench.cpp").read_text()
-        flex = (HOME / "results/tools/flex_attention.py").read_text()
-        self.assertIn("tokens{4096, 174}", bench)
-        self.assertIn("default=[4096, 174]", flex)
-
     def test_a_step_that_fails_does_not_stop_the_rest(self):
         for name, fails, step in (("A", "bench.csv", "bench"), ("A", "--tool racecheck", "racecheck"),
                                   ("B", "run kernels-cuda-backward --only sequence_tokens=174,", "backward-174"),
@@ -150,29 +145,30 @@ class Calls(WithStandIns):
         self.assertIn("--windows 16", self.commands()[-1])
         self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 3)
 
-    def test_there_is_no_further_benchmark_if_every_tool_works(self):
+    def test_tools_that_work_count_both_windows_and_check_a_short_part_of_the_suite(self):
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "more-bench")), (0, "nothing"))
         for step in ("ncu-w4", "ncu-w64", "memcheck", "racecheck"):
             self.assertEqual(result_of(summary, step), "passed")
-
-    def test_counters_of_both_windows_are_one_table(self):
-        self.call("A")
         self.assertEqual([line.split(",")[1] for line in (self.out / "ncu.csv").read_text().splitlines()],
                          ['"Kernel Name"', '""', '"segment_walk_kernel"', '"segment_walk_kernel"'])
-
-    def test_sanitizers_check_a_short_part_of_the_suite(self):
-        self.call("A")
         for tool in ("memcheck", "racecheck"):
             self.assertTrue(any(f"--tool {tool}" in words and f"--gtest_filter={gpu_check.SHORT_SUITE}" in words
                                 for words in self.commands()))
 
-    def test_rows_of_all_lengths_are_in_a_sweeps_table_and_all_runs_are_exported(self):
+    def test_sweeps_run_the_longest_sequences_first_into_one_table_and_one_export(self):
         self.call("B")
+        self.assertEqual(re.findall(r"attnscope run (\S+) --only sequence_tokens=(\d+)", "\n".join(self.commands())),
+                         [(sweep, tokens) for sweep in ("kernels-cuda", "kernels-cuda-backward")
+                          for tokens in ("4096", "174")])
         self.assertEqual((self.out / "kernels-cuda.csv").read_text().splitlines(),
                          ["run,status,reason", "kernels-cuda sequence_tokens=4096,ok,why",
                           "kernels-cuda sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
+
+    def test_benchmarks_also_measure_the_longest_sequences_first(self):
+        self.assertIn("tokens{4096, 174}", (HOME / "tests/cuda/kernels_bench.cpp").read_text())
+        self.assertIn("default=[4096, 174]", (HOME / "results/tools/flex_attention.py").read_text())
 
     def test_a_sweep_that_does_not_start_shows_no_rows_of_the_previous_sweep(self):
         _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
@@ -231,8 +227,7 @@ class Cuts(WithStandIns):
     def test_processes_of_a_step_end_with_it(self):
         self.with_limit("A", "suite", 0)
         self.call_here("A", STAND_IN_HANGS="^cuda_kernels_test")
-        for number in (self.folder / "hangs").read_text().split():
-            self.assertFalse(is_alive(int(number)))
+        self.assertEqual(alive((self.folder / "hangs").read_text()), [])
 
 
 class Stops(WithStandIns):
@@ -244,11 +239,11 @@ class Stops(WithStandIns):
                 shutil.rmtree(self.out, ignore_errors=True)
                 os.mkfifo(self.folder / "hangs")
                 process = self.start(name, STAND_IN_HANGS=hangs)
-                started = (self.folder / "hangs").read_text().split()  # waits until the processes exist
+                started = (self.folder / "hangs").read_text()  # waits until the processes exist
                 process.send_signal(number)
                 output, _ = process.communicate()
                 self.assertEqual(process.returncode, 128 + number, output)
-                self.assertEqual([number for number in started if is_alive(int(number))], [])
+                self.assertEqual(alive(started), [])
                 self.assertEqual(result_of(self.summary(), done), "passed")
                 self.assertEqual(result_of(self.summary(), stopped), "failed")
                 with tarfile.open(self.out / "logs.tar.gz") as logs:
@@ -262,11 +257,11 @@ class Stops(WithStandIns):
         environment = dict(os.environ, STAND_IN_HANGS="^kernels_bench --csv", STAND_IN_HANGING=str(hanging), TMPDIR=str(places))
         process = subprocess.Popen([sys.executable, SCRIPT, "--dry-run", "--build", self.folder], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, env=environment)
-        started = hanging.read_text().split()
+        started = hanging.read_text()
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate()
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, output)
-        self.assertEqual([number for number in started if is_alive(int(number))], [])
+        self.assertEqual(alive(started), [])
         self.assertEqual(list(places.glob("tmp*")), [])
 
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines the subjects of this program: the CUDA kernels and those of the banded implementation, in
-// the emulation. Tests the banded kernels further than proof_test.cpp: the two products without a
-// softmax, and unsupported plans.
+// Defines the subjects of this program, in the emulation: the CUDA kernels and those of the banded
+// implementation. In addition to proof_test.cpp, tests the banded kernels' two products without a
+// softmax, and plans that they do not support.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -117,21 +118,21 @@ TEST_P(CudaBanded, WithoutASoftmax_MatchesNaiveLoops) {
   const Reference expected = reference(keys, exact(backward), products);
   const ReferenceGradients gradients = reference_gradients(keys, exact(backward), products);
   const Gradients got = band.backward(backward, {});
-  const auto expect_close = [](const Packed& actual, const Values& right, const std::string& what) {
+  const auto expect_close = [](const char* what, const Packed& actual, const Values& right) {
     expect_near(actual, right, (1e-5 + 2 * unit_roundoff(actual.dtype)) * right.largest(), what);
   };
-  expect_close(backward.forward.o, expected.o, "o");
-  expect_close(got.q, gradients.q, "grad_q");
-  expect_close(got.k, gradients.k, "grad_k");
-  expect_close(got.v, gradients.v, "grad_v");
+  expect_close("o", backward.forward.o, expected.o);
+  expect_close("grad_q", got.q, gradients.q);
+  expect_close("grad_k", got.k, gradients.k);
+  expect_close("grad_v", got.v, gradients.v);
 }
 
-TEST(CudaBandedPlans, ThatTheKernelsDoNotSupport_AreErrorsWithTheReason) {
+TEST(CudaBandedPlans, WithTooLargeAWindowAreRefused) {
   const AttentionPlan far = plan_of_one_task(
       8, 1, {{.keys = {0, 8}, .kind = SegmentKind::band, .window = std::int64_t{1} << 30}});
   const Status refused = supports(far, 32);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("supports up to"), std::string::npos);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("supports up to"));
 }
 
 }  // namespace

@@ -7,13 +7,14 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/cuda/devices.h"
+#include "kernels/plan/number_formats.h"
 #include "tests/cuda_on_host/emulator.h"
-#include "tests/cuda_on_host/sixteen_bit.h"
 
 #define __global__
 #define __device__
@@ -66,6 +67,44 @@ inline float2 make_float2(float x, float y) {
 }
 inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
+}
+
+// ---- 16-bit floating-point types, with the rounding of the instructions; tests/attention compares
+// number_formats.h with LibTorch
+
+struct alignas(2) __half {
+  std::uint16_t bits;
+};
+struct alignas(2) __nv_bfloat16 {
+  std::uint16_t bits;
+};
+struct alignas(4) __half2 {
+  __half x, y;
+};
+struct alignas(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
+using half = __half;
+using nv_bfloat16 = __nv_bfloat16;
+
+inline float __half2float(__half x) {
+  return attnscope::float_from_float16(x.bits);
+}
+inline __half __float2half_rn(float x) {
+  return {attnscope::float16_from_float(x)};
+}
+inline float __bfloat162float(__nv_bfloat16 x) {
+  return attnscope::float_from_bfloat16(x.bits);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float x) {
+  return {attnscope::bfloat16_from_float(x)};
+}
+
+inline __half2 __floats2half2_rn(float low, float high) {
+  return {__float2half_rn(low), __float2half_rn(high)};
+}
+inline __nv_bfloat162 __floats2bfloat162_rn(float low, float high) {
+  return {__float2bfloat16_rn(low), __float2bfloat16_rn(high)};
 }
 
 // ---- barriers, shuffles, votes
@@ -156,21 +195,11 @@ constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   return chosen;
 }
 
-constexpr int min(int a, int b) {
+template <std::integral Integer>
+constexpr Integer min(Integer a, Integer b) {
   return b < a ? b : a;
 }
-constexpr int max(int a, int b) {
-  return a < b ? b : a;
-}
-constexpr unsigned min(unsigned a, unsigned b) {
-  return b < a ? b : a;
-}
-constexpr unsigned max(unsigned a, unsigned b) {
-  return a < b ? b : a;
-}
-constexpr std::int64_t min(std::int64_t a, std::int64_t b) {
-  return b < a ? b : a;
-}
-constexpr std::int64_t max(std::int64_t a, std::int64_t b) {
+template <std::integral Integer>
+constexpr Integer max(Integer a, Integer b) {
   return a < b ? b : a;
 }

@@ -29,14 +29,45 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Score matrices in device memory with unwritten padding.
+using Mask = std::vector<std::uint8_t>;
+
+Scores scores_of(std::int64_t columns, DType dtype, std::int64_t masks = 0, std::int64_t rows = 3) {
+  return {.items = 2,
+          .heads = 2,
+          .rows = rows,
+          .columns = columns,
+          .stride = score_stride(columns, dtype),
+          .dtype = dtype,
+          .masks = masks};
+}
+
+/// Allows half of the pairs and none in row 1.
+Mask random_mask(const Scores& shape) {
+  std::mt19937 random(7);
+  Mask mask(at(shape.masks * shape.rows * shape.stride));
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i) / shape.stride % shape.rows;
+    const bool is_column = static_cast<std::int64_t>(i) % shape.stride < shape.columns;
+    mask[i] = is_column && row != 1 && random() % 2 == 0 ? 1 : 0;
+  }
+  return mask;
+}
+
+/// Score matrices and their mask in device memory, with unwritten padding.
 struct Matrices {
   Scores shape;
+  Mask mask;
+  DeviceArray<std::uint8_t> device_mask;
   DeviceArray<std::byte> memory;
   std::vector<float> numbers;  // [matrices, rows, columns], rounded
 
-  Matrices(const std::string& name, const Scores& of)
-      : shape(of), memory(name, count() * of.stride * size_of(of.dtype)) {}
+  Matrices(const std::string& name, const Scores& of, const Mask& mask_in = {})
+      : shape(of),
+        mask(mask_in),
+        device_mask("mask", mask),
+        memory(name, count() * of.stride * size_of(of.dtype)) {
+    if (!mask.empty()) shape.mask = device_mask.data();
+  }
 
   [[nodiscard]] std::int64_t count() const { return shape.items * shape.heads * shape.rows; }
 
@@ -48,14 +79,22 @@ struct Matrices {
     }
     memory.set(bytes, row * shape.stride * size_of(shape.dtype));
   }
+  void set_every_row(const std::vector<float>& values) {
+    for (std::int64_t row = 0; row < count(); ++row) set_row(row, values);
+  }
   void set_random(unsigned seed, float deviation) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0.0F, deviation);
+    std::vector<float> values(at(shape.columns));
     for (std::int64_t row = 0; row < count(); ++row) {
-      std::vector<float> values(at(shape.columns));
       for (float& value : values) value = normal(random);
       set_row(row, values);
     }
+  }
+  [[nodiscard]] bool allows(std::int64_t row, std::int64_t column) const {
+    if (mask.empty()) return true;
+    const std::int64_t head = shape.masks > 1 ? row / shape.rows % shape.heads : 0;
+    return mask[at((head * shape.rows + row % shape.rows) * shape.stride + column)] != 0;
   }
   [[nodiscard]] float value(std::int64_t row, std::int64_t column) const {
     return read_value(memory.bytes(), shape.dtype, row * shape.stride + column);
@@ -65,34 +104,6 @@ struct Matrices {
   }
 };
 
-Scores scores_of(std::int64_t columns, DType dtype, std::int64_t rows = 3) {
-  return {.items = 2,
-          .heads = 2,
-          .rows = rows,
-          .columns = columns,
-          .stride = score_stride(columns, dtype),
-          .dtype = dtype};
-}
-
-/// A mask of `masks` matrices, which allows half of the pairs and none in row 1.
-std::vector<std::uint8_t> random_mask(const Scores& shape, std::int64_t masks) {
-  std::mt19937 random(7);
-  std::vector<std::uint8_t> mask(at(masks * shape.rows * shape.stride));
-  for (std::size_t i = 0; i < mask.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(i) / shape.stride % shape.rows;
-    const bool is_column = static_cast<std::int64_t>(i) % shape.stride < shape.columns;
-    mask[i] = is_column && row != 1 && random() % 2 == 0 ? 1 : 0;
-  }
-  return mask;
-}
-
-bool allows(const std::vector<std::uint8_t>& mask, const Scores& shape, std::int64_t row,
-            std::int64_t column) {
-  if (mask.empty()) return true;
-  const std::int64_t head = shape.masks > 1 ? row / shape.rows % shape.heads : 0;
-  return mask[at((head * shape.rows + row % shape.rows) * shape.stride + column)] != 0;
-}
-
 /// The error of a float32 result of magnitude `size` that is rounded to the dtype.
 double bound(DType dtype, double size) {
   const double half_of_the_smallest = dtype == DType::float16 ? 0x1p-25 : 0.0;
@@ -100,14 +111,11 @@ double bound(DType dtype, double size) {
 }
 
 void expect_softmax(std::int64_t columns, DType dtype, std::int64_t masks) {
-  Scores shape = scores_of(columns, dtype);
-  shape.masks = masks;
+  const Scores of = scores_of(columns, dtype, masks);
   SCOPED_TRACE(std::to_string(columns) + " columns, " + std::to_string(masks) + " masks, " +
                std::to_string(size_of(dtype)) + " bytes");
-  const std::vector<std::uint8_t> mask = random_mask(shape, masks);
-  const DeviceArray<std::uint8_t> device_mask("mask", mask);
-  shape.mask = masks > 0 ? device_mask.data() : nullptr;
-  Matrices scores("scores", shape);
+  Matrices scores("scores", of, random_mask(of));
+  const Scores& shape = scores.shape;
   scores.set_random(3, 4.0F);
   const DeviceArray<float> lse("lse", scores.count());
   const Status status = softmax_forward(shape, scores.memory.bytes(), lse.data(), nullptr);
@@ -116,14 +124,14 @@ void expect_softmax(std::int64_t columns, DType dtype, std::int64_t masks) {
   for (std::int64_t row = 0; row < scores.count(); ++row) {
     double highest = -infinity;
     for (std::int64_t c = 0; c < columns; ++c) {
-      if (allows(mask, shape, row, c)) highest = std::max(highest, scores.number(row, c));
+      if (scores.allows(row, c)) highest = std::max(highest, scores.number(row, c));
     }
     double sum = 0;
     for (std::int64_t c = 0; c < columns; ++c) {
-      if (allows(mask, shape, row, c)) sum += std::exp(scores.number(row, c) - highest);
+      if (scores.allows(row, c)) sum += std::exp(scores.number(row, c) - highest);
     }
     for (std::int64_t c = 0; c < shape.stride; ++c) {
-      const bool seen = c < columns && allows(mask, shape, row, c);
+      const bool seen = c < columns && scores.allows(row, c);
       const double expected = seen ? std::exp(scores.number(row, c) - highest) / sum : 0.0;
       ASSERT_NEAR(double{scores.value(row, c)}, expected, seen ? bound(dtype, expected) : 0.0)
           << "row " << row << ", column " << c;
@@ -157,26 +165,21 @@ TEST_P(DenseSoftmax, WeightsOfMaskedPairsAndOfRowsWithoutKeysAreZero) {
 }
 
 TEST_P(DenseSoftmax, NaNInMaskedPairsReachesNoOtherPair) {
-  Scores shape = scores_of(20, GetParam(), 1);
-  shape.masks = 1;
-  std::vector<std::uint8_t> mask(at(shape.stride), 1);
+  const Scores shape = scores_of(20, GetParam(), 1, 1);
+  Mask mask(at(shape.stride), 1);
   mask[4] = 0;
-  const DeviceArray<std::uint8_t> device_mask("mask", mask);
-  shape.mask = device_mask.data();
-  Matrices scores("scores", shape);
+  Matrices scores("scores", shape, mask);
   std::vector<float> values(20, 1.0F);
   values[4] = nan;
-  for (std::int64_t row = 0; row < scores.count(); ++row) scores.set_row(row, values);
-  ASSERT_TRUE(softmax_forward(shape, scores.memory.bytes(), nullptr, nullptr));
+  scores.set_every_row(values);
+  ASSERT_TRUE(softmax_forward(scores.shape, scores.memory.bytes(), nullptr, nullptr));
   EXPECT_EQ(scores.value(0, 4), 0.0F);
   EXPECT_NEAR(double{scores.value(0, 5)}, 1.0 / 19, bound(GetParam(), 1.0 / 19));
 }
 
 TEST_P(DenseSoftmax, LargeScoresDoNotOverflow) {
-  Matrices scores("scores", scores_of(3, GetParam(), 1));
-  for (std::int64_t row = 0; row < scores.count(); ++row) {
-    scores.set_row(row, {30000.0F, 30000.0F, -30000.0F});
-  }
+  Matrices scores("scores", scores_of(3, GetParam(), 0, 1));
+  scores.set_every_row({30000.0F, 30000.0F, -30000.0F});
   const DeviceArray<float> lse("lse", scores.count());
   ASSERT_TRUE(softmax_forward(scores.shape, scores.memory.bytes(), lse.data(), nullptr));
   EXPECT_EQ(scores.value(0, 0), 0.5F);
@@ -196,8 +199,7 @@ TEST_P(DenseSoftmax, BackwardIsTheGradientOfTheSoftmax) {
         softmax_backward(shape, weights.memory.bytes(), gradients.memory.bytes(), nullptr);
     ASSERT_TRUE(status) << status.error().message;
     for (std::int64_t row = 0; row < weights.count(); ++row) {
-      double sum = 0;
-      double size = 0;
+      double sum = 0, size = 0;
       for (std::int64_t c = 0; c < columns; ++c) {
         sum += weights.number(row, c) * gradients.number(row, c);
         size += std::abs(weights.number(row, c) * gradients.number(row, c));
@@ -216,17 +218,13 @@ TEST_P(DenseSoftmax, BackwardIsTheGradientOfTheSoftmax) {
 
 TEST_P(DenseSoftmax, AMaskWithoutASoftmaxZeroesOnlyMaskedPairs) {
   for (const std::int64_t columns : {5, 174, 1032}) {
-    Scores shape = scores_of(columns, GetParam());
-    shape.masks = 2;
-    const std::vector<std::uint8_t> mask = random_mask(shape, 2);
-    const DeviceArray<std::uint8_t> device_mask("mask", mask);
-    shape.mask = device_mask.data();
-    Matrices scores("scores", shape);
+    const Scores shape = scores_of(columns, GetParam(), 2);
+    Matrices scores("scores", shape, random_mask(shape));
     scores.set_random(8, 1.0F);
-    ASSERT_TRUE(apply_mask(shape, scores.memory.bytes(), nullptr));
+    ASSERT_TRUE(apply_mask(scores.shape, scores.memory.bytes(), nullptr));
     for (std::int64_t row = 0; row < scores.count(); ++row) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        const double expected = allows(mask, shape, row, c) ? scores.number(row, c) : 0.0;
+        const double expected = scores.allows(row, c) ? scores.number(row, c) : 0.0;
         ASSERT_EQ(double{scores.value(row, c)}, expected) << "row " << row << ", column " << c;
       }
     }

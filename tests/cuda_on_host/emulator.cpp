@@ -8,11 +8,87 @@
 #include <set>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "tests/cuda_on_host/grid.h"
 #include "tests/cuda_on_host/memory_watch.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace attnscope::on_host {
+
+// Saves what a callee must preserve (System V ABI) and the stack pointer, and restores the other's.
+extern "C" void attnscope_switch_stacks(void** from, void* to);
+asm(R"(
+.text
+.type attnscope_switch_stacks, @function
+attnscope_switch_stacks:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size attnscope_switch_stacks, . - attnscope_switch_stacks
+)");
+
+void Fibre::start(std::span<std::byte> memory, void (*entry)()) {
+  stack = memory;
+  sanitizer_data = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  // A fibre that did not end has left the marks of its frames.
+  __asan_unpoison_memory_region(stack.data(), stack.size());
+#endif
+  // Six registers, the address to return to, and one word that leaves the stack 16-byte aligned as
+  // a call would.
+  auto* top = reinterpret_cast<std::uintptr_t*>(stack.data() + stack.size());
+  *--top = 0;
+  *--top = reinterpret_cast<std::uintptr_t>(entry);
+  for (int saved = 0; saved < 6; ++saved) *--top = 0;
+  stack_pointer = top;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+void switch_fibre(Fibre& from, Fibre& to, bool leaving) {
+  static const std::span<const std::byte> host = [] {
+    pthread_attr_t attributes;
+    void* stack = nullptr;
+    std::size_t bytes = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &stack, &bytes);
+    pthread_attr_destroy(&attributes);
+    return std::span(static_cast<const std::byte*>(stack), bytes);
+  }();
+  const std::span<const std::byte> next = to.stack.empty() ? host : to.stack;
+  __sanitizer_start_switch_fiber(leaving ? nullptr : &from.sanitizer_data, next.data(),
+                                 next.size());
+  attnscope_switch_stacks(&from.stack_pointer, to.stack_pointer);
+  entered_fibre(from);
+}
+
+void entered_fibre(Fibre& self) {
+  __sanitizer_finish_switch_fiber(self.sanitizer_data, nullptr, nullptr);
+}
+#else
+void switch_fibre(Fibre& from, Fibre& to, bool) {
+  attnscope_switch_stacks(&from.stack_pointer, to.stack_pointer);
+}
+
+void entered_fibre(Fibre&) {}
+#endif
 
 Grid running_grid;
 
@@ -41,18 +117,18 @@ std::span<std::byte> stack_of(int thread) {
   return {all + static_cast<std::size_t>(thread) * bytes + page, bytes - page};
 }
 
+[[nodiscard]] Fibre& fibre_of(int thread) {
+  return grid().fibres[static_cast<std::size_t>(thread)];
+}
+
 void resume(int thread) {
-  Grid& now = grid();
-  Fibre& from = now.fibres[static_cast<std::size_t>(now.thread)];
-  if (thread == now.thread) return;
-  now.thread = thread;
-  switch_fibre(from, now.fibres[static_cast<std::size_t>(thread)]);
+  const int before = std::exchange(grid().thread, thread);
+  if (thread != before) switch_fibre(fibre_of(before), fibre_of(thread));
 }
 
 void leave_for_host() {
-  Grid& now = grid();
-  now.on_device = false;
-  switch_fibre(now.fibres[static_cast<std::size_t>(now.thread)], now.host, true);
+  grid().on_device = false;
+  switch_fibre(fibre_of(grid().thread), grid().host, true);
 }
 
 [[nodiscard]] int first_thread(const Warp& warp) {
@@ -90,21 +166,16 @@ void release_barrier() {
   for (Warp& warp : now.warps) warp.at_barrier = false;
 }
 
-[[noreturn]] void diverged(const Warp& warp) {
-  const int other = static_cast<int>(
-      std::ranges::find_if(warp.met, [&](const Collective* met) { return met != warp.met[0]; }) -
-      warp.met.begin());
-  misuse(fmt::format("lanes of a warp diverged: lane 0 is at {}, lane {} at {}", warp.met[0]->name,
-                     other, warp.met[static_cast<std::size_t>(other)]->name));
-}
-
 /// Called when the last lane of a warp arrives: runs the collective. Returns the next warp to run,
 /// or nullptr at the end of the block.
 [[nodiscard]] Warp* met_by_all(Warp& warp) {
   Grid& now = grid();
   const Collective* met = warp.met[0];
-  if (std::ranges::any_of(warp.met, [met](const Collective* other) { return other != met; })) {
-    diverged(warp);
+  const auto* const other =
+      std::ranges::find_if(warp.met, [met](const Collective* each) { return each != met; });
+  if (other != warp.met.end()) {
+    misuse(fmt::format("lanes of a warp diverged: lane 0 is at {}, lane {} at {}", met->name,
+                       other - warp.met.begin(), (*other)->name));
   }
   ++counted.collectives;
   Warp* next = &warp;
@@ -152,7 +223,7 @@ void arrive(const Collective& collective, void* given) {
 
 void run_thread() {
   Grid& now = grid();
-  entered_fibre(now.fibres[static_cast<std::size_t>(now.thread)]);
+  entered_fibre(fibre_of(now.thread));
   now.on_device = true;
   now.body(now.parameters.data());
   now.on_device = false;
@@ -170,11 +241,11 @@ void run_block(std::uint32_t block) {
     draw_order(warp);
   }
   for (int thread = 0; thread < now.threads; ++thread) {
-    now.fibres[static_cast<std::size_t>(thread)].start(stack_of(thread), run_thread);
+    fibre_of(thread).start(stack_of(thread), run_thread);
   }
   const Warp& first = *some_ready_warp();
   now.thread = first_thread(first) + first.turn(0);
-  switch_fibre(now.host, now.fibres[static_cast<std::size_t>(now.thread)]);
+  switch_fibre(now.host, fibre_of(now.thread));
   ++counted.blocks;
 }
 

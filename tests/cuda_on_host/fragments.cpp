@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/cuda_on_host/fragments.h"
-
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "tests/cuda_on_host/cuda_on_host.h"
-#include "tests/cuda_on_host/memory_watch.h"
+#include "tests/cuda_on_host/include/ptx_on_host.h"
 
 namespace attnscope::on_host {
-
 namespace {
 
 struct Product {
@@ -17,13 +12,6 @@ struct Product {
   const std::uint32_t* a;
   std::uint32_t b[2];
 };
-
-[[nodiscard]] float half_number(std::uint16_t bits) {
-  return float_from_float16(bits);
-}
-[[nodiscard]] float bfloat16_number(std::uint16_t bits) {
-  return __bfloat162float(__nv_bfloat16{bits});
-}
 
 template <float (*number)(std::uint16_t)>
 [[nodiscard]] float element(const std::uint32_t* registers, int i) {
@@ -57,28 +45,32 @@ void multiply(void* const (&given)[warp_lanes]) {
   }
 }
 
-const Collective mma_half{"mma (float16)", multiply<half_number>};
-const Collective mma_bfloat16{"mma (bfloat16)", multiply<bfloat16_number>};
+const Collective mma_half{"mma (float16)", multiply<float_from_float16>};
+const Collective mma_bfloat16{"mma (bfloat16)", multiply<float_from_bfloat16>};
 
 }  // namespace
+}  // namespace attnscope::on_host
 
-void multiply_add_half(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                       std::uint32_t b1) {
-  Product product{c, a, {b0, b1}};
-  meet(mma_half, &product);
+namespace attnscope::cuda {
+
+template <>
+void multiply_add<__half>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                          std::uint32_t b1) {
+  on_host::Product product{c, a, {b0, b1}};
+  on_host::meet(on_host::mma_half, &product);
+}
+template <>
+void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                 std::uint32_t b1) {
+  on_host::Product product{c, a, {b0, b1}};
+  on_host::meet(on_host::mma_bfloat16, &product);
 }
 
-void multiply_add_bfloat16(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                           std::uint32_t b1) {
-  Product product{c, a, {b0, b1}};
-  meet(mma_bfloat16, &product);
-}
-
-float exp2_flushed(float x) {
+float exp2_approx(float x) {
   constexpr float smallest = std::numeric_limits<float>::min();
   if (std::fabs(x) < smallest) return 1;
   const float power = std::exp2(x);
   return power < smallest ? 0 : power;
 }
 
-}  // namespace attnscope::on_host
+}  // namespace attnscope::cuda

@@ -10,9 +10,26 @@
 #include <vector>
 
 #include "tests/cuda_on_host/emulator.h"
-#include "tests/cuda_on_host/fibre.h"
 
 namespace attnscope::on_host {
+
+/// A thread of a block: a suspended flow of control with its own stack on the one host thread. A
+/// switch costs a few nanoseconds, so that the lanes of a warp can wait for each other at every
+/// matrix product. Objects on the stack of a fibre that is never resumed are not destroyed.
+struct Fibre {
+  void* stack_pointer = nullptr;
+  std::span<std::byte> stack;      // empty for the host's own flow
+  void* sanitizer_data = nullptr;  // AddressSanitizer's, of a suspended fibre
+
+  /// `entry` must never return.
+  void start(std::span<std::byte> memory, void (*entry)());
+};
+
+/// Suspends `from`, the running flow, and resumes `to`. With `leaving`, `from` has ended.
+void switch_fibre(Fibre& from, Fibre& to, bool leaving = false);
+
+/// An entry must call this first.
+void entered_fibre(Fibre& self);
 
 /// Random numbers that are the same on every machine (xorshift64*).
 class RandomOrder {

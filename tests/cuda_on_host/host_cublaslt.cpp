@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/cuda/dense/device_time.h"
+#include "kernels/cuda/devices.h"
 #include "kernels/plan/number_formats.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"
@@ -17,25 +17,24 @@ namespace lt = cuda::lt;
 constexpr int invalid_value = 7;   // CUBLAS_STATUS_INVALID_VALUE
 constexpr int not_supported = 15;  // CUBLAS_STATUS_NOT_SUPPORTED
 
-/// An algorithm with its scratch memory and time.
-struct Made {
-  CublasLtAlgorithm algorithm;
+struct Algorithm {
   double ns;
   std::size_t workspace_bytes;
   int state;
 };
-constexpr std::array<Made, 6> algorithms{
-    {{CublasLtAlgorithm::slow, 1500.0, cublaslt_workspace_bytes, lt::success},
-     {CublasLtAlgorithm::broken, 10.0, cublaslt_workspace_bytes, lt::success},
-     {CublasLtAlgorithm::unfit, 10.0, cublaslt_workspace_bytes, not_supported},
-     {CublasLtAlgorithm::fast, 300.0, cublaslt_workspace_bytes / 2, lt::success},
-     {CublasLtAlgorithm::greedy, 1.0, 2 * cublaslt_workspace_bytes, lt::success},
-     {CublasLtAlgorithm::unhurried, 1000.0, cublaslt_workspace_bytes, lt::success}}};
+/// The algorithms in the order of CublasLtAlgorithm.
+constexpr std::array<Algorithm, cublaslt_algorithms> algorithms{
+    {{1500.0, cublaslt_workspace_bytes, lt::success},
+     {10.0, cublaslt_workspace_bytes, lt::success},
+     {10.0, cublaslt_workspace_bytes, not_supported},
+     {300.0, cublaslt_workspace_bytes / 2, lt::success},
+     {1.0, 2 * cublaslt_workspace_bytes, lt::success},
+     {1000.0, cublaslt_workspace_bytes, lt::success}}};
 constexpr std::size_t place_of_algorithm = 4;  // in lt::Algorithm, after the alignments
 
 int live_objects = 0;
-std::array<int, algorithms.size()> products{};  // of each
-double device_ns = 0;                           // the device's clock
+CublasLtProducts products{};
+double device_ns = 0;  // the device's clock
 
 struct Matmul {
   std::int32_t transposed_a = 0, transposed_b = 0;
@@ -87,14 +86,12 @@ int set_matmul(void* matmul, int attribute, const void* value, std::size_t bytes
 
 int create_layout(void** layout, int type, std::int64_t rows, std::int64_t columns,
                   std::int64_t leading) {
+  const DType dtype = type == lt::real_16f    ? DType::float16
+                      : type == lt::real_16bf ? DType::bfloat16
+                                              : DType::float32;
   make<Layout>(layout);
-  Layout& made = *static_cast<Layout*>(*layout);
-  made.rows = rows;
-  made.columns = columns;
-  made.leading = leading;
-  made.dtype = type == lt::real_16f    ? DType::float16
-               : type == lt::real_16bf ? DType::bfloat16
-                                       : DType::float32;
+  *static_cast<Layout*>(*layout) = {
+      .dtype = dtype, .rows = rows, .columns = columns, .leading = leading};
   return lt::success;
 }
 
@@ -167,12 +164,12 @@ int multiply(void*, void* matmul, const void* alpha, const void* a, void* a_layo
     }
   }
   const std::size_t number = algorithm->data[place_of_algorithm];
-  const Made& made = algorithms.at(number);
+  const Algorithm& made = algorithms.at(number);
   if (workspace == nullptr || workspace_bytes < made.workspace_bytes || made.state != lt::success ||
       *static_cast<const float*>(beta) != 0.0F) {
     return invalid_value;
   }
-  if (made.algorithm == CublasLtAlgorithm::broken) return not_supported;
+  if (number == broken) return not_supported;
   std::memset(workspace, poison, workspace_bytes);
   const std::int64_t depth = m.transposed_a != 0 ? la.rows : la.columns;
   bool written = true;
@@ -224,13 +221,8 @@ const cuda::CublasLt& host_cublaslt() {
 int live_cublaslt_objects() {
   return live_objects;
 }
-int cublaslt_products() {
-  int all = 0;
-  for (const int count : products) all += count;
-  return all;
-}
-int cublaslt_products(CublasLtAlgorithm by) {
-  return products.at(static_cast<std::size_t>(by));
+const CublasLtProducts& cublaslt_products() {
+  return products;
 }
 
 }  // namespace attnscope::on_host

@@ -8,8 +8,8 @@
 //
 //   DenseAttention::prepare(problem, host_cublaslt());
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/cuda/dense/cublaslt.h"
 
@@ -20,18 +20,19 @@ namespace attnscope::on_host {
 /// Handles, descriptors and preferences that are not destroyed.
 [[nodiscard]] int live_cublaslt_objects();
 /// The algorithms that the heuristics return, in this order. Those that work give the same results.
-enum class CublasLtAlgorithm : std::uint8_t {
+enum CublasLtAlgorithm : std::size_t {
   slow,
-  broken,     // whose product fails
-  unfit,      // whose state marks it as unusable
-  fast,       // in a fifth of the time of `slow`
-  greedy,     // in no time, with more scratch than the first
-  unhurried,  // in two thirds
+  broken,     // its product fails
+  unfit,      // its state marks it as unusable
+  fast,       // a fifth of the time of `slow`
+  greedy,     // no time, but more scratch than the first
+  unhurried,  // two thirds
+  cublaslt_algorithms,
 };
 
-/// Calls of cublasLtMatmul so far.
-[[nodiscard]] int cublaslt_products();
-[[nodiscard]] int cublaslt_products(CublasLtAlgorithm by);
+/// Calls of cublasLtMatmul so far, by algorithm.
+using CublasLtProducts = std::array<int, cublaslt_algorithms>;
+[[nodiscard]] const CublasLtProducts& cublaslt_products();
 
 /// Scratch memory that the first algorithm needs; `fast` needs half of it, `greedy` twice as much.
 inline constexpr std::size_t cublaslt_workspace_bytes = 512;

@@ -24,18 +24,53 @@ namespace {
 /// block.
 class BlockOrder {
  public:
-  void begin_launch();
-  void begin_block(int threads);
+  void begin_launch() { published_.clear(); }
+  void begin_block(std::size_t threads) {
+    observed_.clear();
+    fences_.assign(threads, 0);
+    fence_epochs_.assign(threads, 0);
+  }
 
-  void fence(int thread, std::uint32_t epoch);
-  void atomic(const void* at, int thread, std::uint32_t epoch, std::uint32_t first_epoch_of_block);
+  void fence(int thread, std::uint32_t epoch) {
+    ++fences_[static_cast<std::size_t>(thread)];
+    fence_epochs_[static_cast<std::size_t>(thread)] = epoch;
+    for (Observation& seen : observed_) {
+      if (seen.fenced_by >= 0 || (seen.thread != thread && seen.epoch >= epoch)) continue;
+      seen.fenced_by = thread;
+      seen.fence_epoch = epoch;
+    }
+  }
+  void atomic(const void* at, int thread, std::uint32_t epoch, std::uint32_t first_epoch_of_block) {
+    std::vector<Publication>& all = published_[at];
+    for (const Publication& one : all) {
+      if (one.first_epoch_of_block == first_epoch_of_block) continue;
+      observed_.push_back({one, thread, epoch});
+    }
+    all.push_back({first_epoch_of_block, epoch, fence_epochs_[static_cast<std::size_t>(thread)],
+                   thread, fences_});
+  }
   [[nodiscard]] std::uint16_t fences(int thread) const {
     return fences_[static_cast<std::size_t>(thread)];
   }
 
   /// Whether another block's last write, or its reads, are ordered before what `thread` does now.
-  [[nodiscard]] bool knows_write(const Granule& granule, int thread, std::uint32_t epoch) const;
-  [[nodiscard]] bool knows_reads(const Granule& granule, int thread, std::uint32_t epoch) const;
+  [[nodiscard]] bool knows_write(const Granule& granule, int thread, std::uint32_t epoch) const {
+    return knows(thread, epoch, [&](const Publication& one) {
+      const std::uint32_t at = granule.write_epoch;
+      if (at < one.first_epoch_of_block || at > one.epoch) return false;
+      const bool by_publisher = granule.writer == one.thread;
+      const bool fenced = granule.writer_fences < one.fences[granule.writer];
+      return at < one.fence_epoch || (fenced && (by_publisher || at < one.epoch)) ||
+             (granule.by_atomic && by_publisher && at == one.epoch);
+    });
+  }
+  [[nodiscard]] bool knows_reads(const Granule& granule, int thread, std::uint32_t epoch) const {
+    return !granule.read_by_many_blocks && knows(thread, epoch, [&](const Publication& one) {
+      const std::uint32_t at = granule.read_epoch;
+      return at >= one.first_epoch_of_block &&
+             (at < one.epoch || (at == one.epoch && granule.reader == one.thread));
+    });
+  }
 
  private:
   struct Publication {
@@ -52,7 +87,13 @@ class BlockOrder {
     std::uint32_t fence_epoch = 0;
   };
   template <typename Covers>
-  [[nodiscard]] bool knows(int thread, std::uint32_t epoch, const Covers& covers) const;
+  [[nodiscard]] bool knows(int thread, std::uint32_t epoch, const Covers& covers) const {
+    return std::ranges::any_of(observed_, [&](const Observation& seen) {
+      const bool usable =
+          seen.fenced_by >= 0 && (seen.fenced_by == thread || seen.fence_epoch < epoch);
+      return usable && covers(seen.published);
+    });
+  }
 
   std::unordered_map<const void*, std::vector<Publication>> published_;
   std::vector<Observation> observed_;
@@ -60,75 +101,14 @@ class BlockOrder {
   std::vector<std::uint32_t> fence_epochs_;
 };
 
-void BlockOrder::begin_launch() {
-  published_.clear();
-}
-
-void BlockOrder::begin_block(int threads) {
-  observed_.clear();
-  fences_.assign(static_cast<std::size_t>(threads), 0);
-  fence_epochs_.assign(static_cast<std::size_t>(threads), 0);
-}
-
-void BlockOrder::fence(int thread, std::uint32_t epoch) {
-  ++fences_[static_cast<std::size_t>(thread)];
-  fence_epochs_[static_cast<std::size_t>(thread)] = epoch;
-  for (Observation& seen : observed_) {
-    if (seen.fenced_by >= 0 || (seen.thread != thread && seen.epoch >= epoch)) continue;
-    seen.fenced_by = thread;
-    seen.fence_epoch = epoch;
-  }
-}
-
-void BlockOrder::atomic(const void* at, int thread, std::uint32_t epoch,
-                        std::uint32_t first_epoch_of_block) {
-  std::vector<Publication>& all = published_[at];
-  for (const Publication& one : all) {
-    if (one.first_epoch_of_block != first_epoch_of_block) observed_.push_back({one, thread, epoch});
-  }
-  all.push_back({first_epoch_of_block, epoch, fence_epochs_[static_cast<std::size_t>(thread)],
-                 thread, fences_});
-}
-
-template <typename Covers>
-bool BlockOrder::knows(int thread, std::uint32_t epoch, const Covers& covers) const {
-  return std::ranges::any_of(observed_, [&](const Observation& seen) {
-    const bool usable =
-        seen.fenced_by >= 0 && (seen.fenced_by == thread || seen.fence_epoch < epoch);
-    return usable && covers(seen.published);
-  });
-}
-
-bool BlockOrder::knows_write(const Granule& granule, int thread, std::uint32_t epoch) const {
-  return knows(thread, epoch, [&](const Publication& one) {
-    const std::uint32_t at = granule.write_epoch;
-    if (at < one.first_epoch_of_block || at > one.epoch) return false;
-    const bool by_publisher = granule.writer == one.thread;
-    const bool fenced = granule.writer_fences < one.fences[granule.writer];
-    return at < one.fence_epoch || (fenced && (by_publisher || at < one.epoch)) ||
-           (granule.by_atomic && by_publisher && at == one.epoch);
-  });
-}
-
-bool BlockOrder::knows_reads(const Granule& granule, int thread, std::uint32_t epoch) const {
-  return !granule.read_by_many_blocks && knows(thread, epoch, [&](const Publication& one) {
-    const std::uint32_t at = granule.read_epoch;
-    return at >= one.first_epoch_of_block &&
-           (at < one.epoch || (at == one.epoch && granule.reader == one.thread));
-  });
-}
-
 constexpr std::size_t shared_red_zone = 4096;
+constexpr std::size_t shared_bytes_with_red_zones = most_shared_bytes + 3 * shared_red_zone;
 
 /// Aligned to exactly 128 bytes, with red zones.
 struct SharedMemory {
-  SharedMemory()
-      : memory(new (std::align_val_t(4096)) std::byte[most_shared_bytes + 3 * shared_red_zone]),
-        begin(memory + shared_red_zone + 128),
-        granules(most_shared_bytes / 2) {}
-  std::byte* memory;
-  std::byte* begin;
-  std::vector<Granule> granules;
+  std::byte* memory = new (std::align_val_t(4096)) std::byte[shared_bytes_with_red_zones];
+  std::byte* begin = memory + shared_red_zone + 128;
+  std::vector<Granule> granules = std::vector<Granule>(most_shared_bytes / 2);
 };
 
 SharedMemory shared;
@@ -161,21 +141,8 @@ struct Words {
 }
 
 [[nodiscard]] const char* verb(Access access) {
-  switch (access) {
-    case Access::read:
-      return "reads";
-    case Access::write:
-      return "writes";
-    case Access::atomic:
-      return "atomically changes";
-  }
-  return "";
-}
-
-[[noreturn]] void outside(const Watched& memory, const void* address, std::size_t bytes,
-                          Access access) {
-  misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes,
-                     place(memory, address).characters));
+  if (access == Access::read) return "reads";
+  return access == Access::write ? "writes" : "atomically changes";
 }
 
 /// The current time of the running thread.
@@ -293,23 +260,13 @@ void check_watched(const Watched& memory, const void* address, std::size_t bytes
   ++checked_accesses;
   const std::int64_t offset = static_cast<const std::byte*>(address) - memory.begin;
   if (offset < 0 || offset + static_cast<std::int64_t>(bytes) > memory.bytes) {
-    outside(memory, address, bytes, access);
+    misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes,
+                       place(memory, address).characters));
   }
   const Now now = now_of_thread(memory.is_shared);
   for (Granule& granule : granules(memory, address, bytes)) {
     check_granule(memory, address, granule, access, now);
   }
-}
-
-[[nodiscard]] bool in_shared(const void* address) {
-  const auto* at = static_cast<const std::byte*>(address);
-  const SharedMemory& all = shared;
-  return at >= all.memory && at < all.memory + most_shared_bytes + 3 * shared_red_zone;
-}
-
-[[nodiscard]] Watched watched_shared() {
-  SharedMemory& all = shared;
-  return {all.begin, grid().shared_bytes, all.granules.data(), true, "shared memory"};
 }
 
 [[nodiscard]] Watched watched(Allocation& allocation) {
@@ -328,15 +285,6 @@ void check_watched(const Watched& memory, const void* address, std::size_t bytes
   return at >= &__executable_start && at < &_end;
 }
 
-void check_aligned(const void* address, std::size_t bytes, const char* what) {
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
-  misuse(fmt::format("{} at an address that is not a multiple of {}", what, bytes));
-}
-
-void poison_shared_memory() {
-  std::memset(shared.begin, poison, static_cast<std::size_t>(grid().shared_bytes));
-}
-
 }  // namespace
 
 std::byte* shared_memory() {
@@ -346,7 +294,11 @@ std::byte* shared_memory() {
 void check_access(const void* address, std::size_t bytes, Access access) {
   const Grid& now = grid();
   if (within(address, bytes, now.fibres[static_cast<std::size_t>(now.thread)].stack)) return;
-  if (in_shared(address)) return check_watched(watched_shared(), address, bytes, access);
+  if (within(address, 1, {shared.memory, shared_bytes_with_red_zones})) {
+    const Watched memory{shared.begin, now.shared_bytes, shared.granules.data(), true,
+                         "shared memory"};
+    return check_watched(memory, address, bytes, access);
+  }
   if (Allocation* allocation = device_arena().find(address)) {
     return check_watched(watched(*allocation), address, bytes, access);
   }
@@ -375,7 +327,9 @@ void check_read_only(const void* address, std::size_t bytes) {
 void check_atomic(const void* address, std::size_t bytes) {
   const OnHost on_host;
   const Grid& now = grid();
-  check_aligned(address, bytes, "an atomic operation");
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
+    misuse(fmt::format("an atomic operation at an address that is not a multiple of {}", bytes));
+  }
   check_access(address, bytes, Access::atomic);
   block_order.atomic(address, now.thread, now.epoch, now.first_epoch_of_block);
 }
@@ -402,8 +356,8 @@ void begin_launch_in_watch() {
 }
 
 void begin_block_in_watch() {
-  block_order.begin_block(grid().threads);
-  poison_shared_memory();
+  block_order.begin_block(static_cast<std::size_t>(grid().threads));
+  std::memset(shared.begin, poison, static_cast<std::size_t>(grid().shared_bytes));
 }
 
 }  // namespace attnscope::on_host

@@ -62,17 +62,8 @@ TEST_P(PlantedBug, IsNotReportedWithoutTheBugAndResultsHaveTheSameBits) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<Bug>& parameter) {
-  return parameter.param.name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Bounds, PlantedBug, ::testing::ValuesIn(cuda::planted::bounds()), name_of);
-INSTANTIATE_TEST_SUITE_P(Barriers, PlantedBug, ::testing::ValuesIn(cuda::planted::barriers()),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(BetweenBlocks, PlantedBug,
-                         ::testing::ValuesIn(cuda::planted::between_blocks()), name_of);
-INSTANTIATE_TEST_SUITE_P(Divergence, PlantedBug, ::testing::ValuesIn(cuda::planted::divergence()),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Emulator, PlantedBug, ::testing::ValuesIn(cuda::planted::bugs()),
+                         [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace
 }  // namespace attnscope::on_host

@@ -9,8 +9,8 @@
 namespace attnscope {
 namespace {
 
+using fuzz::accepted;
 using fuzz::expect;
-using fuzz::expect_sentence;
 
 void follow_config(const ModelConfig& config) {
   const ModelShape& shape = config.shape;
@@ -22,19 +22,13 @@ void follow_config(const ModelConfig& config) {
 void follow_header(const ModelConfig& config, std::string_view json) {
   constexpr std::int64_t data_bytes = 1 << 20;
   const Result<Header> header = parse_header(json, data_bytes, "model.safetensors");
-  if (!header) {
-    expect_sentence(header.error().message);
-    return;
-  }
+  if (!accepted(header)) return;
   TensorViews files;
   for (const HeaderEntry& entry : header->entries) {
     files.emplace(entry.name, TensorView{entry.dtype, entry.shape, {}});
   }
   const auto found = find_tensors(files, config, "folder");
-  if (!found) {
-    expect_sentence(found.error().message);
-    return;
-  }
+  if (!accepted(found)) return;
   for (const TensorSpec& spec : config.family->tensors(config, &files).specs) {
     const auto tensor = found->tensors.find(spec.name);
     expect(tensor != found->tensors.end(), "every tensor is there");
@@ -43,19 +37,13 @@ void follow_header(const ModelConfig& config, std::string_view json) {
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view input = attnscope::fuzz::text_of(data, size);
+void fuzz::run(std::string_view input) {
   const std::size_t end = input.find('\x1e');
-  const auto config = attnscope::read_model_config(input.substr(0, end), "config.json");
-  if (!config) {
-    attnscope::fuzz::expect_sentence(config.error().message);
-    return 0;
-  }
-  attnscope::follow_config(*config);
-  if (end != std::string_view::npos) {
-    attnscope::follow_header(*config, input.substr(end + 1));
-  }
-  return 0;
+  const auto config = read_model_config(input.substr(0, end), "config.json");
+  if (!accepted(config)) return;
+  follow_config(*config);
+  if (end != std::string_view::npos) follow_header(*config, input.substr(end + 1));
 }
+
+}  // namespace attnscope

@@ -10,7 +10,7 @@
 //   flip OFFSET MASK          bits of one byte, counted from the start
 //   cut SIZE                  the file ends there
 //
-// In every case: no crash, and no changed value of a cell that counts as undamaged.
+// No input crashes the code or changes a value of a cell that counts as undamaged.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -27,8 +27,8 @@
 namespace attnscope {
 namespace {
 
+using fuzz::accepted;
 using fuzz::expect;
-using fuzz::expect_sentence;
 
 /// A valid file and the text of every cell, by the cell's display name.
 struct Sound {
@@ -55,9 +55,10 @@ void make(Sound& s) {
     }
     expect(store.add_heat(s.run, heat).has_value(), "a heat is stored");
   }
-  expect(store.add_ceilings(s.run, test::random_ceilings(random)).has_value(), "ceilings too");
+  expect(store.add_ceilings(s.run, test::random_ceilings(random)).has_value(),
+         "ceilings are stored");
   expect(store.finish_run(s.run, RunStatus::done).has_value(), "the run ends");
-  expect(store.export_runs({s.run}, s.folder / "sound.attn").has_value(), "it is exported");
+  expect(store.export_runs({s.run}, s.folder / "sound.attn").has_value(), "the run is exported");
   s.bytes = test::bytes_of(s.folder / "sound.attn");
   const auto cells = store.cells(s.run, true);
   for (const StoredCell& cell : *cells) s.cells[cell.cell.contender.name] = words_of(cell);
@@ -84,7 +85,7 @@ class Editor {
   Editor& operator=(const Editor&) = delete;
   ~Editor() { sqlite3_close(handle_); }
 
-  /// What SQLite declines is left undone.
+  /// SQL that SQLite declines has no effect.
   void run(const std::string& sql) {
     sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
   }
@@ -121,7 +122,7 @@ std::string literal(std::string_view value) {
 
 std::string changed(std::string_view lines) {
   Editor editor(sound().bytes);
-  std::string bytes;  // once bits are changed, the values are left alone
+  std::string bytes;  // after the first change of bits: later values are not written to it
   const auto whole = [&]() -> std::string& {
     if (bytes.empty()) bytes = editor.bytes();
     return bytes;
@@ -164,11 +165,9 @@ void draw(const report::Table& table) {
   }
   for (const auto x : {report::XAxis::length, report::XAxis::window}) {
     for (const auto y : {report::YAxis::time, report::YAxis::memory, report::YAxis::limit}) {
-      if (const auto figure = report::make_figure(table, x, y); !figure) {
-        expect_sentence(figure.error().message);
-      } else {
-        expect(!report::figure_csv(*figure).empty(), "a figure's numbers are written");
-      }
+      const auto figure = report::make_figure(table, x, y);
+      expect(!accepted(figure) || !report::figure_csv(*figure).empty(),
+             "a figure's numbers are written");
     }
   }
 }
@@ -177,10 +176,7 @@ void read_run(const Store& store, const RunInfo& run, bool is_ours) {
   expect(fuzz::is_plain_text(report::provenance_line(run)), "provenance is one line of plain text");
   for (const bool with_samples : {true, false}) {
     const auto cells = store.cells(run.id, with_samples);
-    if (!cells) {
-      expect_sentence(cells.error().message);
-      continue;
-    }
+    if (!accepted(cells)) continue;
     for (const StoredCell& cell : *cells) {
       if (cell.damaged || !is_ours || !with_samples) continue;
       const auto original = sound().cells.find(cell.cell.contender.name);
@@ -188,41 +184,30 @@ void read_run(const Store& store, const RunInfo& run, bool is_ours) {
              "no changed value passes as sound", words_of(cell));
     }
   }
-  if (const auto read = store.ceilings(run.id); !read) expect_sentence(read.error().message);
-  if (const auto read = store.progress(run.id); !read) expect_sentence(read.error().message);
-  if (const auto read = store.finished_points(run.id); !read) {
-    expect_sentence(read.error().message);
-  }
-  if (const auto table = report::make_table(store, run, std::nullopt, {}); !table) {
-    expect_sentence(table.error().message);
-  } else {
-    draw(*table);
-  }
+  accepted(store.ceilings(run.id));
+  accepted(store.progress(run.id));
+  accepted(store.finished_points(run.id));
+  const auto table = report::make_table(store, run, std::nullopt, {});
+  if (accepted(table)) draw(*table);
 }
 
 void read_file(const std::filesystem::path& file, bool is_ours) {
   const auto store = Store::open(file, Store::Mode::read_only);
-  if (!store) return expect_sentence(store.error().message);
-  if (const auto last = store->find_run("last"); !last) expect_sentence(last.error().message);
-  if (const auto runs = store->runs(); !runs) {
-    expect_sentence(runs.error().message);
-  } else {
+  if (!accepted(store)) return;
+  accepted(store->find_run("last"));
+  if (const auto runs = store->runs(); accepted(runs)) {
     for (const RunInfo& run : *runs) read_run(*store, run, is_ours);
   }
-  if (const Status whole = store->check_integrity(); !whole) {
-    expect_sentence(whole.error().message);
-  }
+  accepted(store->check_integrity());
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace attnscope;
-  const auto input = fuzz::text_of(data, size);
+void fuzz::run(std::string_view input) {
   const bool is_whole_file = input.starts_with("SQLite");
   const std::filesystem::path file = sound().folder / "changed.attn";
   test::write_bytes(file, is_whole_file ? std::string(input) : changed(input));
   read_file(file, !is_whole_file);
-  return 0;
 }
+
+}  // namespace attnscope

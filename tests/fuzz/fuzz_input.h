@@ -1,24 +1,23 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every fuzz target requires of the code under test. A broken promise ends the process, which
-// libFuzzer reports as a finding with the input.
+// The requirements of all fuzz targets on the code under test. A broken promise ends the process,
+// which libFuzzer reports as a finding with the input.
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 
 namespace attnscope::fuzz {
 
-inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
+/// Defined by every target: one input, which ends the process if a promise is broken.
+void run(std::string_view input);
 
 inline void expect(bool kept, const char* promise, std::string_view about = {}) {
   if (kept) return;
@@ -26,8 +25,8 @@ inline void expect(bool kept, const char* promise, std::string_view about = {}) 
   std::abort();
 }
 
-/// Whether the bytes are well-formed UTF-8 without control characters: what a terminal, a log line
-/// and a JSON text can all carry.
+/// Whether the bytes are well-formed UTF-8 without control characters, which terminals, log lines
+/// and JSON texts can all contain.
 inline bool is_plain_text(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -46,21 +45,28 @@ inline bool is_plain_text(std::string_view text) {
   return true;
 }
 
-/// One sentence a person can read: something, on one line, and not the whole input again.
+/// One readable sentence: not empty, on one line, and shorter than an input.
 inline void expect_sentence(const std::string& message) {
   constexpr std::size_t longest = 1500;
-  expect(!message.empty(), "an error has words");
+  expect(!message.empty(), "an error has a message");
   expect(message.size() <= longest, "an error is one sentence, not the input", message);
   expect(is_plain_text(message), "an error is one line of plain text", message);
+}
+
+/// Whether there is a value. The error of a result without one must be a sentence.
+template <typename Result>
+bool accepted(const Result& result) {
+  if (!result) expect_sentence(result.error().message);
+  return result.has_value();
 }
 
 /// A file in memory that has a path.
 class MemoryFile {
  public:
-  MemoryFile(const std::uint8_t* data, std::size_t size)
-      : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+  explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
     expect(descriptor_ >= 0, "a file in memory can be made");
-    expect(write(descriptor_, data, size) == static_cast<ssize_t>(size), "it takes the input");
+    expect(write(descriptor_, bytes.data(), bytes.size()) == std::ssize(bytes),
+           "the input can be written to it");
   }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;

@@ -12,7 +12,6 @@ namespace attnscope {
 namespace {
 
 using fuzz::expect;
-using fuzz::expect_sentence;
 
 void compile(const AttentionPattern& pattern, const std::string& text) {
   const Result<SequenceLayout> layout = SequenceLayout::make(
@@ -23,7 +22,7 @@ void compile(const AttentionPattern& pattern, const std::string& text) {
                                                                       .sentences_given = true}});
   const std::optional<Window> window = Window::of(2);
   const Result<AttentionPlan> plan = compile_plan(pattern, window, *layout, /*heads=*/2);
-  if (!plan) return expect_sentence(plan.error().message);
+  if (!fuzz::accepted(plan)) return;
   const Oracle oracle(pattern, window, *layout);
   const Mask mask(*plan);
   for (std::int64_t i = 0; i < layout->item_count(); ++i) {
@@ -40,18 +39,14 @@ void compile(const AttentionPattern& pattern, const std::string& text) {
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace attnscope;
-  const auto pattern = parse_pattern(fuzz::text_of(data, size), "fuzz.json");
-  if (!pattern) {
-    fuzz::expect_sentence(pattern.error().message);
-    return 0;
-  }
+void fuzz::run(std::string_view input) {
+  const auto pattern = parse_pattern(input, "fuzz.json");
+  if (!accepted(pattern)) return;
   const std::string text = pattern_json(*pattern);
   const auto again = parse_pattern(text, "written.json");
-  fuzz::expect(again.has_value() && *again == *pattern, "a pattern survives being written", text);
+  expect(again.has_value() && *again == *pattern, "a pattern survives being written", text);
   compile(*pattern, text);
-  return 0;
 }
+
+}  // namespace attnscope

@@ -3,7 +3,6 @@
 // Feeds committed inputs to a fuzz target that is built without libFuzzer, with any compiler:
 //   TARGET_replay FILE-OR-FOLDER...
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,7 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/fuzz_input.h"
 
 int main(int count, char** arguments) {
   std::vector<std::filesystem::path> files;
@@ -32,10 +31,10 @@ int main(int count, char** arguments) {
       return 1;
     }
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    // Said before, so that the last line names the input that ends the process.
+    // Printed before the call, so that the last line names the input that ends the process.
     std::printf("%s\n", file.c_str());
     std::fflush(stdout);
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    attnscope::fuzz::run(bytes);
   }
   std::printf("%zu inputs, no finding\n", files.size());
   return files.empty() ? 1 : 0;

@@ -6,9 +6,9 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
 namespace {
@@ -25,29 +25,6 @@ constexpr std::array files{"config_sentence_transformers.json",
                            "2_Pooling/config.json",
                            "3_MultiVectorMask/config.json"};
 
-/// One folder for all inputs of the process.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "attnscope-fuzz-XXXXXX").string();
-    expect(mkdtemp(name.data()) != nullptr, "a folder can be made");
-    path = name;
-    for (const char* file : files) fs::create_directories((path / file).parent_path());
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
-
-const fs::path& folder() {
-  static const Folder made;
-  return made.path;
-}
-
 void follow(const SentenceFiles& read) {
   expect(!read.multi_vector || read.head.max_sim.has_value(), "vectors have a score");
   if (!read.multi_vector) return;
@@ -58,26 +35,23 @@ void follow(const SentenceFiles& read) {
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace attnscope;
-  std::string_view input = fuzz::text_of(data, size);
+void fuzz::run(std::string_view input) {
+  static const tests::ScratchFolder folder;  // for all inputs of the process
   for (const char* file : files) {
     const std::size_t end = input.find('\x1e');
     const std::string_view text = input.substr(0, end);
     input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
+    const fs::path path = folder / file;
+    fs::create_directories(path.parent_path());
     if (text.empty()) {
-      fs::remove(folder() / file);
+      fs::remove(path);
     } else {
-      std::ofstream(folder() / file, std::ios::binary) << text;
+      tests::write_bytes(path, text);
     }
   }
-  const auto read = read_sentence_files(folder());
-  if (!read) {
-    fuzz::expect_sentence(read.error().message);
-  } else {
-    follow(*read);
-  }
-  return 0;
+  const auto read = read_sentence_files(folder.path());
+  if (accepted(read)) follow(*read);
 }
+
+}  // namespace attnscope

@@ -32,15 +32,10 @@ void follow(const Sweep& sweep) {
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto sweep =
-      attnscope::parse_sweep(attnscope::fuzz::text_of(data, size), "/nowhere/fuzz.json");
-  if (sweep) {
-    attnscope::follow(*sweep);
-  } else {
-    attnscope::fuzz::expect_sentence(sweep.error().message);
-  }
-  return 0;
+void fuzz::run(std::string_view input) {
+  const auto sweep = parse_sweep(input, "/nowhere/fuzz.json");
+  if (accepted(sweep)) follow(*sweep);
 }
+
+}  // namespace attnscope

@@ -11,25 +11,19 @@
 namespace attnscope {
 namespace {
 
+using fuzz::accepted;
 using fuzz::expect;
-using fuzz::expect_sentence;
 
 void follow(const SubwordTokenizer& pieces, std::string_view text) {
   const auto ids = pieces.tokenize(text);
-  if (!ids) {
-    expect_sentence(ids.error().message);
-    return;
-  }
+  if (!accepted(ids)) return;
   for (const std::int32_t id : *ids) {
     expect(id >= 0 && id < pieces.size(), "every id is in the vocabulary");
     expect(!first_byte_that_is_no_utf8(pieces.token(id)), "a token can be shown");
   }
   constexpr std::int64_t most = 16;
   const auto pair = pieces.encode(text.substr(0, text.size() / 4), text, {.most_tokens = most});
-  if (!pair) {
-    expect_sentence(pair.error().message);
-    return;
-  }
+  if (!accepted(pair)) return;
   expect(1 + pair->query.size() + pair->document.size() <= most, "a pair keeps to its limit");
   expect(pair->document.back() == pieces.sep(), "a document ends in [SEP]");
 }
@@ -47,24 +41,16 @@ Result<SubwordParts> read_folder(std::string_view files) {
   return read_tokenizer_files(folder, "folder");
 }
 
-void read(bool json, std::string_view file, std::string_view text) {
-  auto parts = json ? read_tokenizer_json(file, "tokenizer.json") : read_folder(file);
-  if (!parts) {
-    expect_sentence(parts.error().message);
-    return;
-  }
-  follow(SubwordTokenizer(std::move(*parts)), text);
-}
-
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string_view input = attnscope::fuzz::text_of(data, size);
-  if (input.empty()) return 0;
-  const bool json = input.front() == '{';
+void fuzz::run(std::string_view input) {
+  if (input.empty()) return;
   const std::size_t end = input.rfind('\x1e');
   const std::string_view text = end == std::string_view::npos ? "" : input.substr(end + 1);
-  attnscope::read(json, input.substr(0, end), text);
-  return 0;
+  const std::string_view file = input.substr(0, end);
+  auto parts =
+      input.front() == '{' ? read_tokenizer_json(file, "tokenizer.json") : read_folder(file);
+  if (accepted(parts)) follow(SubwordTokenizer(std::move(*parts)), text);
 }
+
+}  // namespace attnscope

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files of torch.save: an input that begins as a zip archive is a complete file, any other input is
-// the pickle of a file.
-// Every byte of every tensor of an accepted file can be read.
+// the pickle of a file. Every byte of every tensor of an accepted file can be read.
 #include "engine/checkpoint/torch_file.h"
 
 #include "tests/fuzz/fuzz_input.h"
@@ -10,8 +9,8 @@
 namespace attnscope {
 namespace {
 
+using fuzz::accepted;
 using fuzz::expect;
-using fuzz::expect_sentence;
 
 void follow(const TensorView& view) {
   volatile unsigned sum = 0;
@@ -19,35 +18,35 @@ void follow(const TensorView& view) {
   for (const std::int64_t size : view.shape) expect(size >= 0, "sizes are not negative");
 }
 
-void follow_archive(const std::uint8_t* data, std::size_t size) {
-  const fuzz::MemoryFile memory(data, size);
+void follow_archive(std::string_view input) {
+  const fuzz::MemoryFile memory(input);
   const auto file = TorchFile::open(memory.path());
-  if (!file) return expect_sentence(file.error().message);
+  if (!accepted(file)) return;
   for (const NamedView& tensor : file->tensors()) {
-    expect(tensor.view.bytes.size() <= size, "a tensor is inside its file");
+    expect(tensor.view.bytes.size() <= input.size(), "a tensor is inside its file");
     follow(tensor.view);
   }
 }
 
-void follow_pickle(const std::uint8_t* data, std::size_t size) {
+void follow_pickle(std::string_view input) {
   const std::vector<std::byte> record(64);
-  const auto tensors = read_torch_pickle(std::as_bytes(std::span(data, size)));
-  if (!tensors) return expect_sentence(tensors.error().message);
+  const auto tensors = read_torch_pickle(std::as_bytes(std::span(input)));
+  if (!accepted(tensors)) return;
   for (const PickledTensor& tensor : *tensors) {
     const auto view = view_in(record, tensor);
-    if (!view) return expect_sentence(view.error().message);
+    if (!accepted(view)) return;
     follow(*view);
   }
 }
 
 }  // namespace
-}  // namespace attnscope
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (attnscope::fuzz::text_of(data, size).starts_with("PK")) {
-    attnscope::follow_archive(data, size);
+void fuzz::run(std::string_view input) {
+  if (input.starts_with("PK")) {
+    follow_archive(input);
   } else {
-    attnscope::follow_pickle(data, size);
+    follow_pickle(input);
   }
-  return 0;
 }
+
+}  // namespace attnscope

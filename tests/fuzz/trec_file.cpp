@@ -51,27 +51,20 @@ void check(const TrecRun& run, const Qrels& qrels) {
 
 template <typename Kind>
 Result<Kind> read(std::string_view text) {
-  const fuzz::MemoryFile file(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  const fuzz::MemoryFile file(text);
   auto kind = Kind::read(file.path());
-  if (kind) {
-    check(*kind);
-  } else {
-    fuzz::expect_sentence(kind.error().message);
-  }
+  if (fuzz::accepted(kind)) check(*kind);
   return kind;
 }
 
 }  // namespace
 }  // namespace attnscope::effectiveness
 
-/// A run and its judgements, parted by a line of '%'.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+/// A run and its judgements, separated by a line of '%'.
+void attnscope::fuzz::run(std::string_view input) {
   using namespace attnscope::effectiveness;
-  const std::string_view input = attnscope::fuzz::text_of(data, size);
   const std::size_t part = input.find("%\n");
-  const bool has_both = part != std::string_view::npos;
   const auto run = read<TrecRun>(input.substr(0, part));
-  const auto qrels = read<Qrels>(has_both ? input.substr(part + 2) : input);
+  const auto qrels = read<Qrels>(part == std::string_view::npos ? input : input.substr(part + 2));
   if (run && qrels) check(*run, *qrels);
-  return 0;
 }

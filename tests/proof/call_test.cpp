@@ -40,7 +40,7 @@ class CallTest : public testing::Test {
         reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
   }
 
-  Status write_the_reference() {
+  void write_the_reference() {
     for (std::size_t r = 0; r < reference_.rows.rows.size(); ++r) {
       const RowId row = reference_.rows.rows[r];
       const HeadGradients& head = reference_.gradients->heads[static_cast<std::size_t>(row.head)];
@@ -50,7 +50,6 @@ class CallTest : public testing::Test {
       write(host_.grad_k, row, head.grad_k, head.key_place[token]);
       write(host_.grad_v, row, head.grad_v, head.key_place[token]);
     }
-    return {};
   }
 
   static void write(const Tensor& tensor, const RowId& row, const std::vector<double>& rows,
@@ -64,20 +63,9 @@ class CallTest : public testing::Test {
   /// The verdict on a correct call after a change of its tensors.
   template <typename Change>
   Verdict verdict_after(const Change& change) {
-    static_cast<void>(write_the_reference());
+    write_the_reference();
     change(host_);
     return judge(reference_, *tensors_, Pass::both);
-  }
-
-  /// The result of a call that writes the reference and has a side effect.
-  template <typename SideEffect>
-  std::string watched(const SideEffect& side_effect) {
-    const Room workspace = guarded_room(DeviceKind::cpu, 100);
-    const auto wrong = watched_call(*tensors_, workspace, Pass::both, [&]() -> Status {
-      side_effect(host_, workspace);
-      return write_the_reference();
-    });
-    return wrong ? *wrong : "an error: " + wrong.error().message;
   }
 
   tests::SmallProblem small_{"sparse", Window::of(4), SequenceLayout::uniform(2, item(1, 5, 30)), 2,
@@ -88,8 +76,18 @@ class CallTest : public testing::Test {
   Reference reference_;
 };
 
-TEST_F(CallTest, CorrectTensorsPassWithTheirError) {
-  const Verdict verdict = verdict_after([](const CallView&) {});
+TEST_F(CallTest, CorrectCallPassesWithItsErrorAndFindsItsOutputsPoisoned) {
+  bool poisoned = false;
+  const auto wrong =
+      watched_call(*tensors_, guarded_room(DeviceKind::cpu, 100), Pass::both, [&]() -> Status {
+        poisoned =
+            std::isnan(host_.o.at<float>(3, 1)[7]) && std::isnan(host_.grad_v.at<float>(3, 1)[7]);
+        write_the_reference();
+        return {};
+      });
+  EXPECT_EQ(wrong.value(), "");
+  EXPECT_TRUE(poisoned);
+  const Verdict verdict = judge(reference_, *tensors_, Pass::both);
   EXPECT_EQ(verdict.wrong, "");
   EXPECT_LT(verdict.error.error, verdict.error.bound);
 }
@@ -111,15 +109,12 @@ TEST_F(CallTest, UnwrittenRowIsWrong) {
   EXPECT_THAT(verdict_after(unwritten).wrong, HasSubstr("rows that were never written"));
 }
 
-TEST_F(CallTest, OneWrongGradientIsReportedByName) {
-  const auto change = [](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; };
-  const Verdict verdict = verdict_after(change);
+TEST_F(CallTest, OneWrongGradientIsReportedByNameUnlessOnlyForwardIsJudged) {
+  const Verdict verdict =
+      verdict_after([](const CallView& host) { host.grad_k.at<float>(17, 1)[3] += 0.5F; });
   EXPECT_GT(verdict.error.error, 0.01);
   EXPECT_THAT(verdict.wrong, HasSubstr("relative error of its grad_k"));
-  EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "") << "it is no output of forward";
-  EXPECT_THAT(
-      verdict_after([](const CallView& host) { host.grad_v.at<float>(71, 0)[15] = nan; }).wrong,
-      HasSubstr("its grad_v has values that are not finite"));
+  EXPECT_EQ(judge(reference_, *tensors_, Pass::forward).wrong, "");
 }
 
 TEST_F(CallTest, VerdictIsOnTheTensorClosestToItsBound) {
@@ -131,47 +126,16 @@ TEST_F(CallTest, VerdictIsOnTheTensorClosestToItsBound) {
   EXPECT_EQ(verdict.error.bound, gradient_error_bound(DType::float32));
 }
 
-TEST_F(CallTest, CallThatWritesOnlyItsOutputsPasses) {
-  EXPECT_EQ(watched([](const CallView&, const Room&) {}), "");
-  EXPECT_EQ(judge(reference_, *tensors_, Pass::both).wrong, "");
-}
-
-TEST_F(CallTest, OutputsArePoisonedBeforeTheCall) {
-  bool poisoned = false;
-  static_cast<void>(watched([&](const CallView& host, const Room&) {
-    poisoned = std::isnan(host.o.at<float>(3, 1)[7]) && std::isnan(host.grad_v.at<float>(3, 1)[7]);
-  }));
-  EXPECT_TRUE(poisoned);
-}
-
-TEST_F(CallTest, ChangedInputIsReported) {
-  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.k.at<float>(71, 1)[15] += 1; }),
-            "it changed its inputs");
-  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.grad_o.at<float>(0, 0)[0] = 9; }),
-            "it changed its inputs");
-}
-
-TEST_F(CallTest, WriteOutsideATensorIsReportedWithItsName) {
-  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.o.at<float>(0, 0)[-1] = 0; }),
-            "it wrote outside its output");
-  EXPECT_EQ(watched([](const CallView& host, const Room&) { host.lse.data()[72 * 2] = 0; }),
-            "it wrote outside its log-sum-exp");
-  EXPECT_EQ(watched([](const CallView&, const Room& workspace) {
-              workspace.values.data()[workspace.values.size()] = {};
-            }),
-            "it wrote outside its workspace");
-}
-
 TEST_F(CallTest, WrongWatchedRowsAreReportedWithTheirTensor) {
   const RowWatch watch(DeviceKind::cpu, reference_, 5);
-  static_cast<void>(write_the_reference());
+  write_the_reference();
   EXPECT_EQ(watch.judge(host_).wrong, "");
   // Five rows of 144: the first of them is the batch's first.
   host_.grad_q.at<float>(0, 0)[2] += 1;
   EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("grad_q"));
   host_.o.at<float>(0, 0)[2] += 100;
   EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("its output"));
-  static_cast<void>(write_the_reference());
+  write_the_reference();
   watch.poison(host_);
   EXPECT_EQ(watch.judge(host_).error.error, std::numeric_limits<double>::infinity());
 }
@@ -180,7 +144,7 @@ TEST_F(CallTest, OutputsOfChangedInputsFollowExactly) {
   std::mt19937_64 random(2);
   const Reference plain_reference = reference_;
   const RowWatch watch(DeviceKind::cpu, plain_reference, plain_reference.rows.rows.size());
-  static_cast<void>(write_the_reference());
+  write_the_reference();
   const auto* const output = host_.o.data;
   const std::vector<std::byte> kept(output, output + shape_->tensor_bytes().value());
   const std::uint64_t print = tensors_->hash_of_inputs(Pass::both);
@@ -189,7 +153,7 @@ TEST_F(CallTest, OutputsOfChangedInputsFollowExactly) {
   tensors_->change_inputs(plain, factors);
   EXPECT_NE(tensors_->hash_of_inputs(Pass::both), print);
   reference_ = reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
-  static_cast<void>(write_the_reference());
+  write_the_reference();
   EXPECT_EQ(watch.judge(host_, &factors).wrong, "");
   EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("relative error of its"));
   const double distance = tensors_->distance_of_output(kept, factors);

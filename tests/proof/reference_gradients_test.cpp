@@ -100,8 +100,8 @@ struct Case {
   Values q, k, v, grad_o;
 };
 
-void expect_agreement_with_differences(const Problem& problem, std::int64_t rows) {
-  Case one(problem, rows);
+void expect_agreement_with_differences(const SmallProblem& small, std::int64_t rows = 1000) {
+  Case one(small.problem, rows);
   Values grad_q = one.differences(one.q);
   Values grad_k = one.differences(one.k);
   Values grad_v = one.differences(one.v);
@@ -118,40 +118,37 @@ SequenceLayout small_layout() {
 
 TEST(ReferenceGradients, AreFiniteDifferencesOfTheOutput) {
   for (const char* name : {"full", "sparse", "longformer", "qds"}) {
-    const AttentionPattern pattern = tests::pattern(name);
-    const auto window = pattern.has_window() ? std::optional(Window::of(1)) : std::nullopt;
     SCOPED_TRACE(name);
-    const SmallProblem small(name, window, small_layout(), 2, 3);
-    expect_agreement_with_differences(small.problem, 1000);
+    const bool has_window = tests::pattern(name).has_window();
+    expect_agreement_with_differences(
+        {name, has_window ? std::optional(Window::of(1)) : std::nullopt, small_layout(), 2, 3});
   }
 }
 
 TEST(ReferenceGradients, OfSomeRowsAreFiniteDifferencesOfThoseRows) {
-  const SmallProblem small("sparse", Window::of(1), small_layout(), 2, 3);
-  expect_agreement_with_differences(small.problem, 7);
+  expect_agreement_with_differences({"sparse", Window::of(1), small_layout(), 2, 3}, 7);
 }
 
 TEST(ReferenceGradients, OfASharedQuerySumOverAllItems) {
   const auto layout = SequenceLayout::make({item(1, 0, 3), item(1, 0, 2)}, 2).value();
-  const SmallProblem small("sparse", Window::of(1), layout, 1, 3);
-  expect_agreement_with_differences(small.problem, 1000);
+  expect_agreement_with_differences({"sparse", Window::of(1), layout, 1, 3});
 }
 
 TEST(ReferenceGradients, OfWindowedMatmulHaveNoSoftmax) {
   SmallProblem small("sparse", Window::of(1), SequenceLayout::uniform(2, item(0, 0, 4)), 2, 3);
   small.problem.operation = Operation::windowed_matmul;
   small.problem.scale = 1;
-  expect_agreement_with_differences(small.problem, 1000);
+  expect_agreement_with_differences(small);
 }
 
 TEST(ReferenceGradients, OfARowWithoutKeysAreZero) {
   const SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
                            std::nullopt, SequenceLayout::uniform(1, item(0, 0, 2)), 1, 2);
   Case one(small.problem, 2);
-  Values zero = one.q;
-  std::ranges::fill(zero.numbers, 0.0F);
-  EXPECT_EQ(gradient_errors(one.reference(), zero.tensor(), zero.tensor(), zero.tensor()).largest(),
-            0);
+  const ReferenceGradients reference = one.reference();
+  std::ranges::fill(one.q.numbers, 0.0F);
+  const Tensor zero = one.q.tensor();
+  EXPECT_EQ(gradient_errors(reference, zero, zero, zero).largest(), 0);
 }
 
 TEST(ReferenceGradients, OfASingleKeyAreScaledByTheCancellingTerms) {

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string_view>
+#include <vector>
 
-#include "engine/attention/packed_tensor.h"
 #include "tests/attention/small_problem.h"
 
 namespace attnscope {
@@ -19,57 +20,44 @@ using tests::SmallProblem;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Token-major float32 values as a tensor.
-ConstTensor tensor_of(const std::vector<float>& values, std::int64_t heads, std::int64_t dim) {
-  ConstTensor t;
-  t.data = reinterpret_cast<const std::byte*>(values.data());
-  t.head_dim = dim;
-  t.token_stride = heads * dim;
-  t.head_stride = dim;
-  return t;
-}
-
-Tensor output_of(std::vector<float>& values, std::int64_t heads, std::int64_t dim) {
-  Tensor t;
-  t.data = reinterpret_cast<std::byte*>(values.data());
-  t.head_dim = dim;
-  t.token_stride = heads * dim;
-  t.head_stride = dim;
-  return t;
-}
-
 SequenceLayout documents_alone(std::int64_t tokens) {
   return SequenceLayout::uniform(1, item(0, 0, tokens));
 }
 
-const std::vector<RowId> both_rows{{0, 0}, {1, 0}};
+/// The reference of all rows of head 0, of token-major values.
+ReferenceRows reference_of(const SmallProblem& small, const std::vector<float>& q,
+                           const std::vector<float>& k, const std::vector<float>& v) {
+  const std::int64_t dim = small.problem.head_dim;
+  const auto tensor_of = [&](const std::vector<float>& values) {
+    return ConstTensor{.data = reinterpret_cast<const std::byte*>(values.data()),
+                       .head_dim = dim,
+                       .token_stride = dim,
+                       .head_stride = dim};
+  };
+  std::vector<RowId> rows;
+  for (std::int64_t token = 0; token < small.layout.tokens(); ++token) rows.push_back({token, 0});
+  return compute_reference(small.problem, rows, tensor_of(q), tensor_of(k), tensor_of(v));
+}
 
 TEST(Reference, TwoTokensMatchTheManualResult) {
   // Scores of token 0: ln 3 and 0, so the weights are 3/4 and 1/4.
   SmallProblem small("full", std::nullopt, documents_alone(2), 1, 1);
   small.problem.scale = 1;
-  const std::vector<float> q{static_cast<float>(std::log(3.0)), 0};
-  const std::vector<float> k{1, 0};
-  const std::vector<float> v{4, 8};
-  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(q, 1, 1),
-                                                    tensor_of(k, 1, 1), tensor_of(v, 1, 1));
+  const ReferenceRows reference =
+      reference_of(small, {static_cast<float>(std::log(3.0)), 0}, {1, 0}, {4, 8});
   EXPECT_NEAR(reference.output[0], 5.0, 1e-6);
   EXPECT_NEAR(reference.output[1], 6.0, 1e-12);
   EXPECT_NEAR(reference.log_sum_exp[0], std::log(4.0), 1e-7);
   EXPECT_EQ(reference.scale_of_error, 8);
 }
 
+constexpr std::string_view band = R"({"name":"band","attends":{"document":{"document":"window"}}})";
+
 TEST(Reference, WindowedMatmulIsBothProductsWithoutSoftmax) {
-  SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
-                     Window::of(1), documents_alone(3), 1, 1);
+  SmallProblem small(band, Window::of(1), documents_alone(3), 1, 1);
   small.problem.operation = Operation::windowed_matmul;
   small.problem.scale = 2;
-  const std::vector<float> q{1, 2, 3};
-  const std::vector<float> k{1, 10, 100};
-  const std::vector<float> v{1, 1, 2};
-  const std::vector<RowId> rows{{0, 0}, {1, 0}, {2, 0}};
-  const ReferenceRows reference = compute_reference(small.problem, rows, tensor_of(q, 1, 1),
-                                                    tensor_of(k, 1, 1), tensor_of(v, 1, 1));
+  const ReferenceRows reference = reference_of(small, {1, 2, 3}, {1, 10, 100}, {1, 1, 2});
   // 2*(1*1*1 + 1*10*1), 2*2*(1 + 10 + 200), 2*3*(10 + 200)
   EXPECT_THAT(reference.output, testing::ElementsAre(22, 844, 1260));
   EXPECT_TRUE(reference.log_sum_exp.empty());
@@ -78,36 +66,35 @@ TEST(Reference, WindowedMatmulIsBothProductsWithoutSoftmax) {
 }
 
 TEST(Reference, WindowZeroAttendsOnlyToItself) {
-  SmallProblem small(R"({"name":"band","attends":{"document":{"document":"window"}}})",
-                     Window::of(0), documents_alone(2), 1, 1);
-  const std::vector<float> any{5, -3};
-  const std::vector<float> v{1.5F, -2.5F};
-  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(any, 1, 1),
-                                                    tensor_of(any, 1, 1), tensor_of(v, 1, 1));
-  EXPECT_THAT(reference.output, testing::ElementsAre(1.5, -2.5));
+  const SmallProblem small(band, Window::of(0), documents_alone(2), 1, 1);
+  EXPECT_THAT(reference_of(small, {5, -3}, {5, -3}, {1.5F, -2.5F}).output,
+              testing::ElementsAre(1.5, -2.5));
 }
 
 TEST(Reference, RowWithoutKeysIsZeroWithMinusInfinity) {
-  SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})", std::nullopt,
-                     documents_alone(2), 1, 1);
-  const std::vector<float> any{1, 2};
-  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(any, 1, 1),
-                                                    tensor_of(any, 1, 1), tensor_of(any, 1, 1));
+  const SmallProblem small(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
+                           std::nullopt, documents_alone(2), 1, 1);
+  const ReferenceRows reference = reference_of(small, {1, 2}, {1, 2}, {1, 2});
   EXPECT_THAT(reference.output, testing::ElementsAre(0, 0));
   EXPECT_THAT(reference.log_sum_exp, testing::ElementsAre(-infinity, -infinity));
 }
 
 TEST(Reference, EveryItemAttendsToASharedQuery) {
   const auto layout = SequenceLayout::make({item(0, 0, 1), item(0, 0, 1)}, 1).value();
-  SmallProblem small(
+  const SmallProblem small(
       R"({"name":"p","attends":{"query":{"query":"whole"},"document":{"query":"whole"}}})",
       std::nullopt, layout, 1, 1);
-  const std::vector<float> any{1, 2, 3};
-  const std::vector<float> v{7, 8, 9};
-  const std::vector<RowId> rows{{0, 0}, {1, 0}, {2, 0}};
-  const ReferenceRows reference = compute_reference(small.problem, rows, tensor_of(any, 1, 1),
-                                                    tensor_of(any, 1, 1), tensor_of(v, 1, 1));
-  EXPECT_THAT(reference.output, testing::ElementsAre(7, 7, 7));
+  EXPECT_THAT(reference_of(small, {1, 2, 3}, {1, 2, 3}, {7, 8, 9}).output,
+              testing::ElementsAre(7, 7, 7));
+}
+
+TEST(Reference, MeasuresTheScoresWeightedByAttention) {
+  // The scores of token 0 are 100 and 0, those of token 1 both 0.
+  SmallProblem small("full", std::nullopt, documents_alone(2), 1, 2);
+  small.problem.scale = 0.5;
+  const ReferenceRows reference = reference_of(small, {6, 8, 0, 0}, {12, 16, 0, 0}, {1, 1, 1, 1});
+  EXPECT_NEAR(reference.scores.size, 100, 1e-9);
+  EXPECT_NEAR(reference.scores.of_sums, 0.5 * std::hypot(72, 200) * 0x1p-24, 1e-12);
 }
 
 ReferenceRows one_row(double value) {
@@ -120,28 +107,28 @@ ReferenceRows one_row(double value) {
   return reference;
 }
 
-TEST(RelativeError, IsRelativeToTheLargestValue) {
-  std::vector<float> o{3};
-  EXPECT_EQ(relative_error(one_row(1), output_of(o, 1, 1)), 0.5);
-}
-
-TEST(RelativeError, IsInfiniteForValuesThatAreNotFinite) {
-  for (const float value :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    std::vector<float> o{value};
-    EXPECT_EQ(relative_error(one_row(1), output_of(o, 1, 1)), infinity);
-  }
+TEST(RelativeError, IsRelativeToTheLargestValueAndInfiniteForValuesThatAreNotFinite) {
+  const auto error_of = [](float value) {
+    return relative_error(one_row(1), {.data = reinterpret_cast<std::byte*>(&value),
+                                       .head_dim = 1,
+                                       .token_stride = 1,
+                                       .head_stride = 1});
+  };
+  EXPECT_EQ(error_of(3), 0.5);
+  EXPECT_EQ(error_of(std::numeric_limits<float>::quiet_NaN()), infinity);
+  EXPECT_EQ(error_of(std::numeric_limits<float>::infinity()), infinity);
 }
 
 TEST(LogSumExpError, MinusInfinityMustMatch) {
-  const std::vector<float> none{-std::numeric_limits<float>::infinity()};
-  const std::vector<float> two{2};
-  const std::vector<float> nan{std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_EQ(log_sum_exp_error(one_row(-infinity), none, 1), 0);
-  EXPECT_EQ(log_sum_exp_error(one_row(1), two, 1), 1);
-  EXPECT_EQ(log_sum_exp_error(one_row(1), none, 1), infinity);
-  EXPECT_EQ(log_sum_exp_error(one_row(-infinity), two, 1), infinity);
-  EXPECT_EQ(log_sum_exp_error(one_row(1), nan, 1), infinity);
+  const auto error_of = [](double right, float value) {
+    return log_sum_exp_error(one_row(right), std::vector{value}, 1);
+  };
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(error_of(-infinity, none), 0);
+  EXPECT_EQ(error_of(1, 2), 1);
+  EXPECT_EQ(error_of(1, none), infinity);
+  EXPECT_EQ(error_of(-infinity, 2), infinity);
+  EXPECT_EQ(error_of(1, std::numeric_limits<float>::quiet_NaN()), infinity);
 }
 
 TEST(ErrorBound, IsFourRoundOffsAndAFloor) {
@@ -157,17 +144,6 @@ TEST(ErrorBound, GrowsOnlyWithLargeScores) {
   EXPECT_DOUBLE_EQ(error_bound(DType::float32, large), 40 * 0x1p-24 + 8e-6);
   EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16, large), 40 * 0x1p-8 + 8e-6);
   EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float32, large), 80 * 0x1p-24 + 1.6e-5);
-}
-
-TEST(Reference, MeasuresTheScoresWeightedByAttention) {
-  // The scores of token 0 are 100 and 0, those of token 1 both 0.
-  SmallProblem small("full", std::nullopt, documents_alone(2), 1, 2);
-  small.problem.scale = 0.5;
-  const std::vector<float> q{6, 8, 0, 0}, k{12, 16, 0, 0}, v{1, 1, 1, 1};
-  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(q, 1, 2),
-                                                    tensor_of(k, 1, 2), tensor_of(v, 1, 2));
-  EXPECT_NEAR(reference.scores.size, 100, 1e-9);
-  EXPECT_NEAR(reference.scores.of_sums, 0.5 * std::hypot(72, 200) * 0x1p-24, 1e-12);
 }
 
 TEST(WorstError, IsTheLargestShareOfItsBound) {
@@ -193,13 +169,10 @@ TEST(SampleRows, SelectsAllRowsIfThereAreFew) {
 }
 
 TEST(SampleRows, SpreadsOverBordersItemsTilesAndHeads) {
-  const auto layout = SequenceLayout::uniform(4, item(1, 10, 989));
-  const auto rows = sample_rows(layout, 12, 256, 7);
+  const auto rows = sample_rows(SequenceLayout::uniform(4, item(1, 10, 989)), 12, 256, 7);
   EXPECT_LE(rows.size(), 256U);
   EXPECT_GE(rows.size(), 200U);
-  std::set<std::int64_t> tokens;
-  std::set<std::int32_t> heads;
-  std::set<std::int64_t> tiles;
+  std::set<std::int64_t> tokens, heads, tiles;
   for (const RowId& row : rows) {
     tokens.insert(row.token);
     heads.insert(row.head);

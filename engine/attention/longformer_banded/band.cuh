@@ -6,7 +6,7 @@
 
 #include "engine/attention/longformer_banded/kernels.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace attnscope::longformer_banded {
 

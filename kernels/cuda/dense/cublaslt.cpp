@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/cuda/dense/device_time.h"
+#include "kernels/cuda/devices.h"
 
 namespace attnscope::cuda {
 

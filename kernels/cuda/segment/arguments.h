@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/operands.h"
-#include "kernels/cuda/walk_list.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward for windows of 17 to 128 tokens and 16-bit numbers (kernels/cuda/walk_list.h): like
+// Forward for windows of 17 to 128 tokens and 16-bit numbers (kernels/cuda/work_list.h): like
 // walk.cuh, but the keys of several adjacent strips are streamed in chunks of 16. A row's maximum
 // is replaced by the score of one of its keys, the first global or, without globals, itself, and
 // its weights are relative to it: they may grow to the limits of the number format and their sum.

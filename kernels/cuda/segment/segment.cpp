@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "kernels/cuda/segment/arguments.h"
-#include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {

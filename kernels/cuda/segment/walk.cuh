@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward for narrow windows and 16-bit numbers (kernels/cuda/walk_list.h): a warp iterates over
+// Forward for narrow windows and 16-bit numbers (kernels/cuda/work_list.h): a warp iterates over
 // rows in strips of 16 and keeps all data of a strip in registers: the keys and values of its
 // window and of the globals in tiles of 8, and all scores at once. There is one maximum, no
 // rescaling, no shared memory and no barrier. Scores are in units of log2.

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/failures.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/windowed.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/directed_tasks.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/key_runs.h"
 
 namespace attnscope::cuda {

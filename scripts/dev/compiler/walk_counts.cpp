@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/walk_list.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope::cuda {

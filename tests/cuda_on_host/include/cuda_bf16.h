@@ -1,3 +1,3 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/cuda_on_host/sixteen_bit.h"
+#include "tests/cuda_on_host/cuda_on_host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small kernels, each with one bug if `planted` is set.
+// Small kernels, each with one bug if `planted` is set, and kernels of single instructions.
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ptx.h"
 #include "tests/cuda_on_host/planted_kernels/planted.h"
@@ -26,7 +26,7 @@ Status run(const Memory& memory) {
   return launch("planted", kernel, {blocks, threads, threads * 4}, nullptr, memory);
 }
 
-// ---- accesses out of bounds, of nothing, off their boundary
+// ---- accesses out of bounds, of unwritten bytes, or misaligned
 
 __global__ void read_past_the_end(Memory memory) {
   memory.out[place()] = memory.in[place() + (memory.planted ? 1 : 0)];
@@ -69,7 +69,7 @@ __global__ void read_shared_memory_of_the_last_block(Memory memory) {
   memory.out[place()] = shared[thread()];
 }
 
-__global__ void vector_load_off_its_boundary(Memory memory) {
+__global__ void misaligned_vector_load(Memory memory) {
   if (thread() % 4 != 0 || place() + 4 >= numbers) return;
   const float* from = memory.in + place() + (memory.planted ? 1 : 0);
   const float4 four = *reinterpret_cast<const float4*>(from);
@@ -125,7 +125,7 @@ __global__ void missing_warp_barrier(Memory memory) {
   memory.out[place()] = shared[thread() ^ 1];
 }
 
-/// A shuffle is no barrier for memory.
+/// A shuffle does not order accesses to memory.
 __global__ void shuffle_for_a_warp_barrier(Memory memory) {
   float* shared = shared_numbers();
   shared[thread()] = memory.in[place()];
@@ -170,9 +170,8 @@ __global__ void read_of_another_block(Memory memory) {
 }
 
 /// The block that arrives last adds the results of the others. An atomic operation with fences
-/// before and after it orders the accesses; `first` and `second` omit one fence.
-template <bool first, bool second>
-__device__ void last_block_adds(const Memory& memory) {
+/// before and after it, if `first` and `second`, orders the accesses.
+__device__ void last_block_adds(const Memory& memory, bool first, bool second) {
   auto* last = reinterpret_cast<unsigned*>(dynamic_shared());
   memory.out[place()] = memory.in[place()];
   __syncthreads();
@@ -190,19 +189,11 @@ __device__ void last_block_adds(const Memory& memory) {
 }
 
 __global__ void missing_fence_before_arrival(Memory memory) {
-  if (memory.planted) {
-    last_block_adds<false, true>(memory);
-  } else {
-    last_block_adds<true, true>(memory);
-  }
+  last_block_adds(memory, !memory.planted, true);
 }
 
 __global__ void missing_fence_after_arrival(Memory memory) {
-  if (memory.planted) {
-    last_block_adds<true, false>(memory);
-  } else {
-    last_block_adds<true, true>(memory);
-  }
+  last_block_adds(memory, true, !memory.planted);
 }
 
 /// Every thread fences its own writes, then one arrives for all.
@@ -275,82 +266,118 @@ __global__ void product_of_half_a_warp(Memory memory) {
   memory.out[place()] = memory.in[place()] + c[0];
 }
 
+// ---- single instructions
+
+__device__ std::uint32_t pair(std::uint16_t low, std::uint16_t high) {
+  return static_cast<std::uint32_t>(high) << 16 | low;
+}
+
+template <typename T>
+__global__ void multiply_kernel(Product product) {
+  const int lane = static_cast<int>(threadIdx.x), g = lane / 4, t = lane % 4;
+  std::uint32_t of_a[4], of_b[2];
+  for (int i = 0; i < 4; ++i) {
+    const std::uint16_t* numbers = product.a + (g + i % 2 * 8) * 16 + 2 * t + i / 2 * 8;
+    of_a[i] = pair(numbers[0], numbers[1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const std::uint16_t* numbers = product.b + (2 * t + i * 8) * 8 + g;
+    of_b[i] = product.fragments == Fragments::pairs_of_b_swapped ? pair(numbers[8], numbers[0])
+                                                                 : pair(numbers[0], numbers[8]);
+  }
+  if (product.fragments == Fragments::registers_of_a_swapped) {
+    const std::uint32_t second = of_a[1];
+    of_a[1] = of_a[2];
+    of_a[2] = second;
+  }
+  const bool swapped = product.fragments == Fragments::halves_of_b_swapped;
+  float c[4] = {};
+  multiply_add<T>(c, of_a, of_b[swapped ? 1 : 0], of_b[swapped ? 0 : 1]);
+  const int off = product.fragments == Fragments::rows_of_c_one_off ? 1 : 0;
+  for (int i = 0; i < 4; ++i) {
+    product.c[((lane / 4 + i / 2 * 8 + off) % 16) * 8 + lane % 4 * 2 + i % 2] = c[i];
+  }
+}
+
+__global__ void powers_kernel(Powers powers) {
+  powers.y[threadIdx.x] = exp2_approx(powers.x[threadIdx.x]);
+}
+
 }  // namespace
 
-std::vector<Bug> bounds() {
+#define ATTNSCOPE_PLANTED(kernel) #kernel, run < kernel>
+
+std::vector<Bug> bugs() {
+  const std::string race = "race: .* shared memory, .* nothing orders the two";
+  const std::string of_blocks = "race: .* of another block wrote, and nothing orders the two";
   return {
-      {"ReadPastTheEnd", run<read_past_the_end>,
+      {ATTNSCOPE_PLANTED(read_past_the_end),
        "kernel planted, block 1, thread 63: reads 4 bytes outside in, byte 512 of 512"},
-      {"ReadBeforeTheBeginning", run<read_before_the_beginning>,
+      {ATTNSCOPE_PLANTED(read_before_the_beginning),
        "block 0, thread 0: reads 4 bytes outside in, byte -4 of 512"},
-      {"WritePastTheEnd", run<write_past_the_end>,
+      {ATTNSCOPE_PLANTED(write_past_the_end),
        "block 1, thread 63: writes 4 bytes outside out, byte 512 of 512"},
-      {"ReadHostMemory", run<read_host_memory>,
+      {ATTNSCOPE_PLANTED(read_host_memory),
        "reads 4 bytes at an address that is neither device nor shared memory"},
-      {"ReadWhatNothingWrote", run<read_what_nothing_wrote>,
+      {ATTNSCOPE_PLANTED(read_what_nothing_wrote),
        "block 0, thread 7: reads out, byte 28 of 512, which nothing has written"},
-      {"ReadPastSharedMemory", run<read_past_shared_memory>,
+      {ATTNSCOPE_PLANTED(read_past_shared_memory),
        "thread 63: reads 4 bytes outside shared memory, byte 256 of 256"},
-      {"WritePastSharedMemory", run<write_past_shared_memory>,
+      {ATTNSCOPE_PLANTED(write_past_shared_memory),
        "thread 63: writes 4 bytes outside shared memory, byte 256 of 256"},
-      {"ReadSharedMemoryOfTheLastBlock", run<read_shared_memory_of_the_last_block>,
+      {ATTNSCOPE_PLANTED(read_shared_memory_of_the_last_block),
        "block 1, thread [0-9]+: reads shared memory, byte [0-9]+ of 256, which nothing has "
        "written"},
-      {"VectorLoadOffItsBoundary", run<vector_load_off_its_boundary>,
+      {ATTNSCOPE_PLANTED(misaligned_vector_load),
        "through a type that needs more alignment, at .*bugs.cu:[0-9]+"},
-      {"IndexBeyondAnArrayOfRegisters", run<index_beyond_an_array_of_registers>,
+      {ATTNSCOPE_PLANTED(index_beyond_an_array_of_registers),
        "thread [0-9]+: index 4 is beyond its array, at .*bugs.cu:[0-9]+"},
-      {"CopyOfBytesPastTheEnd", run<copy_of_bytes_past_the_end>,
+      {ATTNSCOPE_PLANTED(copy_of_bytes_past_the_end),
        "block 1, thread [0-9]+: reads 24 bytes outside in"},
-  };
-}
 
-std::vector<Bug> barriers() {
-  const std::string race = "race: .* shared memory, .* nothing orders the two";
-  return {
-      {"MissingBarrierBeforeARead", run<missing_barrier_before_a_read>,
+      {ATTNSCOPE_PLANTED(missing_barrier_before_a_read),
        "(race: .* shared memory, .* of this block (wrote|read)|which nothing has written)"},
-      {"MissingBarrierBeforeTheNextWrite", run<missing_barrier_before_the_next_write>, race},
-      {"TwoWriters", run<two_writers>,
+      {ATTNSCOPE_PLANTED(missing_barrier_before_the_next_write), race},
+      {ATTNSCOPE_PLANTED(two_writers),
        "race: writes shared memory, .* of this block wrote, and nothing orders the two"},
-      {"MissingWarpBarrier", run<missing_warp_barrier>, "(" + race + "|which nothing has written)"},
-      {"ShuffleForAWarpBarrier", run<shuffle_for_a_warp_barrier>, race},
-      {"WarpBarrierForTwoWarps", run<warp_barrier_for_two_warps>,
-       "(" + race + "|which nothing has written)"},
-      {"MissingBarrierInGlobalMemory", run<missing_barrier_in_global_memory>,
+      {ATTNSCOPE_PLANTED(missing_warp_barrier), "(" + race + "|which nothing has written)"},
+      {ATTNSCOPE_PLANTED(shuffle_for_a_warp_barrier), race},
+      {ATTNSCOPE_PLANTED(warp_barrier_for_two_warps), "(" + race + "|which nothing has written)"},
+      {ATTNSCOPE_PLANTED(missing_barrier_in_global_memory),
        "(race: .* out, |which nothing has written)"},
-  };
-}
 
-std::vector<Bug> between_blocks() {
-  const std::string race = "race: .* of another block wrote, and nothing orders the two";
-  return {
-      {"TwoBlocksWriteOnePlace", run<two_blocks_write_one_place>, race},
-      {"ReadOfAnotherBlock", run<read_of_another_block>, "(" + race + "|nothing has written)"},
-      {"MissingFenceBeforeArrival", run<missing_fence_before_arrival>, race},
-      {"MissingFenceBehindArrival", run<missing_fence_after_arrival>, race},
-      {"MissingBarrierBeforeArrival", run<missing_barrier_before_arrival>, race},
-      {"CounterWithoutAtomics", run<counter_without_atomics>, race},
-      {"ReadOnlyLoadOfWhatIsWritten", run<read_only_load_of_what_is_written>,
+      {ATTNSCOPE_PLANTED(two_blocks_write_one_place), of_blocks},
+      {ATTNSCOPE_PLANTED(read_of_another_block), "(" + of_blocks + "|nothing has written)"},
+      {ATTNSCOPE_PLANTED(missing_fence_before_arrival), of_blocks},
+      {ATTNSCOPE_PLANTED(missing_fence_after_arrival), of_blocks},
+      {ATTNSCOPE_PLANTED(missing_barrier_before_arrival), of_blocks},
+      {ATTNSCOPE_PLANTED(counter_without_atomics), of_blocks},
+      {ATTNSCOPE_PLANTED(read_only_load_of_what_is_written),
        "__ldg reads out, byte [0-9]+ of 512, which this launch has written"},
-  };
-}
 
-std::vector<Bug> divergence() {
-  return {
-      {"BarrierInABranch", run<barrier_in_a_branch>,
+      {ATTNSCOPE_PLANTED(barrier_in_a_branch),
        "lanes of a warp diverged: lane 0 is at __syncthreads, lane 16 at the end of the kernel"},
-      {"BarrierForOneWarp", run<barrier_for_one_warp>,
-       "warp 1 ended while others wait at __syncthreads"},
-      {"ShuffleInABranch", run<shuffle_in_a_branch>,
+      {ATTNSCOPE_PLANTED(barrier_for_one_warp), "warp 1 ended while others wait at __syncthreads"},
+      {ATTNSCOPE_PLANTED(shuffle_in_a_branch),
        "lane 0 is at __shfl_sync, .* lane 16 at the end of the kernel"},
-      {"ShuffleMeetsVote", run<shuffle_meets_vote>,
+      {ATTNSCOPE_PLANTED(shuffle_meets_vote),
        "lane 0 is at __shfl_sync, .* lane 1 at __ballot_sync"},
-      {"MaskOfHalfAWarp", run<mask_of_half_a_warp>,
-       "__shfl_sync with mask 0xffff, not the whole warp"},
-      {"ProductOfHalfAWarp", run<product_of_half_a_warp>,
+      {ATTNSCOPE_PLANTED(mask_of_half_a_warp), "__shfl_sync with mask 0xffff, not the whole warp"},
+      {ATTNSCOPE_PLANTED(product_of_half_a_warp),
        "lane 0 is at mma \\(float16\\), lane 16 at the end of the kernel"},
   };
+}
+#undef ATTNSCOPE_PLANTED
+
+Status multiply(const Product& product, DType dtype) {
+  const LaunchShape shape{1, 32, 0};
+  return dtype == DType::float16
+             ? launch("multiply", multiply_kernel<__half>, shape, nullptr, product)
+             : launch("multiply", multiply_kernel<__nv_bfloat16>, shape, nullptr, product);
+}
+
+Status powers(const Powers& powers) {
+  return launch("powers", powers_kernel, {1, 32, 0}, nullptr, powers);
 }
 
 }  // namespace attnscope::cuda::planted

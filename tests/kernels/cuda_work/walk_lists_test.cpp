@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks and the remaining units compute each allowed pair once and satisfy what the kernel relies
-// on. The checks read the lists as kernels/cuda/walk_list.h specifies, and share no code with the
+// on. The checks read the lists as kernels/cuda/work_list.h specifies, and share no code with the
 // functions that create them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
-#include "kernels/cuda/walk_list.h"
+#include "kernels/cuda/work_list.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/cuda_work/list_checks.h"
 #include "tests/kernels/plans.h"
