@@ -224,11 +224,5 @@ TEST(PaperTableTkl, HasRatesNextToThePapersInItsOrder) {
   EXPECT_THAT(rows[1].at("source").get<std::string>(), HasSubstr("GTX 1080"));
 }
 
-TEST(PaperTableTkl, WithoutModels_NamesTheSweepThatHasThem) {
-  EXPECT_THAT(
-      write_paper_table(MeasuredRun().table(), "tkl-table1", TableFormat::text).error().message,
-      HasSubstr("attnscope run paper-tkl"));
-}
-
 }  // namespace
 }  // namespace attnscope::report
