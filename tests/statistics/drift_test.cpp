@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/statistics/drift.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "engine/statistics/summary.h"
 #include "tests/statistics/worlds.h"
 
 namespace attnscope::statistics {
