@@ -109,7 +109,7 @@ TEST(Pivot, HasABlockForEachValueOfOtherAxes) {
   EXPECT_THAT(blocks({.rows = "pattern"}), ElementsAre(_, "segment/w = 4", _, _));
 }
 
-TEST(Pivot, EveryRowOfTheTable_IsInOneCell) {
+TEST(Pivot, HasEveryKeptRowInOneCell) {
   const Table table = test::MeasuredRun().table("full/dense");
   for (const std::string rows : {"contender", "pattern", "implementation", "window", "dtype"}) {
     std::vector<int> seen(table.rows.size(), 0);
@@ -122,10 +122,6 @@ TEST(Pivot, EveryRowOfTheTable_IsInOneCell) {
     }
     EXPECT_THAT(seen, testing::Each(1)) << rows;
   }
-}
-
-TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
-  const Table table = test::MeasuredRun().table("full/dense");
   const auto pivot =
       make_pivot(table, {}, [](const Row& row) { return row.cell.point.sequence_tokens == 64; });
   ASSERT_TRUE(pivot.has_value());
