@@ -329,8 +329,6 @@ namespace {
 
 constexpr statistics::Ratio itself{.ratio = 1, .low = 1, .high = 1, .paired = true};
 
-using statistics::Verdict;
-
 Candidate candidate_of(const Ranked& ranked) {
   const Contender& contender = ranked.row.cell.cell.contender;
   return {contender.name, contender.id(), ranked.row.effectiveness.get(), &ranked.published,
