@@ -112,7 +112,7 @@ TEST(Advice, InterpolatesInLogarithmsBetweenMeasuredLengths) {
     SCOPED_TRACE(tokens);
     const Advice advice = advice_at(tokens);
     const auto n = static_cast<double>(tokens);
-    EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-6 * n * n);
+    EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-8 * n * n);
     EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * n / 1000, 1e-3);
     const bool is_measured = std::ranges::find(doubling, tokens) != doubling.end();
     EXPECT_EQ(of(advice, "full").is_interpolated, !is_measured);
