@@ -111,8 +111,9 @@ TEST(Qrels, GradesAreAnyWholeNumbers) {
   const auto qrels =
       read<Qrels>("q 0 a 340\nq\t0\tb\t-1287\n10\t0\t7067032\t1\nq 0 c +128\nq 0 d 70000000000\n");
   ASSERT_TRUE(qrels) << qrels.error().message;
-  EXPECT_THAT(qrels->queries.at("q"), UnorderedElementsAre(Pair("a", 340), Pair("b", -1287), Pair("c", 128),
-                                                  Pair("d", 70'000'000'000)));
+  EXPECT_THAT(qrels->queries.at("q"),
+              UnorderedElementsAre(Pair("a", 340), Pair("b", -1287), Pair("c", 128),
+                                   Pair("d", 70'000'000'000)));
   EXPECT_EQ(qrels->queries.at("10").at("7067032"), 1);
 }
 
