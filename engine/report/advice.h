@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/headline.h"
+#include "engine/report/answer.h"
 #include "engine/report/length_curve.h"
 #include "engine/report/row.h"
 #include "engine/report/scatter_figures.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "engine/effectiveness/rank_agreement.h"
+#include "engine/effectiveness/measures.h"
 
 namespace attnscope::report {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/report/sheet.h"
-#include "engine/statistics/paired_tests.h"
+#include "engine/statistics/interval.h"
 
 namespace attnscope::report {
 

@@ -54,6 +54,10 @@ Need need_of(const Row& row) {
           of_model ? 0 : std::max(0.0, row.cell.cell.work.least_bytes) / items};
 }
 
+namespace {
+
+/// Beyond `longest`, the peak grows with the power of the length given by the two longest cells (at
+/// most quadratically, which is the most attention needs), and the tensors grow linearly.
 Need need_at(double tokens, const Need& before, const Need& longest) {
   double power = 1;
   if (before.peak > 0 && longest.peak > 0 && longest.tokens > before.tokens) {
@@ -63,6 +67,8 @@ Need need_at(double tokens, const Need& before, const Need& longest) {
   const double times = tokens / longest.tokens;
   return {tokens, longest.peak * std::pow(times, power), longest.tensors * times};
 }
+
+}  // namespace
 
 double longest_within(double available, const Need& before, const Need& longest) {
   double fits = longest.tokens, not_any_more = longest.tokens * farthest_prediction;
@@ -360,9 +366,13 @@ std::string contender_along(const Contender& contender, XAxis x) {
   return x == XAxis::window ? contender.id_without_window() : contender.id();
 }
 
+namespace {
+
 std::string name_along(const Contender& contender, XAxis x) {
   return x == XAxis::window ? base_name(contender) : contender.name;
 }
+
+}  // namespace
 
 std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x) {
   return grouped(all_rows(table.rows),

@@ -36,9 +36,6 @@ struct Need {
 };
 [[nodiscard]] Need need_of(const Row& row);
 
-/// Beyond `longest`, the peak grows with the power of the length given by the two longest cells (at
-/// most quadratically, which is the most attention needs), and the tensors grow linearly.
-[[nodiscard]] Need need_at(double tokens, const Need& before, const Need& longest);
 /// The longest length whose need stays within `available`, between `longest` and
 /// farthest_prediction times its tokens.
 [[nodiscard]] double longest_within(double available, const Need& before, const Need& longest);
@@ -145,7 +142,6 @@ class Places {
 
 /// The identity of a contender along x: its id, for x = window without the window.
 [[nodiscard]] std::string contender_along(const Contender& contender, XAxis x);
-[[nodiscard]] std::string name_along(const Contender& contender, XAxis x);
 
 /// Rows grouped by the setting of the axes except x, in the table's order.
 [[nodiscard]] std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x);

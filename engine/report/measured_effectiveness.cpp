@@ -11,10 +11,8 @@
 
 #include "base/sentences.h"
 #include "engine/effectiveness/measures.h"
-#include "engine/effectiveness/rank_agreement.h"
 #include "engine/report/number_text.h"
 #include "engine/statistics/interval.h"
-#include "engine/statistics/paired_tests.h"
 #include "engine/sweep/run_plan.h"
 
 namespace attnscope::report {

@@ -12,7 +12,7 @@
 
 #include "engine/effectiveness/measured_runs.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/statistics/paired_tests.h"
+#include "engine/statistics/interval.h"
 #include "engine/store/store.h"
 
 namespace attnscope::report {

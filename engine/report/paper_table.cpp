@@ -158,7 +158,7 @@ class Task {
 };
 
 Result<std::string> side_by_side_table3(const Table& table, TableFormat format) {
-  const std::vector<PublishedCost> costs = published_costs();
+  const std::vector<PublishedCost>& costs = published_costs();
   const std::vector<const Row*> models =
       rows_with(table, [](const Row& row) { return row.cell.point.operation == Operation::model; });
   std::vector<bool> varying = varying_axes(models);

@@ -47,6 +47,12 @@ Rows rows_of(std::string_view file, std::span<const std::string_view> keys) {
   return rows ? std::move(*rows) : Rows();
 }
 
+Window window_in(const std::string& text) {
+  const Result<Window> window = parse_window(text);
+  assert(window.has_value());
+  return window.value_or(Window::infinite());
+}
+
 double number(const std::string& text) {
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -168,18 +174,62 @@ PublishedTable mixencoder_table() {
           .rows = rows_of("mixencoder_table6.csv", mixencoder_keys)};
 }
 
-/// The paper's model for one of our patterns and windows, with the window as in the file.
+/// The paper's model for one of our patterns and windows.
 struct NdcgModel {
   std::string_view model;
-  std::string window;
+  Window window;
 };
 
 std::optional<NdcgModel> ndcg_model(std::string_view pattern, std::optional<Window> window) {
-  if (pattern == "full") return NdcgModel{"full_or_longformer", "inf"};
+  if (pattern == "full") return NdcgModel{"full_or_longformer", Window::infinite()};
   if (!window) return std::nullopt;
-  if (pattern == "longformer") return NdcgModel{"full_or_longformer", window->text()};
-  if (pattern == "sparse" || pattern == "qds") return NdcgModel{pattern, window->text()};
+  if (pattern == "longformer") return NdcgModel{"full_or_longformer", *window};
+  if (pattern == "sparse" || pattern == "qds") return NdcgModel{pattern, *window};
   return std::nullopt;
+}
+
+/// Table 1's mean over the years for a task, a model and a window.
+struct NdcgMean {
+  bool passages = false;
+  std::string model;
+  Window window;
+  double ndcg10 = 0;
+  bool is_equivalent = false;
+};
+
+std::vector<NdcgMean> read_ndcg_means() {
+  std::vector<NdcgMean> means;
+  for (const std::vector<std::string>& row : rows_of("ecir24_table1_ndcg10.csv", ndcg_keys)) {
+    if (row[1] != "average") continue;
+    means.push_back({.passages = row[0] == "passage",
+                     .model = row[2],
+                     .window = window_in(row[3]),
+                     .ndcg10 = number(row[4]),
+                     .is_equivalent = row[5] == "yes"});
+  }
+  return means;
+}
+
+std::vector<PublishedCost> read_costs() {
+  constexpr std::array<std::string_view, 5> of_ours{"full", "longformer", "qds", "sparse",
+                                                    "sparse-without-independent-query"};
+  std::vector<PublishedCost> costs;
+  for (const std::vector<std::string>& row : rows_of("ecir24_table3.csv", cost_keys)) {
+    PublishedCost& cost = costs.emplace_back();
+    cost.task = row[0];
+    cost.row = row[3];
+    cost.model = model_words(row[3]);
+    if (std::ranges::find(of_ours, row[3]) != of_ours.end()) cost.pattern = row[3];
+    // Full attention has no window in our patterns.
+    if (cost.row != "full") cost.window = window_in(row[4]);
+    cost.sequence_tokens = static_cast<std::int64_t>(number(row[2]));
+    cost.time_us_per_document = number(row[5]);
+    cost.memory_mb_per_document = number(row[6]);
+    cost.relative_time = with_sign(row[7]);
+    cost.relative_memory = with_sign(row[8]);
+    cost.is_baseline = row[9] == "yes";
+  }
+  return costs;
 }
 
 // Lengths of MS MARCO's documents, in words (specified in its Sec. 4).
@@ -307,27 +357,8 @@ std::string write_published(const PublishedTable& table, TableFormat format) {
                     table.rows, source, format);
 }
 
-std::vector<PublishedCost> published_costs() {
-  constexpr std::array<std::string_view, 5> of_ours{"full", "longformer", "qds", "sparse",
-                                                    "sparse-without-independent-query"};
-  std::vector<PublishedCost> costs;
-  for (const std::vector<std::string>& row : rows_of("ecir24_table3.csv", cost_keys)) {
-    PublishedCost& cost = costs.emplace_back();
-    cost.task = row[0];
-    cost.row = row[3];
-    cost.model = model_words(row[3]);
-    if (std::ranges::find(of_ours, row[3]) != of_ours.end()) cost.pattern = row[3];
-    // Full attention has no window in our patterns.
-    if (cost.row != "full") {
-      if (const Result<Window> window = parse_window(row[4])) cost.window = *window;
-    }
-    cost.sequence_tokens = static_cast<std::int64_t>(number(row[2]));
-    cost.time_us_per_document = number(row[5]);
-    cost.memory_mb_per_document = number(row[6]);
-    cost.relative_time = with_sign(row[7]);
-    cost.relative_memory = with_sign(row[8]);
-    cost.is_baseline = row[9] == "yes";
-  }
+const std::vector<PublishedCost>& published_costs() {
+  static const std::vector<PublishedCost> costs = read_costs();
   return costs;
 }
 
@@ -375,11 +406,10 @@ std::optional<PublishedRate> published_rate(const Row& row) {
 }
 
 std::vector<PublishedComparison> published_comparison(const Table& table) {
-  const std::vector<PublishedCost> costs = published_costs();
   std::vector<PublishedComparison> found;
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
-    for (const PublishedCost& cost : costs) {
+    for (const PublishedCost& cost : published_costs()) {
       const bool same_row = contender.model.empty()
                                 ? !cost.pattern.empty() && cost.pattern == contender.pattern
                                 : cost.row == contender.model;
@@ -411,22 +441,21 @@ std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optio
   const std::optional<NdcgModel> wanted = ndcg_model(pattern, window);
   if (!wanted) return std::nullopt;
   const bool passages = sequence_tokens <= passage_tokens_there;
-  const NdcgModel reference{"full_or_longformer", passages ? "inf" : "64"};
-  static const Rows rows = rows_of("ecir24_table1_ndcg10.csv", ndcg_keys);
-  const auto row_of = [passages](const NdcgModel& model) {
-    return std::ranges::find_if(rows, [&](const std::vector<std::string>& row) {
-      return row[0] == (passages ? "passage" : "document") && row[1] == "average" &&
-             row[2] == model.model && row[3] == model.window;
+  const NdcgModel reference{"full_or_longformer", passages ? Window::infinite() : Window::of(64)};
+  static const std::vector<NdcgMean> means = read_ndcg_means();
+  const auto mean_of = [passages](const NdcgModel& model) {
+    return std::ranges::find_if(means, [&](const NdcgMean& mean) {
+      return mean.passages == passages && mean.model == model.model && mean.window == model.window;
     });
   };
-  if (const auto row = row_of(*wanted); row != rows.end()) {
-    const bool by_passages = !passages && wanted->window == "inf";
+  if (const auto mean = mean_of(*wanted); mean != means.end()) {
+    const bool by_passages = !passages && wanted->window.is_infinite();
     return PublishedNdcg{
-        .ndcg10 = number((*row)[4]),
-        .is_equivalent = (*row)[5] == "yes",
-        .is_reference = row == row_of(reference),
+        .ndcg10 = mean->ndcg10,
+        .is_equivalent = mean->is_equivalent,
+        .is_reference = mean == mean_of(reference),
         .reference = passages ? "full attention" : "Longformer w = 64",
-        .reference_ndcg10 = number((*row_of(reference))[4]),
+        .reference_ndcg10 = mean_of(reference)->ndcg10,
         .task = passages ? "passages" : "documents",
         .source = fmt::format("Schlatt et al., ECIR 2024, Table 1, mean over {}, TREC DL 2019-2022",
                               passages ? "passages" : "documents"),

@@ -61,7 +61,7 @@ struct PublishedCost {
                                                // empty for the baseline
   bool is_baseline = false;                    // baseline of its task
 };
-[[nodiscard]] std::vector<PublishedCost> published_costs();
+[[nodiscard]] const std::vector<PublishedCost>& published_costs();
 
 /// Our cells with the lengths, windows and patterns of Table 3, in the table's order; for whole
 /// models, the cells of the same row.

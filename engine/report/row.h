@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/statistics/drift.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/store.h"
 

@@ -1,16 +1,53 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Observations in measuring order, split by placement, and the 95% interval of a mean over few
-// placements of few worker processes.
+// Measured times and the basis on which a heat's times are compared; the times in measuring order,
+// split by placement; the 95% interval of a mean over few placements of few worker processes; and
+// paired tests.
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "engine/statistics/observation.h"
-
 namespace attnscope::statistics {
+
+/// One measured time with its nesting levels.
+struct Observation {
+  int placement = 0;
+  int round = 0;
+  double time_ns = 0;
+  int process = 0;         // the worker process that made the placement
+  bool disturbed = false;  // disturbed by something else
+};
+
+// Relative standard deviation of placements: on a quiet machine, and where most rounds were
+// disturbed (over 450 pairs under five kinds of load, results/trust).
+inline constexpr double presumed_placement_spread = 0.013;
+inline constexpr double presumed_disturbed_spread = 0.1;
+
+/// Spread of placements of the heat's other contenders: a variance, including the error of the
+/// placements' own medians in the presumed one, and the number of placements it counts
+/// as in addition to those of the contender itself.
+struct PooledSpread {
+  double inflation = 1;
+  int units = 0;
+  double presumed = presumed_placement_spread;
+};
+
+/// By default, all rounds count and nothing is pooled.
+struct HeatBasis {
+  /// Disturbed rounds are left out, and so are placements with too few undisturbed rounds.
+  /// Condition: for every contender, at least half of the placements and at least two have at least
+  /// a quarter of their rounds and at least two rounds undisturbed.
+  bool without_disturbed = false;
+  std::vector<int> placements = {};  // the placements that then count, ascending
+  /// Too few rounds were undisturbed: times are based on disturbed rounds, of which the faster ones
+  /// are used.
+  bool is_disturbed = false;
+  PooledSpread times = {}, ratios = {};
+};
 
 /// The values of one placement, by round.
 struct Placement {
@@ -118,5 +155,42 @@ class ObservedRange {
 
 /// Half-width of Student's t interval of the mean; infinite for a single value.
 [[nodiscard]] double student_half_width(std::span<const double> values);
+
+// Compares two systems on the same queries: whether their means differ (Student's paired t-test),
+// and whether they are equivalent within a margin (TOST: two one-sided tests, Schuirmann 1987), as
+// in the sparse cross-encoders' paper for its windows:
+//
+//   t1 = (mean d + margin) / se, p1 = P(T > t1);  t2 = (mean d - margin) / se, p2 = P(T < t2)
+//   p = max(p1, p2), with T of n - 1 degrees of freedom and se = sd(d) / sqrt(n)
+//
+//   PairedTests tests = test_paired(reference, system, {.margin = 0.02, .alpha = 0.05});
+//   if (tests.equivalent) ...
+
+struct PairedQuestion {
+  double margin = 0.02;  // allowed difference of means, on either side
+  double alpha = 0.05;   // level of each test, after any correction
+};
+
+struct PairedTests {
+  std::int64_t n = 0;
+  double difference = 0;  // mean of system - reference
+  /// Confidence intervals of the mean difference: one of 1 - 2 * 0.05 independent of alpha, and the
+  /// one that lies within the margin exactly if the two are equivalent at alpha. Absent for fewer
+  /// than two pairs or for equal differences.
+  struct Interval {
+    double low = 0, high = 0;
+  };
+  std::optional<Interval> interval90{}, interval_alpha{};
+  std::optional<double> p_equivalence{}, p_difference{};
+  /// From the test or, if all of at least two differences are equal (`without_test`), from whether
+  /// this difference is within the margin: without spread there is no test.
+  bool equivalent = false;
+  bool without_test = false;
+};
+
+/// `reference` and `system` have the same length; equal indices form a pair.
+[[nodiscard]] PairedTests test_paired(std::span<const double> reference,
+                                      std::span<const double> system,
+                                      const PairedQuestion& question);
 
 }  // namespace attnscope::statistics

@@ -374,7 +374,7 @@ def tuned(request, ways, batches):
 
 
 def overlap(a, b):
-    """Rank-biased overlap of two rankings of the same documents, as in engine/effectiveness/rank_agreement.h."""
+    """Rank-biased overlap of two rankings of the same documents, as in engine/effectiveness/measures.h."""
     total, weight, seen_a, seen_b, share = 0.0, 1.0, set(), set(), 1.0
     for depth, (first, other) in enumerate(zip(a, b), 1):
         seen_a.add(first)

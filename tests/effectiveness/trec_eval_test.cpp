@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/line_file.h"
@@ -34,7 +35,7 @@ struct Golden {
   Qrels qrels;
 };
 
-Golden read_golden(const std::string& name = "runs.tsv.gz") {
+Golden read_golden(const std::string& name) {
   Golden golden;
   auto file = LineFile::open(ATTNSCOPE_SOURCE_DIR "/tests/effectiveness/golden/" + name).value();
   std::string run, qrels;
@@ -79,37 +80,24 @@ Golden read_golden(const std::string& name = "runs.tsv.gz") {
   return golden;
 }
 
-void expect_trec_evals_values(const Golden& golden) {
-  const Evaluation evaluation = evaluate(golden.run, golden.qrels, golden.measures, {});
-  ASSERT_EQ(evaluation.queries.size(), golden.values.size());
-  std::size_t at = 0;
-  for (const auto& [query, values] : evaluation.queries) {
-    const std::vector<std::string>& expected = golden.values[at++];
-    ASSERT_EQ(expected.size(), values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      EXPECT_EQ(values[i], std::stod(expected[i])) << query << " " << golden.measures[i].name();
-    }
-  }
-}
-
-TEST(TrecEval, EveryMeasureOfAThousandRunsIsTheSame_ToTheLastDigit) {
-  const Golden golden = read_golden();
-  ASSERT_EQ(golden.measures.size(), 29U);
-  ASSERT_GT(golden.values.size(), 950U);
-  expect_trec_evals_values(golden);
-}
-
-TEST(TrecEval, MeasuresOfGradesAsLargeAsClicksAreTheSame) {
-  const Golden golden = read_golden("clicks.tsv");
-  ASSERT_EQ(golden.measures.size(), 28U);
-  ASSERT_GT(golden.values.size(), 180U);
-  expect_trec_evals_values(golden);
-}
-
-TEST(TrecEval, MeansAreTheSame_ForTheRunsQueriesAndForAll) {
-  for (const char* name : {"runs.tsv.gz", "clicks.tsv"}) {
+/// The clicks are grades as large as they get.
+TEST(TrecEval, EveryMeasureAndMeanIsTheSameToTheLastDigit) {
+  for (const auto& [name, measures, queries] :
+       {std::tuple("runs.tsv.gz", 29U, 950U), {"clicks.tsv", 28U, 180U}}) {
+    SCOPED_TRACE(name);
     const Golden golden = read_golden(name);
+    ASSERT_EQ(golden.measures.size(), measures);
+    ASSERT_GT(golden.values.size(), queries);
     const Evaluation some = evaluate(golden.run, golden.qrels, golden.measures, {});
+    ASSERT_EQ(some.queries.size(), golden.values.size());
+    std::size_t at = 0;
+    for (const auto& [query, values] : some.queries) {
+      const std::vector<std::string>& expected = golden.values[at++];
+      ASSERT_EQ(expected.size(), values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_EQ(values[i], std::stod(expected[i])) << query << " " << golden.measures[i].name();
+      }
+    }
     const Evaluation all = evaluate(golden.run, golden.qrels, golden.measures, {.complete = true});
     EXPECT_GT(all.queries.size(), some.queries.size());
     for (std::size_t i = 0; i < golden.measures.size(); ++i) {
@@ -120,7 +108,7 @@ TEST(TrecEval, MeansAreTheSame_ForTheRunsQueriesAndForAll) {
 }
 
 TEST(TrecEval, JudgedOnlyForAll_IsJudgedOnlyOfEach) {
-  const Golden golden = read_golden();
+  const Golden golden = read_golden("runs.tsv.gz");
   const auto with = [&](const char* names, bool judged_only) {
     return evaluate(golden.run, golden.qrels, parse_measures(names).value(),
                     {.judged_only = judged_only})

@@ -93,9 +93,12 @@ void expect_scores(const Golden& golden, const ScoredVariant& scored) {
   }
 }
 
-TEST(GoldenModels, FullMatchesBertForSequenceClassification) {
-  const Golden bert("bert");
-  expect_scores(bert, {"full", {}, {"sdpa", "dense", "segment"}});
+TEST(GoldenModels, FullAttentionMatchesTheClassesOfBertsBody) {
+  expect_scores(Golden("bert"), {"full", {}, {"sdpa", "dense", "segment"}});
+  for (const char* name : {"roberta", "xlm-roberta", "electra", "mono-electra", "mono-bert"}) {
+    SCOPED_TRACE(name);
+    expect_scores(Golden(name), {"full", {}, {"sdpa", "segment"}});
+  }
 }
 
 TEST(GoldenModels, SparseMatchesTheMaskedFloat64Model) {
@@ -109,21 +112,11 @@ TEST(GoldenModels, SparseMatchesTheMaskedFloat64Model) {
   }
 }
 
-TEST(GoldenModels, LongformerMatchesLongformerForSequenceClassification) {
+/// QDS is Longformer with global sentence starts.
+TEST(GoldenModels, LongformerAndQdsMatchLongformerForSequenceClassification) {
   const Golden longformer("longformer");
-  expect_scores(longformer, {"longformer", Window::of(4), {"longformer-chunks", "segment"}, true});
-}
-
-TEST(GoldenModels, QdsMatchesLongformerWithGlobalSentenceStarts) {
-  const Golden longformer("longformer");
-  expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
-}
-
-TEST(GoldenModels, FamiliesOnBertsBodyMatchTheirClasses) {
-  for (const char* name : {"roberta", "xlm-roberta", "electra", "mono-electra", "mono-bert"}) {
-    SCOPED_TRACE(name);
-    expect_scores(Golden(name), {"full", {}, {"sdpa", "segment"}});
-  }
+  for (const char* pattern : {"longformer", "qds"})
+    expect_scores(longformer, {pattern, Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
 /// The documents of a query attend to each other's [CLS] or interaction token.
@@ -189,35 +182,30 @@ TEST(GoldenModels, MeanPoolingRefusesClsOnlyLastLayer) {
   EXPECT_THAT(options.error().message, testing::HasSubstr("this model pools all tokens"));
 }
 
-/// Every implementation of the family has the scores of cases.json.
-void expect_scores_by_all_implementations(const std::string& name) {
-  const Golden golden(name);
-  const Family& family = family_of(*golden.weights()->config().family);
-  const std::vector<float> expected = golden.scores("full");
-  const std::string_view pattern = family.description().rows().front().pattern;
-  for (const std::string_view id : family.implementations()) {
-    const ModelVariant variant{.pattern = *find_pattern(pattern), .threads = 2};
-    const std::vector<float> scores = scores_of(golden, golden.batch(), variant, id);
-    ASSERT_EQ(scores.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_NEAR(scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
-          << name << " by " << id << ", " << i;
+/// By every implementation of the family (scripts/dev/golden/make_late_models.py,
+/// make_words_models.py).
+TEST(GoldenModels, ReRankersMatchTheirReimplementation) {
+  for (const std::string name : {"dual-bert",    "poly-encoder",     "colbert",
+                                 "deformer",     "cross-bert",       "virt-like",
+                                 "mixencoder-a", "mixencoder-c",     "mixencoder-composed",
+                                 "tkl",          "tkl-as-published", "tkl-idf",
+                                 "tkl-linear",   "tkl-log",          "tk",
+                                 "knrm",         "conv-knrm",        "match-pyramid",
+                                 "pacrr",        "co-pacrr"}) {
+    const Golden golden(name);
+    const Family& family = family_of(*golden.weights()->config().family);
+    const std::vector<float> expected = golden.scores("full");
+    const std::string_view pattern = family.description().rows().front().pattern;
+    for (const std::string_view id : family.implementations()) {
+      const ModelVariant variant{.pattern = *find_pattern(pattern), .threads = 2};
+      const std::vector<float> scores = scores_of(golden, golden.batch(), variant, id);
+      ASSERT_EQ(scores.size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
+            << name << " by " << id << ", " << i;
+      }
     }
   }
-}
-
-/// scripts/dev/golden/make_late_models.py.
-TEST(GoldenModels, LateInteractionsMatchTheirReimplementation) {
-  for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
-                           "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"})
-    expect_scores_by_all_implementations(name);
-}
-
-/// scripts/dev/golden/make_words_models.py.
-TEST(GoldenModels, WordVectorReRankersMatchTheirReimplementation) {
-  for (const char* name : {"tkl", "tkl-as-published", "tkl-idf", "tkl-linear", "tkl-log", "tk",
-                           "knrm", "conv-knrm", "match-pyramid", "pacrr", "co-pacrr"})
-    expect_scores_by_all_implementations(name);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/sweep/sweep.h"
@@ -19,6 +20,7 @@ namespace {
 using statistics::Verdict;
 using test::point_at;
 using test::timed_cell;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -88,12 +90,12 @@ std::string written(const Advice& advice, TableFormat format) {
   return write_advice(advice.run, std::span(&advice, 1), format);
 }
 
-double ms(const Advised& one) {
-  return one.time_ns->value / 1e6;
+Advice advice_with(const Table& table, std::int64_t tokens) {
+  return advice_on(table, {.documents = in_all(tokens)});
 }
 
-Row& last_full(Table& table) {
-  return table.rows[table.rows.size() - 2];
+double ms(const Advised& one) {
+  return one.time_ns->value / 1e6;
 }
 
 void lose(Row& row, CellStatus status, const std::string& reason) {
@@ -104,15 +106,18 @@ void lose(Row& row, CellStatus status, const std::string& reason) {
   row.ratio.reset();
 }
 
-TEST(Advice, HasTheMeasuredTimesAtMeasuredLengths) {
-  for (const std::int64_t tokens : doubling) {
+// Powers are straight lines in logarithms: interpolation is exact here.
+TEST(Advice, InterpolatesInLogarithmsBetweenMeasuredLengths) {
+  for (std::int64_t tokens = 64; tokens <= 1024; tokens += 32) {
+    SCOPED_TRACE(tokens);
     const Advice advice = advice_at(tokens);
     const auto n = static_cast<double>(tokens);
-    EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-6 * n * n);
+    EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-8 * n * n);
     EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * n / 1000, 1e-3);
-    EXPECT_FALSE(of(advice, "full").is_interpolated);
-    EXPECT_TRUE(advice.to_measure.empty());
-    EXPECT_THAT(of(advice, "full").sentence, Not(HasSubstr("≈")));
+    const bool is_measured = std::ranges::find(doubling, tokens) != doubling.end();
+    EXPECT_EQ(of(advice, "full").is_interpolated, !is_measured);
+    EXPECT_EQ(advice.to_measure.empty(), is_measured);
+    EXPECT_EQ(of(advice, "full").sentence.find("≈") == std::string::npos, is_measured);
   }
 }
 
@@ -124,49 +129,34 @@ TEST(Advice, UsesLengthsOfWholeSequencesUnchanged) {
   EXPECT_EQ(answer.heading, "100 candidates, a query of 10 tokens, sequences of 512 tokens.");
 }
 
-TEST(Advice, InterpolatesInLogarithmsAndMarksTheTime) {
+TEST(Advice, MarksInterpolatedTimesAndWidensTheirIntervals) {
   const Advice advice = advice_at(300);
-  // Powers are straight lines in logarithms: interpolation is exact here.
-  EXPECT_NEAR(ms(of(advice, "full")), 100 * 300 * 300 / 1000.0, 1e-3);
-  EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * 300 / 1000.0, 1e-3);
-  EXPECT_NEAR(of(advice, "sparse").to_baseline->ratio, 128.0 / 300, 1e-9);
-  EXPECT_TRUE(of(advice, "sparse").is_interpolated);
-  EXPECT_EQ(of(advice, "sparse").lower, 256);
-  EXPECT_EQ(of(advice, "sparse").upper, 512);
-  EXPECT_THAT(of(advice, "sparse").sentence, HasSubstr("≈"));
-  EXPECT_THAT(of(advice, "sparse").remarks,
-              Contains("≈: interpolated, measured at 256 and 512 tokens."));
+  const Advised& sparse = of(advice, "sparse");
+  EXPECT_NEAR(sparse.to_baseline->ratio, 128.0 / 300, 1e-9);
+  EXPECT_EQ(sparse.lower, 256);
+  EXPECT_EQ(sparse.upper, 512);
+  EXPECT_THAT(sparse.remarks, Contains("≈: interpolated, measured at 256 and 512 tokens."));
   EXPECT_THAT(advice.to_measure, ElementsAre(300));
-}
-
-TEST(Advice, TimesOfLongerDocumentsAreNeverShorter) {
-  double before = 0;
-  for (std::int64_t tokens = 64; tokens <= 1024; tokens += 7) {
-    const double now = ms(of(advice_at(tokens), "full"));
-    EXPECT_GT(now, before) << tokens;
-    before = now;
-  }
-}
-
-TEST(Advice, InterpolatedIntervalsContainTheirValue) {
-  const Advised sparse = of(advice_at(300), "sparse");
   EXPECT_LT(sparse.time_ns->low, sparse.time_ns->value);
   EXPECT_GT(sparse.time_ns->high, sparse.time_ns->value);
   EXPECT_LE(sparse.to_baseline->low, sparse.to_baseline->ratio);
   EXPECT_GE(sparse.to_baseline->high, sparse.to_baseline->ratio);
 }
 
-TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
+TEST(Advice, HasNoTimeBeyondTheLongestMeasuredLength) {
   const Advice advice = advice_at(1025);
   for (const Advised& one : advice.contenders) {
     EXPECT_FALSE(one.time_ns.has_value());
     EXPECT_EQ(one.standing, Standing::without_time);
     EXPECT_THAT(one.sentence, HasSubstr("1025 tokens exceed 1024 tokens, its longest"));
-    // Memory is extrapolated and marked as predicted.
-    EXPECT_TRUE(one.memory_is_predicted);
+    EXPECT_TRUE(one.memory_is_predicted) << "memory is extrapolated";
   }
   EXPECT_NEAR(*of(advice, "full").peak_bytes, 100 * 1000.0 * 1025 * 1025, 1e6);
   EXPECT_THAT(advice.to_measure, ElementsAre(1025));
+  const Advice in_part = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
+  EXPECT_THAT(of(in_part, "full").reason,
+              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, its longest "
+                        "measured length"));
 }
 
 TEST(Advice, ShorterDocumentsCountAsTheShortestMeasuredLength) {
@@ -180,7 +170,7 @@ TEST(Advice, DoesNotInterpolateAcrossALengthWithoutTime) {
   Table table = table_of(doubling);
   lose(table.rows[4], CellStatus::timeout, "it took more than 3 s");  // full at 256
   table.rows[5].ratio.reset();
-  const Advice advice = advice_on(table, {.documents = in_all(200)});
+  const Advice advice = advice_with(table, 200);
   EXPECT_FALSE(of(advice, "full").time_ns.has_value());
   EXPECT_TRUE(of(advice, "sparse").time_ns.has_value());
   EXPECT_FALSE(of(advice, "sparse").to_baseline.has_value());
@@ -197,39 +187,30 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
               HasSubstr("a sample of 4 (51 to 499 tokens, mean 211, p50 51, p95 499)"));
 }
 
-TEST(Advice, CountsDocumentsThatAreTooLong) {
-  const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
-  EXPECT_THAT(of(advice, "full").reason,
-              HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, its longest "
-                        "measured length"));
-}
-
 TEST(Advice, HeadingStatesTheLimits) {
-  const Advice answer = advice_on(
-      table_of(doubling), {.documents = in_all(512), .memory_bytes = 5e8, .latency_ns = 1.5e8});
-  EXPECT_THAT(answer.heading, EndsWith("; at most 500 MB and 150 ms."));
+  EXPECT_THAT(advice_on(table_of(doubling),
+                        {.documents = in_all(512), .memory_bytes = 5e8, .latency_ns = 1.5e8})
+                  .heading,
+              EndsWith("; at most 500 MB and 150 ms."));
 }
 
-TEST(Advice, RanksTheFastestFirst) {
-  EXPECT_EQ(advice_at(64).contenders.front().pattern, "full");
-  EXPECT_EQ(advice_at(512).contenders.front().pattern, "sparse");
-}
-
-TEST(Advice, SentencesStateSpeedUpAndCrossover) {
+TEST(Advice, RanksTheFastestFirstAndStatesSpeedUpAndCrossover) {
   const Advice fast = advice_at(512);
-  EXPECT_EQ(of(fast, "sparse").sentence,
+  EXPECT_EQ(fast.contenders.front().sentence,
             "Sparse, w = 4: 6.55 s for 100 documents, 4.0x as fast as full attention; faster from "
             "128 tokens.");
   EXPECT_EQ(of(fast, "full").sentence, "Full: 26.2 s for 100 documents, the baseline.");
-  EXPECT_THAT(of(advice_at(64), "sparse").sentence, HasSubstr("2.0x the time of full attention"));
+  const Advice slow = advice_at(64);
+  EXPECT_EQ(slow.contenders.front().pattern, "full");
+  EXPECT_THAT(of(slow, "sparse").sentence, HasSubstr("2.0x the time of full attention"));
   const Advised same = of(advice_at(128), "sparse");
   EXPECT_EQ(same.to_baseline->verdict, Verdict::no_difference_shown);
   EXPECT_THAT(same.sentence, HasSubstr("no difference from full attention shown"));
 }
 
 TEST(Advice, SortsContendersThatAreTooSlowLast) {
-  const Advice advice = advice_on(
-      table_of(doubling), {.documents = in_all(512), .candidates = 100, .latency_ns = 1e10});
+  const Advice advice =
+      advice_on(table_of(doubling), {.documents = in_all(512), .latency_ns = 1e10});
   EXPECT_EQ(advice.contenders.front().standing, Standing::within_limits);
   EXPECT_EQ(advice.contenders.back().standing, Standing::too_slow);
   EXPECT_THAT(advice.contenders.back().sentence,
@@ -238,8 +219,8 @@ TEST(Advice, SortsContendersThatAreTooSlowLast) {
 
 TEST(Advice, SortsContendersThatDoNotFitLastWithTheBatchThatFits) {
   // At 512 tokens a document of full attention takes 262 MB, one of sparse 1 MB.
-  const Question question{.documents = in_all(512), .candidates = 100, .memory_bytes = 50e6};
-  const Advice advice = advice_on(table_of(doubling), question);
+  const Advice advice =
+      advice_on(table_of(doubling), {.documents = in_all(512), .memory_bytes = 50e6});
   EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
   EXPECT_THAT(of(advice, "full").sentence,
               HasSubstr("Full does not fit (one document needs 262 MB, the limit is 50.0 MB)"));
@@ -250,7 +231,8 @@ TEST(Advice, SortsContendersThatDoNotFitLastWithTheBatchThatFits) {
 TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   // 1000 n^2 bytes: 223 tokens stay within 50 MB, which is 210 of the document.
   const Question question{.documents = in_all(128), .memory_bytes = 50e6};
-  const Advice advice = advice_on(table_of(doubling), question);
+  Table table = table_of(doubling);
+  const Advice advice = advice_on(table, question);
   const Advised full = of(advice, "full"), sparse = of(advice, "sparse");
   ASSERT_TRUE(full.longest && sparse.longest);
   EXPECT_EQ(full.longest->document_tokens, 210);
@@ -258,30 +240,27 @@ TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   EXPECT_EQ(sparse.longest->from, LongestDocument::From::predicted);
   EXPECT_TRUE(sparse.longest->at_least);
   EXPECT_THAT(sparse.sentence, HasSubstr("fits at least 78x longer documents"));
-}
-
-TEST(Advice, PrintsTheSameFitOfAllContendersOnce) {
-  Table table = table_of(doubling);
+  // The same fit of all contenders is one note.
   for (const Row& row : std::vector<Row>(table.rows)) {
     if (row.cell.cell.contender.pattern != "sparse") continue;
     table.rows.push_back(row);
     table.rows.back().cell.cell.contender.implementation = "another";
     table.rows.back().cell.cell.contender.name = "Another";
   }
-  const Advice advice = advice_on(table, {.documents = in_all(128), .memory_bytes = 50e6});
-  ASSERT_EQ(advice.contenders.size(), 3U);
-  for (const Advised& one : advice.contenders)
+  const Advice three = advice_on(table, question);
+  ASSERT_EQ(three.contenders.size(), 3U);
+  for (const Advised& one : three.contenders)
     EXPECT_THAT(one.sentence, Not(HasSubstr("longer documents")));
   EXPECT_THAT(
-      advice.notes,
+      three.notes,
       Contains("Each of the others fits at least 78x longer documents than full attention."));
 }
 
 TEST(Advice, PredictsNoFitBeyondALengthThatDidNotFit) {
   Table table = table_of(doubling);
-  lose(last_full(table), CellStatus::oom, "it asks for 9 GB");
+  lose(table.rows[table.rows.size() - 2], CellStatus::oom, "it asks for 9 GB");
   table.run.start.provenance = R"({"device":{"available_bytes":1e12}})";
-  const Advice advice = advice_on(table, {.documents = in_all(700)});
+  const Advice advice = advice_with(table, 700);
   EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
   EXPECT_FALSE(of(advice, "full").longest->at_least);
   EXPECT_THAT(of(advice, "full").sentence,
@@ -290,22 +269,19 @@ TEST(Advice, PredictsNoFitBeyondALengthThatDidNotFit) {
 }
 
 TEST(Advice, LabelsPublishedEffectiveness) {
-  const Advised sparse = of(advice_at(256), "sparse");
-  ASSERT_TRUE(sparse.published.has_value());
-  EXPECT_DOUBLE_EQ(sparse.published->ndcg10, 0.612);
-  EXPECT_THAT(sparse.remarks, Contains(HasSubstr("published, not measured here")));
-  Table table = table_of(doubling);
-  for (Row& row : table.rows) {
-    Contender& contender = row.cell.cell.contender;
-    if (contender.pattern == "sparse") contender.window = Window::of(0);
-  }
-  EXPECT_THAT(of(advice_on(table, {.documents = in_all(256)}), "sparse").remarks,
+  const auto sparse_with = [](std::int64_t window) {
+    Table table = table_of(doubling);
+    for (Row& row : table.rows) {
+      Contender& contender = row.cell.cell.contender;
+      if (contender.pattern == "sparse") contender.window = Window::of(window);
+    }
+    return of(advice_with(table, 256), "sparse");
+  };
+  EXPECT_DOUBLE_EQ(sparse_with(4).published.value().ndcg10, 0.612);
+  EXPECT_THAT(sparse_with(4).remarks, Contains(HasSubstr("published, not measured here")));
+  EXPECT_THAT(sparse_with(0).remarks,
               Contains(HasSubstr("nDCG@10 0.560 over passages, about 0.06 below full attention")));
-  for (Row& row : table.rows) {
-    Contender& contender = row.cell.cell.contender;
-    if (contender.pattern == "sparse") contender.window = Window::of(5);
-  }
-  EXPECT_FALSE(of(advice_on(table, {.documents = in_all(256)}), "sparse").published.has_value());
+  EXPECT_FALSE(sparse_with(5).published.has_value());
 }
 
 TEST(Advice, UsesTheNearestMeasuredQueryLength) {
@@ -348,7 +324,7 @@ TEST(Advice, WorksWithoutABaseline) {
   Table table = table_of(doubling);
   table.baseline.reset();
   for (Row& row : table.rows) row.ratio.reset();
-  EXPECT_EQ(of(advice_on(table, {.documents = in_all(512)}), "sparse").sentence,
+  EXPECT_EQ(of(advice_with(table, 512), "sparse").sentence,
             "Sparse, w = 4: 6.55 s for 100 documents.");
 }
 
@@ -368,7 +344,7 @@ TEST(Advice, ExactSweepHasOnlyTheMissingLengths) {
   EXPECT_EQ(sweep->heats[0].contenders.size(), 2U);
 }
 
-TEST(Advice, WithoutAQueryTheSequenceIsTheDocument) {
+TEST(Advice, TakesDocumentsForSequencesIfThereIsNoQuery) {
   Table table = table_of(doubling);
   for (Row& row : table.rows) row.cell.point.operation = Operation::windowed_matmul;
   const Advice advice = advice_on(table, {.documents = DocumentLengths(256)});
@@ -376,10 +352,22 @@ TEST(Advice, WithoutAQueryTheSequenceIsTheDocument) {
   EXPECT_THAT(advice.heading, HasSubstr("100 candidates, documents of 256 tokens"));
 }
 
-TEST(Advice, IsWrittenAsTextAndAsJson) {
-  const Advice advice = advice_at(300);
+TEST(Advice, IsWrittenInEveryFormat) {
+  const Advice advice =
+      advice_on(table_of(doubling), {.documents = in_all(300), .latency_ns = 5e9});
   EXPECT_THAT(written(advice, TableFormat::text),
-              HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"));
+              AllOf(HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"),
+                    HasSubstr(" is too slow (the limit is 5.00 s)")));
+  EXPECT_THAT(written(advice, TableFormat::markdown),
+              AllOf(HasSubstr("| Contender | 100 documents | Against full attention |"),
+                    HasSubstr("| Sparse, w = 4 | ≈ 3.84 s | 2.3x as fast |"),
+                    HasSubstr("published, not measured here")));
+  EXPECT_THAT(written(advice, TableFormat::latex),
+              AllOf(HasSubstr("Sparse, $w = 4$ & $\\approx$ 3.84 s & 2.3x as fast & "),
+                    HasSubstr("too slow: the limit is 5.00 s"), Not(HasSubstr("≈"))));
+  EXPECT_THAT(written(advice, TableFormat::csv),
+              AllOf(HasSubstr("sparse/segment/4,\"Sparse, w = 4\",within limits,,3840,"),
+                    HasSubstr("full/dense,Full,too slow,")));
   const auto json = nlohmann::json::parse(written(advice, TableFormat::json));
   ASSERT_EQ(json.size(), 1U);
   const auto& first = json[0]["contenders"][0];
@@ -389,23 +377,6 @@ TEST(Advice, IsWrittenAsTextAndAsJson) {
   EXPECT_NEAR(first["ms"]["value"].get<double>(), 3840, 1e-6);
   EXPECT_EQ(first["published"]["label"], "published, not measured here");
   EXPECT_EQ(json[0]["lengths_to_measure"], nlohmann::json({300}));
-}
-
-TEST(Advice, IsWrittenAsMarkdownLatexAndCsv) {
-  Question question{.documents = in_all(300), .candidates = 100, .latency_ns = 5e9};
-  const Advice advice = advice_on(table_of(doubling), question);
-  const std::string markdown = written(advice, TableFormat::markdown);
-  EXPECT_THAT(markdown, HasSubstr("| Contender | 100 documents | Against full attention |"));
-  EXPECT_THAT(markdown, HasSubstr("| Sparse, w = 4 | ≈ 3.84 s | 2.3x as fast |"));
-  EXPECT_THAT(markdown, HasSubstr("published, not measured here"));
-  const std::string latex = written(advice, TableFormat::latex);
-  EXPECT_THAT(latex, HasSubstr("Sparse, $w = 4$ & $\\approx$ 3.84 s & 2.3x as fast & "));
-  EXPECT_THAT(latex, HasSubstr("too slow: the limit is 5.00 s"));
-  EXPECT_THAT(latex, Not(HasSubstr("≈")));
-  const std::string csv = written(advice, TableFormat::csv);
-  EXPECT_THAT(csv, HasSubstr("sparse/segment/4,\"Sparse, w = 4\",within limits,,3840,"));
-  EXPECT_THAT(csv, HasSubstr("full/dense,Full,too slow,"));
-  EXPECT_THAT(written(advice, TableFormat::text), HasSubstr(" is too slow (the limit is 5.00 s)"));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/report/measured_run.h"
+
 namespace attnscope::report {
 namespace {
 
@@ -58,29 +60,28 @@ std::vector<EvaluatedRun> three_runs() {
 TEST(Effectiveness, EveryFormatStatesMeasureGainAndTieRule) {
   const EffectivenessReport report = report_of(three_runs(), {}, "nDCG@10,RR(rel=2)@10");
   for (const TableFormat format : test::every_format) {
-    const std::string text = write_sheet(effectiveness_sheet(report, format), format);
-    EXPECT_THAT(text, HasSubstr("nDCG@10"));
-    EXPECT_THAT(text, HasSubstr("gain relevance"));
-    EXPECT_THAT(text, HasSubstr("relevant: judged 2 or higher"));
-    EXPECT_THAT(text, HasSubstr("greater document id first"));
+    for (const char* part :
+         {"nDCG@10", "gain relevance", "relevant: judged 2 or higher", "greater document id first"})
+      EXPECT_THAT(write_sheet(effectiveness_sheet(report, format), format), HasSubstr(part));
   }
 }
 
+/// The table of the report in a format.
+std::string table_of(const EffectivenessReport& report, TableFormat format) {
+  return write_sheet(effectiveness_sheet(report, format), format);
+}
+
 TEST(Effectiveness, ABaselineAddsTestsWithMarginAlphaAndCorrection) {
+  std::vector<EvaluatedRun> runs = three_runs();
   const EffectivenessReport report =
-      report_of(three_runs(), {.baseline = 0, .margin = 0.03, .alpha = 0.05, .bonferroni = true});
+      report_of(runs, {.baseline = 0, .margin = 0.03, .alpha = 0.05, .bonferroni = true});
   EXPECT_DOUBLE_EQ(report.alpha, 0.025);
   EXPECT_TRUE(report.runs[1].tests[0].equivalent);
   EXPECT_FALSE(report.runs[2].tests[0].equivalent);
-  const std::string text =
-      write_sheet(effectiveness_sheet(report, TableFormat::text), TableFormat::text);
-  EXPECT_THAT(text, HasSubstr("†"));
-  EXPECT_THAT(text, HasSubstr("the baseline"));
-  EXPECT_THAT(text, HasSubstr("equivalent within ± 0.03"));
-  EXPECT_THAT(text, HasSubstr("0.025 (0.05 / 2 by Bonferroni"));
-  EXPECT_THAT(text, HasSubstr("worse"));
-  const auto rows = nlohmann::json::parse(
-      write_sheet(effectiveness_sheet(report, TableFormat::json), TableFormat::json));
+  for (const char* part :
+       {"†", "the baseline", "equivalent within ± 0.03", "0.025 (0.05 / 2 by Bonferroni", "worse"})
+    EXPECT_THAT(table_of(report, TableFormat::text), HasSubstr(part));
+  const auto rows = nlohmann::json::parse(table_of(report, TableFormat::json));
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_TRUE(rows[0]["p_equivalence"].is_null());
   EXPECT_EQ(rows[1]["pairs"], queries);
@@ -89,15 +90,9 @@ TEST(Effectiveness, ABaselineAddsTestsWithMarginAlphaAndCorrection) {
   EXPECT_TRUE(rows[1]["equivalent"]);
   EXPECT_LT(rows[1]["p_equivalence"], 0.025);
   EXPECT_EQ(rows[1]["ties"], effectiveness::tie_rule);
-}
-
-TEST(Effectiveness, EqualRankingsHaveNoTest) {
-  std::vector<EvaluatedRun> runs = three_runs();
   runs[1] = run_with("again", [](int query) { return 1 + query % 3; });
-  const std::string text = write_sheet(
-      effectiveness_sheet(report_of(std::move(runs), {.baseline = 0}), TableFormat::text),
-      TableFormat::text);
-  EXPECT_THAT(text, HasSubstr("the same for every query"));
+  EXPECT_THAT(table_of(report_of(std::move(runs), {.baseline = 0}), TableFormat::text),
+              HasSubstr("the same for every query"));
 }
 
 TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {

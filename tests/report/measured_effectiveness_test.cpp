@@ -30,11 +30,10 @@ using testing::StartsWith;
 
 constexpr int query_count = 40;
 
-/// Query i's value is 0.5 + shift plus a small deviation that depends on the query.
-MeasuredRuns::Run made_up_run(const std::string& name, std::vector<std::string> contenders,
-                              double shift, int offset) {
+MeasuredRuns::Run made_up_run(const std::string& name, const std::string& contender, double shift,
+                              int offset) {
   MeasuredRuns::Run run{
-      .file = "/runs/" + name, .sum = "0", .contenders = std::move(contenders), .values = {}};
+      .file = "/runs/" + name, .sum = "0", .contenders = {contender}, .values = {}};
   for (int query = 0; query < query_count; ++query)
     run.values.push_back(0.5 + shift + 0.001 * ((query + offset) % 7));
   return run;
@@ -78,25 +77,21 @@ class MeasuredEffectivenessTest : public ::testing::Test {
   test::MeasuredRun run_;
 };
 
-TEST_F(MeasuredEffectivenessTest, MeansAndTestsUseTheStoredValues) {
+TEST_F(MeasuredEffectivenessTest, MeasuredValuesReplacePublishedOnes) {
   const Advice answer = answer_of(table_with(runs_of()));
   const MeasuredEffectiveness same = of(answer, "sparse/segment/64").measured.value();
   EXPECT_EQ(same.queries, query_count);
   EXPECT_NEAR(same.mean, 0.502, 1e-3);
   EXPECT_TRUE(same.is_equivalent());
   EXPECT_LT(*same.tests->p_equivalence, 1e-6);
-  const MeasuredEffectiveness below = of(answer, "sparse/segment/4").measured.value();
-  EXPECT_FALSE(below.is_equivalent());
-  EXPECT_NEAR(below.tests->difference, -0.1, 0.01);
-  EXPECT_TRUE(of(answer, "full/dense").measured->is_baseline);
-}
-
-TEST_F(MeasuredEffectivenessTest, MeasuredValuesReplacePublishedOnes) {
-  const Advice answer = answer_of(table_with(runs_of()));
   EXPECT_FALSE(of(answer, "sparse/segment/64").published.has_value());
   EXPECT_THAT(of(answer, "sparse/segment/64").remarks,
               Contains(AllOf(HasSubstr("nDCG@10 0.50"), HasSubstr("measured here; equivalent"),
                              HasSubstr("to full attention within 0.02"), HasSubstr("p < "))));
+  const MeasuredEffectiveness below = of(answer, "sparse/segment/4").measured.value();
+  EXPECT_FALSE(below.is_equivalent());
+  EXPECT_NEAR(below.tests->difference, -0.1, 0.01);
+  EXPECT_TRUE(of(answer, "full/dense").measured->is_baseline);
   const Advised& mask = of(answer, "sparse/sdpa-mask/4");
   EXPECT_FALSE(mask.measured.has_value());
   ASSERT_TRUE(mask.published.has_value());
@@ -104,7 +99,15 @@ TEST_F(MeasuredEffectivenessTest, MeasuredValuesReplacePublishedOnes) {
 }
 
 TEST_F(MeasuredEffectivenessTest, NamesTheFastestEquivalentContender) {
-  const Advice answer = answer_of(table_with(runs_of()));
+  const Table table = table_with(runs_of());
+  const Headline headline = headline_of(make_answers(table, XAxis::length).at(0));
+  EXPECT_THAT(headline.sentence,
+              StartsWith("Fastest that is equivalent to Full/dense in nDCG@10 within 0.02 "
+                         "(measured here): Sparse, fused, w = 64 at 64 tokens ("));
+  EXPECT_THAT(headline.of_all,
+              AllOf(StartsWith("Fastest of all: Sparse, fused, w = 4 at 64 tokens ("),
+                    HasSubstr("nDCG@10 0.403 against 0.503, not shown to be equivalent")));
+  const Advice answer = answer_of(table);
   ASSERT_NE(fastest_equivalent(answer), nullptr);
   EXPECT_EQ(fastest_equivalent(answer)->contender, "sparse/segment/64");
   EXPECT_THAT(answer.notes.front(),
@@ -121,16 +124,6 @@ TEST_F(MeasuredEffectivenessTest, NamesTheFastestEquivalentContender) {
   none.question.baseline = {};
   EXPECT_THAT(answer_of(table_with(none)).notes.front(),
               StartsWith("Sparse, fused, w = 4 is fastest ("));
-}
-
-TEST_F(MeasuredEffectivenessTest, HeadlineNamesTheFastestEquivalentFirst) {
-  const Headline headline = headline_of(make_answers(table_with(runs_of()), XAxis::length).at(0));
-  EXPECT_THAT(headline.sentence,
-              AllOf(StartsWith("Fastest that is equivalent to Full/dense in nDCG@10 within 0.02 "
-                               "(measured here): Sparse, fused, w = 64 at 64 tokens (")));
-  EXPECT_THAT(headline.of_all,
-              AllOf(StartsWith("Fastest of all: Sparse, fused, w = 4 at 64 tokens ("),
-                    HasSubstr("nDCG@10 0.403 against 0.503, not shown to be equivalent")));
 }
 
 TEST_F(MeasuredEffectivenessTest, JsonAndCsvDistinguishMeasuredFromPublished) {
@@ -201,9 +194,6 @@ TEST_F(MeasuredEffectivenessTest, FigureNeedsOneLengthAndShowsPublishedValuesWit
   EXPECT_THAT(published.y_label, HasSubstr(std::string(published_label)));
   const auto sparse = std::ranges::find(published.series, "sparse/segment/4", &Series::style_key);
   EXPECT_EQ(sparse->points.front().mark, "†");  // as the paper tested
-}
-
-TEST_F(MeasuredEffectivenessTest, APanelForEachLength_WithOneLegend) {
   const auto facets =
       make_facets(run_.table(), XAxis::length, {YAxis::effectiveness}, "sequence_tokens");
   ASSERT_TRUE(facets.has_value()) << facets.error().message;
@@ -218,10 +208,6 @@ TEST_F(MeasuredEffectivenessTest, ADamagedRunHasNoEffectiveness) {
   EXPECT_TRUE(RunEffectiveness(info).of("full/dense").has_value());
   info.damaged = true;
   EXPECT_FALSE(RunEffectiveness(info).of("full/dense").has_value());
-}
-
-TEST(PrecisionCost, WithoutPairsHasNoSentences) {
-  EXPECT_THAT(PrecisionCost("int8", {}).sentences(), ElementsAre());
 }
 
 TEST(PrecisionCost, StatesAgreementOfRankingsAndDifferenceOfScores) {
@@ -241,6 +227,7 @@ TEST(PrecisionCost, StatesAgreementOfRankingsAndDifferenceOfScores) {
 
 TEST(PrecisionCost, UsesTheBestPassageOfADocument) {
   PrecisionCost cost("int8", {});
+  EXPECT_THAT(cost.sentences(), IsEmpty()) << "there are no pairs";
   cost.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
   cost.add("q", "a", {.narrow = 3.0F, .exact = 3.0F});
   cost.add("q", "b", {.narrow = 2.0F, .exact = 2.0F});
@@ -266,19 +253,18 @@ TEST(PrecisionCost, WithJudgementsTestsTheDifferenceOfNdcg) {
 
 TEST(PrecisionCost, StatesMissingOrTooFewJudgements) {
   effectiveness::Qrels qrels;
+  const auto sentences = [&](const std::vector<const char*>& queries) {
+    PrecisionCost cost("int8", qrels);
+    for (const char* query : queries) cost.add(query, "a", {.narrow = 1.0F, .exact = 1.0F});
+    return cost.sentences();
+  };
   qrels.queries["q"]["a"] = 1;
-  PrecisionCost none("int8", qrels);
-  none.add("other", "a", {.narrow = 1.0F, .exact = 1.0F});
-  EXPECT_THAT(none.sentences().at(0), HasSubstr("on 1 pair: no query has two documents to rank"));
-  EXPECT_THAT(none.sentences().at(1), HasSubstr("none of these queries is judged"));
-  PrecisionCost one("int8", qrels);
-  one.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
-  EXPECT_THAT(one.sentences().at(1), HasSubstr("too few queries to test"));
+  EXPECT_THAT(sentences({"other"}),
+              ElementsAre(HasSubstr("on 1 pair: no query has two documents to rank"),
+                          HasSubstr("none of these queries is judged")));
+  EXPECT_THAT(sentences({"q"}).at(1), HasSubstr("too few queries to test"));
   qrels.queries["p"]["a"] = 1;
-  PrecisionCost alike("int8", qrels);
-  alike.add("q", "a", {.narrow = 1.0F, .exact = 1.0F});
-  alike.add("p", "a", {.narrow = 1.0F, .exact = 1.0F});
-  EXPECT_THAT(alike.sentences().at(1),
+  EXPECT_THAT(sentences({"q", "p"}).at(1),
               HasSubstr("equivalent within ± 0.02 (all differences are equal)"));
 }
 

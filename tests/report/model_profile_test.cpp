@@ -10,6 +10,7 @@
 namespace attnscope::report {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -57,11 +58,11 @@ TEST(ModelProfile, FigureIsABarOfThePairsTime) {
 }
 
 TEST(ModelProfile, IsATableForReadersAndNumbersForPrograms) {
-  const std::string text = write_profile(three_rounds(), TableFormat::text);
-  EXPECT_THAT(text, HasSubstr("mini on pairs.tsv: 10 pairs, 100 tokens each, float32, attention by "
-                              "segment, 2 threads"));
-  EXPECT_THAT(text, HasSubstr("█"));
-  EXPECT_THAT(text, HasSubstr("Medians of 3 passes; 9 pairs and 909 tokens a second"));
+  EXPECT_THAT(
+      write_profile(three_rounds(), TableFormat::text),
+      AllOf(HasSubstr("mini on pairs.tsv: 10 pairs, 100 tokens each, float32, attention by "
+                      "segment, 2 threads"),
+            HasSubstr("█"), HasSubstr("Medians of 3 passes; 9 pairs and 909 tokens a second")));
   const auto rows = nlohmann::json::parse(write_profile(three_rounds(), TableFormat::json));
   EXPECT_EQ(rows.at(1).at("part"), "projections");
   EXPECT_EQ(rows.at(1).at("seconds"), 0.5);
@@ -100,39 +101,41 @@ TEST(Latency, IsAnsweredInASentence) {
       "Up to 43 documents per query are re-ranked within 200 ms (p95 of 60 queries: 196.2 ms; "
       "45 took 207.1 ms)");
   latency.queries = 6;
-  latency.largest = {.within = around(1, 0.1, 60), .beyond = around(2, 0.3, 60)};
-  EXPECT_THAT(answer_in_words(latency),
+  const auto sentence = [&](std::optional<TopKLatency> within, std::optional<TopKLatency> beyond) {
+    latency.largest = {.within = std::move(within), .beyond = std::move(beyond)};
+    return answer_in_words(latency);
+  };
+  EXPECT_THAT(sentence(around(1, 0.1, 60), around(2, 0.3, 60)),
               HasSubstr("Up to 1 document per query is re-ranked within 200"
                         " ms (p95 of 60 calls of 6 queries: 109 ms; 2"));
-  latency.largest = {.within = around(80, 0.1, 60), .beyond = std::nullopt};
   EXPECT_EQ(
-      answer_in_words(latency),
+      sentence(around(80, 0.1, 60), std::nullopt),
       "80 documents per query, all that pairs.tsv has, are re-ranked within 200 ms (p95 of 60 "
       "calls of 6 queries: 109 ms)");
-  latency.largest = {.within = std::nullopt, .beyond = around(1, 1.5, 60)};
-  EXPECT_EQ(answer_in_words(latency),
+  EXPECT_EQ(sentence(std::nullopt, around(1, 1.5, 60)),
             "Even one document per query takes longer than 200 ms (p95 of 60 calls of 6 queries: "
             "1635 ms)");
 }
 
 TEST(Latency, IsATableForReadersAndNumbersForPrograms) {
   const std::string text = write_latency(of_sixty_queries(), TableFormat::text);
-  EXPECT_THAT(text,
-              HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens per pair, float32, attention "
-                        "by segment, 2 threads"));
-  EXPECT_THAT(text, HasSubstr("55.0 *")) << "p99 of 60 calls";
-  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls, because p99 needs at least 100"));
-  EXPECT_THAT(text, HasSubstr("Up to 43 documents"));
-  EXPECT_THAT(text, HasSubstr("a note"));
+  for (const char* part :
+       {"mini on pairs.tsv: 60 queries, 174 tokens per pair, float32, attention by segment, 2 "
+        "threads",
+        "55.0 *",  // p99 of 60 calls
+        "* the longest of 60 calls, because p99 needs at least 100", "Up to 43 documents",
+        "a note"})
+    EXPECT_THAT(text, HasSubstr(part));
   const auto whole = nlohmann::json::parse(write_latency(of_sixty_queries(), TableFormat::json));
   const auto& row = whole.at("top_k").at(0);
-  EXPECT_EQ(row.at("top_k"), 10);
-  EXPECT_EQ(row.at("calls"), 60);
-  EXPECT_NEAR(row.at("p50_ms"), 50, 1e-9);
-  EXPECT_NEAR(row.at("mean_ms"), 50, 1e-9);
-  EXPECT_NEAR(row.at("queries_per_second"), 20, 1e-9);
-  EXPECT_EQ(row.at("offline_queries_per_second"), 30);
-  EXPECT_EQ(row.at("offline_pairs_per_second"), 300);
+  for (const auto& [key, value] : {std::pair("top_k", 10.0),
+                                   {"calls", 60},
+                                   {"p50_ms", 50},
+                                   {"mean_ms", 50},
+                                   {"queries_per_second", 20},
+                                   {"offline_queries_per_second", 30},
+                                   {"offline_pairs_per_second", 300}})
+    EXPECT_NEAR(row.at(key).get<double>(), value, 1e-9) << key;
   EXPECT_TRUE(whole.at("top_k").at(1).at("offline_pairs_per_second").is_null());
   EXPECT_EQ(whole.at("largest").at("within").at("top_k"), 43);
   EXPECT_EQ(whole.at("largest").at("beyond").at("top_k"), 45);

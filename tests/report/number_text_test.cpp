@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "engine/report/table.h"
 
@@ -12,54 +13,29 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-TEST(NumberText, ThreeDigits_HaveNoExponent) {
-  EXPECT_EQ(three_digits(2.414), "2.41");
-  EXPECT_EQ(three_digits(2.4), "2.40");
-  EXPECT_EQ(three_digits(12.64), "12.6");
-  EXPECT_EQ(three_digits(368.4), "368");
-  EXPECT_EQ(three_digits(12345), "12345");
-  EXPECT_EQ(three_digits(0.01234), "0.0123");
-  EXPECT_EQ(three_digits(0), "0");
-}
-
-TEST(NumberText, RoundingUp_DoesNotAddADigit) {
-  EXPECT_EQ(three_digits(9.996), "10.0");
-  EXPECT_EQ(three_digits(99.96), "100");
-  EXPECT_EQ(three_digits(0.9999), "1.00");
-}
-
-TEST(NumberText, Times_HaveAFittingUnit) {
-  EXPECT_EQ(format_time(2.41e6), "2.41 ms");
-  EXPECT_EQ(format_time(368e3), "368 µs");
-  EXPECT_EQ(format_time(12), "12.0 ns");
-  EXPECT_EQ(format_time(1.2e9), "1.20 s");
-  EXPECT_EQ(format_time(999.96e3), "1.00 ms");
-  EXPECT_EQ(format_time(0), "0 ns");
-  EXPECT_EQ(format_time(nan), "–");
-}
-
-TEST(NumberText, Bytes_UsePowersOfAThousand) {
-  EXPECT_EQ(format_bytes(12.6e6), "12.6 MB");
-  EXPECT_EQ(format_bytes(1608e6), "1.61 GB");
-  EXPECT_EQ(format_bytes(512), "512 B");
-  EXPECT_EQ(format_bytes(0), "0 B");
-}
-
-TEST(NumberText, Relative_IsRatioMinusOneInPercent) {
-  EXPECT_EQ(format_relative(0.57), "-43 %");
-  EXPECT_EQ(format_relative(2.7), "+170 %");
-  EXPECT_EQ(format_relative(1.023), "+2.3 %");
-  EXPECT_EQ(format_relative(0.98), "-2.0 %");
-  EXPECT_EQ(format_relative(0.0123), "-98.8 %");
-  EXPECT_EQ(format_relative(1), "0 %");
-  EXPECT_EQ(format_relative(0.99999), "0 %");
-  EXPECT_EQ(format_relative(nan), "–");
-}
-
-TEST(NumberText, Factors_HaveThreeDigits) {
-  EXPECT_EQ(format_times(1.953), "1.95x");
-  EXPECT_EQ(format_times(292.7), "293x");
-  EXPECT_EQ(format_times(nan), "–");
+TEST(NumberText, NumbersHaveThreeDigitsAndAFittingUnit) {
+  for (const auto& [value, text] :
+       {std::pair(2.414, "2.41"), std::pair(2.4, "2.40"), std::pair(12.64, "12.6"),
+        std::pair(368.4, "368"), std::pair(12345.0, "12345"), std::pair(0.01234, "0.0123"),
+        std::pair(0.0, "0"), std::pair(9.996, "10.0"), std::pair(99.96, "100"),
+        std::pair(0.9999, "1.00")})
+    EXPECT_EQ(three_digits(value), text);
+  for (const auto& [ns, text] :
+       {std::pair(2.41e6, "2.41 ms"), std::pair(368e3, "368 µs"), std::pair(12.0, "12.0 ns"),
+        std::pair(1.2e9, "1.20 s"), std::pair(999.96e3, "1.00 ms"), std::pair(0.0, "0 ns"),
+        std::pair(nan, "–")})
+    EXPECT_EQ(format_time(ns), text);
+  for (const auto& [bytes, text] : {std::pair(12.6e6, "12.6 MB"), std::pair(1608e6, "1.61 GB"),
+                                    std::pair(512.0, "512 B"), std::pair(0.0, "0 B")})
+    EXPECT_EQ(format_bytes(bytes), text);
+  for (const auto& [ratio, text] :
+       {std::pair(0.57, "-43 %"), std::pair(2.7, "+170 %"), std::pair(1.023, "+2.3 %"),
+        std::pair(0.98, "-2.0 %"), std::pair(0.0123, "-98.8 %"), std::pair(1.0, "0 %"),
+        std::pair(0.99999, "0 %"), std::pair(nan, "–")})
+    EXPECT_EQ(format_relative(ratio), text);
+  for (const auto& [factor, text] :
+       {std::pair(1.953, "1.95x"), std::pair(292.7, "293x"), std::pair(nan, "–")})
+    EXPECT_EQ(format_times(factor), text);
 }
 
 TEST(NumberText, Width_CountsCodePoints) {

@@ -13,6 +13,8 @@ namespace attnscope::report {
 namespace {
 
 using test::lines_of;
+using testing::_;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -54,9 +56,9 @@ TEST(Pivot, ContendersAgainstLengths_HaveATimeAndItsDifferenceInEachCell) {
   EXPECT_THAT(texts(lines[3]), ElementsAre("1.00 ms (+100 %)", "oom"));
 }
 
-TEST(Pivot, TheBaseline_IsMarkedAndNotCompared) {
-  const Table table = test::MeasuredRun().table("full/dense");
-  const Pivot pivot = pivot_of(table, {.cells = {Quantity::ratio}});
+TEST(Pivot, MarksTheBaselineAndWritesDifferencesInWords) {
+  Table table = test::MeasuredRun().table("full/dense");
+  Pivot pivot = pivot_of(table, {.cells = {Quantity::ratio}});
   EXPECT_TRUE(pivot.rows.front().is_baseline);
   EXPECT_FALSE(pivot.rows.back().is_baseline);
   const auto& lines = pivot.blocks.front().lines;
@@ -65,14 +67,10 @@ TEST(Pivot, TheBaseline_IsMarkedAndNotCompared) {
   EXPECT_FALSE(lines[0].cells.front().ratio);
   EXPECT_THAT(texts(lines[1]), ElementsAre("-50 %", "-88 %"));
   EXPECT_EQ(lines[1].cells.front().ratio->verdict, statistics::Verdict::faster);
-}
-
-TEST(Pivot, NoDifference_IsWrittenInWords) {
-  Table table = test::MeasuredRun().table("full/dense");
   for (Row& row : table.rows) {
     if (row.ratio) row.ratio->verdict = statistics::Verdict::no_difference_shown;
   }
-  const Pivot pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::ratio}});
+  pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::ratio}});
   EXPECT_EQ(pivot.blocks.front().lines[2].cells.front().text, "250 µs (no difference shown)");
   EXPECT_EQ(pivot.blocks.front().lines[3].cells.front().text, "no difference shown");
 }
@@ -100,18 +98,18 @@ TEST(Pivot, AgainstWindows_AContenderIsOneRow) {
   EXPECT_FALSE(lines[1].cells.front().row.has_value());
 }
 
-TEST(Pivot, OtherAxes_MakeBlocks) {
+TEST(Pivot, HasABlockForEachValueOfOtherAxes) {
   const Table table = test::MeasuredRun().table("full/dense");
-  const Pivot by_window = pivot_of(table, {.columns = "window"});
-  ASSERT_EQ(by_window.blocks.size(), 2U);
-  EXPECT_EQ(by_window.blocks[0].words, "64 tokens");
-  EXPECT_EQ(by_window.blocks[1].words, "256 tokens");
-  const Pivot by_pattern = pivot_of(table, {.rows = "pattern"});
-  ASSERT_EQ(by_pattern.blocks.size(), 4U);
-  EXPECT_EQ(by_pattern.blocks[1].words, "segment/w = 4");
+  const auto blocks = [&](const PivotChoice& choice) {
+    std::vector<std::string> all;
+    for (const PivotBlock& block : pivot_of(table, choice).blocks) all.push_back(block.words);
+    return all;
+  };
+  EXPECT_THAT(blocks({.columns = "window"}), ElementsAre("64 tokens", "256 tokens"));
+  EXPECT_THAT(blocks({.rows = "pattern"}), ElementsAre(_, "segment/w = 4", _, _));
 }
 
-TEST(Pivot, EveryRowOfTheTable_IsInOneCell) {
+TEST(Pivot, HasEveryKeptRowInOneCell) {
   const Table table = test::MeasuredRun().table("full/dense");
   for (const std::string rows : {"contender", "pattern", "implementation", "window", "dtype"}) {
     std::vector<int> seen(table.rows.size(), 0);
@@ -124,10 +122,6 @@ TEST(Pivot, EveryRowOfTheTable_IsInOneCell) {
     }
     EXPECT_THAT(seen, testing::Each(1)) << rows;
   }
-}
-
-TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
-  const Table table = test::MeasuredRun().table("full/dense");
   const auto pivot =
       make_pivot(table, {}, [](const Row& row) { return row.cell.point.sequence_tokens == 64; });
   ASSERT_TRUE(pivot.has_value());
@@ -135,25 +129,19 @@ TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
   EXPECT_TRUE(make_pivot(table, {}, [](const Row&) { return false; })->blocks.empty());
 }
 
-TEST(Pivot, DocumentsPerMs_AreOneOverTheTime) {
+TEST(Pivot, HasWordsForEachQuantity) {
   const Table table = test::MeasuredRun().table();
-  const Pivot pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::per_ms}});
-  const auto& lines = pivot.blocks.front().lines;
-  EXPECT_NEAR(*lines[0].cells[0].value / 1e6 * *lines[1].cells[0].value, 1, 1e-9);
-  EXPECT_FALSE(lines[1].cells[0].text.empty());
-}
-
-TEST(Pivot, OtherQuantities_HaveTheirOwnWords) {
-  const Table table = test::MeasuredRun().table();
-  const Pivot pivot =
-      pivot_of(table, {.cells = {Quantity::limit, Quantity::error, Quantity::executed}});
+  const Pivot pivot = pivot_of(
+      table, {.cells = {Quantity::limit, Quantity::error, Quantity::executed, Quantity::per_ms}});
   const auto& lines = pivot.blocks.front().lines;
   EXPECT_EQ(lines[0].cells[0].text, "50.0 %");
   EXPECT_EQ(lines[1].cells[0].text, "1.5e-07");
   EXPECT_EQ(lines[2].cells[0].text, "2.00x");
+  EXPECT_NEAR(*lines[3].cells[0].value, 2, 1e-9) << "0.5 ms per document";
+  EXPECT_FALSE(lines[3].cells[0].text.empty());
   // A cell that ran out of memory has no time, but its work is known.
-  EXPECT_EQ(lines[9].cells[1].text, "oom");
-  EXPECT_EQ(lines[11].cells[1].text, "2.00x");
+  EXPECT_EQ(lines[12].cells[1].text, "oom");
+  EXPECT_EQ(lines[14].cells[1].text, "2.00x");
 }
 
 TEST(Pivot, WrongKeysAndQuantities_AreRefusedWithASuggestion) {
@@ -236,30 +224,21 @@ TEST(PivotLatex, LinesFillTheTabularsColumns_AndBlocksHaveRules) {
   EXPECT_EQ(std::ranges::count(text, '{'), std::ranges::count(text, '}'));
 }
 
-TEST(PivotLatex, TheBaselineIsUnderlined_AndDifferencesHaveAMinusSign) {
-  const std::string text = written(test::MeasuredRun().table("full/dense"), {}, TableFormat::latex);
-  EXPECT_THAT(text, HasSubstr("\\underline{Full/dense} & \\underline{500} & \\underline{8000}"));
-  EXPECT_THAT(text, HasSubstr("250 $(-50\\,\\%)$"));
-  EXPECT_THAT(text, HasSubstr("Time per document, in $\\mu$s"));
-}
-
-TEST(PivotLatex, ContendersAsColumns_HaveTheirWindowsBelow) {
-  const std::string text =
-      written(test::MeasuredRun().table("full/dense"),
-              {.rows = "sequence_tokens", .columns = "contender"}, TableFormat::latex);
-  EXPECT_THAT(text, HasSubstr(" & \\multicolumn{2}{c}{Sparse, fused}"));
-  EXPECT_THAT(text, HasSubstr("$w =$ & -- & 4 & 64 & 4 \\\\"));
-}
-
-TEST(PivotLatex, TimesHaveOneUnit) {
-  const std::string text =
-      written(test::MeasuredRun().table(std::nullopt, "implementation=segment;window=4"),
-              {.rows = "sequence_tokens",
-               .columns = "contender",
-               .cells = {Quantity::time, Quantity::memory}},
-              TableFormat::latex);
-  EXPECT_THAT(text, HasSubstr("64 tokens & $\\mu$s & 250 \\\\\n & MB & 2.00 \\\\"));
-  EXPECT_THAT(text, HasSubstr("256 tokens & $\\mu$s & 1000 \\\\"));
+TEST(PivotLatex, UnderlinesTheBaselineAndHasOneUnit) {
+  const Table table = test::MeasuredRun().table("full/dense");
+  EXPECT_THAT(written(table, {}, TableFormat::latex),
+              AllOf(HasSubstr("\\underline{Full/dense} & \\underline{500} & \\underline{8000}"),
+                    HasSubstr("250 $(-50\\,\\%)$"), HasSubstr("Time per document, in $\\mu$s")));
+  const PivotChoice along_contenders{.rows = "sequence_tokens",
+                                     .columns = "contender",
+                                     .cells = {Quantity::time, Quantity::memory}};
+  EXPECT_THAT(written(table, along_contenders, TableFormat::latex),
+              AllOf(HasSubstr(" & \\multicolumn{2}{c}{Sparse, fused}"),
+                    HasSubstr("$w =$ & -- & 4 & 64 & 4 \\\\")));
+  EXPECT_THAT(written(test::MeasuredRun().table({}, "implementation=segment;window=4"),
+                      along_contenders, TableFormat::latex),
+              AllOf(HasSubstr("64 tokens & $\\mu$s & 250 \\\\\n & MB & 2.00 \\\\"),
+                    HasSubstr("256 tokens & $\\mu$s & 1000 \\\\")));
 }
 
 }  // namespace

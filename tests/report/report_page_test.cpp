@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "engine/report/html_page.h"
 #include "tests/report/measured_run.h"
@@ -38,16 +40,14 @@ std::string between(const std::string& text, const std::string& from, const std:
   return text.substr(begin + from.size(), end - begin - from.size());
 }
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
-/// The text with line breaks replaced by spaces.
 std::string without_blanks(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
   return text;
+}
+
+std::ptrdiff_t count_of(const std::string& text, const std::string& part) {
+  const std::regex wanted(part);
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), wanted), {});
 }
 
 json chart_in(const std::string& page) {
@@ -159,18 +159,9 @@ TEST(ReportPage, EscapesUntrustedText) {
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("<!--")));
   EXPECT_EQ(count_of(page, "<script"), count_of(page, "</script>"));
-  EXPECT_EQ(count_of(page, "</script>"), 4U) << "three charts and what draws them";
-  EXPECT_EQ(chart_in(page)
-                .at("axes")
-                .at(0)
-                .at("settings")
-                .at(0)
-                .at("views")
-                .at(0)
-                .at("series")
-                .at(1)
-                .at("name"),
-            hostile);
+  EXPECT_EQ(count_of(page, "</script>"), 4) << "three charts and what draws them";
+  const json::json_pointer name("/axes/0/settings/0/views/0/series/1/name");
+  EXPECT_EQ(chart_in(page).at(name), hostile);
 }
 
 TEST(ReportPage, ForARunWithoutTimes_GivesTheReason) {
@@ -192,14 +183,15 @@ TEST(ReportPage, ForARunWithoutTimes_GivesTheReason) {
                             HasSubstr("oom: there is no memory"), HasSubstr("<h2>Numbers")));
 }
 
-TEST(ReportPage, ForSeveralRuns_HasASummaryAndASectionEach) {
+TEST(ReportPage, OfSeveralRunsHasASummaryAndASectionEach) {
   const MeasuredRun a, b;
   const std::vector<ReportedRun> runs{read_or_throw(a.store(), a.info()),
                                       read_or_throw(b.store(), b.info())};
   const std::string page = write_report(runs, {});
-  EXPECT_THAT(page, AllOf(HasSubstr("<h1>2 runs</h1>"), HasSubstr("<a href=\"#run-2\">"),
-                          HasSubstr("id=\"run-1\""), HasSubstr("id=\"run-2\"")));
-  EXPECT_EQ(count_of(page, "<h3>Verdicts</h3>"), 2U);
+  for (const char* part :
+       {"<h1>2 runs</h1>", "<a href=\"#run-2\">", "id=\"run-1\"", "id=\"run-2\""})
+    EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_EQ(count_of(page, "<h3>Verdicts</h3>"), 2);
   EXPECT_LT(page.find(html_escaped(headline_of(runs[0].answers.at(0)).sentence)),
             page.find("id=\"run-1\""));
 }

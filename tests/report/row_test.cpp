@@ -32,76 +32,54 @@ Cell plain_cell() {
   return timed_cell("sparse", "segment", Window::of(4), "Sparse", 1);
 }
 
-TEST(Conditions, CellWithoutAny_HasNoValuesAndNoNotes) {
-  const Row row = row_with(plain_cell());
-  EXPECT_EQ(median_clock_mhz(row), std::nullopt);
-  EXPECT_EQ(median_temperature_c(row), std::nullopt);
-  EXPECT_EQ(throttled_samples(row), 0);
-  EXPECT_THAT(notes_on(row), IsEmpty());
-}
-
 TEST(Conditions, AreMediansOverTheSamplesWithAValue) {
   Cell cell = plain_cell();
+  EXPECT_EQ(median_clock_mhz(row_with(cell)), std::nullopt);
+  EXPECT_EQ(median_temperature_c(row_with(cell)), std::nullopt);
+  EXPECT_EQ(throttled_samples(row_with(cell)), 0);
+  EXPECT_THAT(notes_on(row_with(cell)), IsEmpty());
   cell.samples[0].clock_mhz = 1000;
   cell.samples[2].clock_mhz = 3000;
   cell.samples[3].clock_mhz = 2000;
   cell.samples[1].temperature_c = 60;
   cell.samples[4].temperature_c = 70;
-  const Row row = row_with(cell);
-  EXPECT_EQ(median_clock_mhz(row), 2000);
-  EXPECT_EQ(median_temperature_c(row), 65);
-}
-
-TEST(Conditions, ThrottledSamples_AreCountedKeptAndNoted) {
-  Cell cell = plain_cell();
   cell.samples[1].throttled = cell.samples[5].throttled = true;
-  const Row row = row_with(cell);
-  EXPECT_EQ(throttled_samples(row), 2);
-  EXPECT_THAT(notes_on(row), ElementsAre(HasSubstr("2 of 6 samples")));
-}
-
-TEST(Conditions, OfACellWithoutATime_GetNoNote) {
-  Cell cell = plain_cell();
-  cell.samples[0].throttled = true;
+  EXPECT_EQ(median_clock_mhz(row_with(cell)), 2000);
+  EXPECT_EQ(median_temperature_c(row_with(cell)), 65);
+  EXPECT_EQ(throttled_samples(row_with(cell)), 2);
+  EXPECT_THAT(notes_on(row_with(cell)), ElementsAre(HasSubstr("2 of 6 samples")));
   cell.status = CellStatus::wrong;
-  EXPECT_THAT(notes_on(row_with(cell)), IsEmpty());
+  EXPECT_THAT(notes_on(row_with(cell)), IsEmpty()) << "it has no time";
 }
-
-/// A run with a plain cell and one with uncounted memory and two throttled samples.
-class UnusualRun : public MeasuredRun {
- public:
-  UnusualRun() {
-    HeatResult heat;
-    heat.point = point_at(999);
-    heat.cells = {plain_cell(), plain_cell()};
-    heat.cells[0].contender.name = "Plain";
-    Cell& cell = heat.cells[1];
-    cell.contender.name = "Unusual";
-    cell.contender.implementation = "unusual";
-    cell.memory.process_peak_bytes = 108'000'000;
-    for (Sample& sample : cell.samples) sample.clock_mhz = 2500.5;
-    cell.samples[0].throttled = cell.samples[1].throttled = true;
-    add(heat);
-  }
-};
 
 TEST(Conditions, AreInEveryFormat) {
-  const UnusualRun run;
-  const Table table = run.table(std::nullopt, "sequence_tokens=999");
-  const nlohmann::json rows = json_rows(table);
+  HeatResult heat;
+  heat.point = point_at(999);
+  heat.cells = {plain_cell(), plain_cell()};
+  heat.cells[0].contender.name = "Plain";
+  Cell& unusual = heat.cells[1];
+  unusual.contender.name = "Unusual";
+  unusual.contender.implementation = "unusual";
+  unusual.memory.process_peak_bytes = 108'000'000;
+  for (Sample& sample : unusual.samples) sample.clock_mhz = 2500.5;
+  unusual.samples[0].throttled = unusual.samples[1].throttled = true;
+  const Table table = MeasuredRun().add(heat).table(std::nullopt, "sequence_tokens=999");
+  const json rows = json_rows(table);
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_TRUE(rows[0].at("clock_mhz").is_null());
-  EXPECT_EQ(rows[0].at("throttled"), 0);
-  EXPECT_TRUE(rows[0].at("process_peak_bytes").is_null());
-  EXPECT_EQ(rows[0].at("peak_bytes"), 8'000'000);
-  EXPECT_EQ(rows[1].at("clock_mhz"), 2500.5);
-  EXPECT_EQ(rows[1].at("throttled"), 2);
-  EXPECT_EQ(rows[1].at("process_peak_bytes"), 108'000'000);
-  EXPECT_EQ(rows[1].at("peak_bytes"), 108'000'000);
+  const json plain{{"clock_mhz", nullptr},
+                   {"throttled", 0},
+                   {"process_peak_bytes", nullptr},
+                   {"peak_bytes", 8'000'000}};
+  const json other{{"clock_mhz", 2500.5},
+                   {"throttled", 2},
+                   {"process_peak_bytes", 108'000'000},
+                   {"peak_bytes", 108'000'000}};
+  for (const auto& [key, value] : plain.items()) EXPECT_EQ(rows[0].at(key), value) << key;
+  for (const auto& [key, value] : other.items()) EXPECT_EQ(rows[1].at(key), value) << key;
   for (const TableFormat format : {TableFormat::text, TableFormat::markdown}) {
-    const std::string text = write_table(table, format);
-    EXPECT_THAT(text, AllOf(HasSubstr("2 of 6 samples"), HasSubstr("outside the counted")));
-    EXPECT_THAT(text, Not(HasSubstr("Plain: its process")));
+    EXPECT_THAT(write_table(table, format),
+                AllOf(HasSubstr("2 of 6 samples"), HasSubstr("outside the counted"),
+                      Not(HasSubstr("Plain: its process"))));
   }
 }
 
@@ -128,53 +106,45 @@ Table table_of(std::vector<Cell> cells) {
       .table(std::nullopt, "sequence_tokens=512");
 }
 
-TEST(DriftInTables, ASteadyCell_HasNoMarkAndNoNote) {
-  const Table table = table_of({rising_cell("segment", 0)});
-  EXPECT_FALSE(table.rows[0].drift.is_flagged);
-  EXPECT_THAT(marks_of(table.rows[0]), IsEmpty());
-  EXPECT_THAT(notes_on(table.rows[0]), IsEmpty());
-}
-
-TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
+TEST(DriftInTables, ACellThatDriftedIsMarkedNotedAndKept) {
+  const Row steady = table_of({rising_cell("segment", 0)}).rows[0];
+  EXPECT_FALSE(steady.drift.is_flagged);
+  EXPECT_THAT(marks_of(steady), IsEmpty());
+  EXPECT_THAT(notes_on(steady), IsEmpty());
   const Table table = table_of({rising_cell("segment", 0.05)});
   EXPECT_EQ(marks_of(table.rows[0]), "~");
   EXPECT_EQ(table.rows[0].cell.summary.samples, 60);
   EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("drifted by +5.")));
-  const std::string text = write_table(table, TableFormat::text);
-  EXPECT_THAT(text, HasSubstr(" ~"));
-  EXPECT_THAT(text, HasSubstr("segment, 512 tokens: drifted by +5."));
+  EXPECT_THAT(write_table(table, TableFormat::text),
+              AllOf(HasSubstr(" ~"), HasSubstr("segment, 512 tokens: drifted by +5.")));
   const json row = json_rows(table).at(0);
   EXPECT_NEAR(row.at("drift").get<double>(), 0.05, 0.006);
   EXPECT_EQ(row.at("drifted"), true);
 }
 
-/// A table of one GPU cell whose calls take 1 ms and `queued_ns` of processor time.
-Table table_on_cuda(double queued_ns) {
-  Cell cell = rising_cell("segment", 0);
-  for (Sample& sample : cell.samples) sample.cpu_ns = queued_ns;
-  HeatPoint point = point_at(512);
-  point.device = DeviceKind::cuda;
-  return MeasuredRun()
-      .add(HeatResult{.heat_index = 2, .point = point, .cells = {cell}})
-      .table(std::nullopt, "sequence_tokens=512");
-}
-
-TEST(LaunchesInTables, NotesLaunchBoundCalls) {
-  EXPECT_THAT(notes_on(table_on_cuda(9.8e5).rows[0]),
+TEST(LaunchesInTables, NotesLaunchBoundCallsOnGpus) {
+  // The calls take 1 ms and `queued_ns` of processor time.
+  const auto notes = [](DeviceKind device, double queued_ns) {
+    HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {rising_cell("segment", 0)}};
+    heat.point.device = device;
+    for (Sample& sample : heat.cells[0].samples) sample.cpu_ns = queued_ns;
+    return notes_on(MeasuredRun().add(heat).table(std::nullopt, "sequence_tokens=512").rows[0]);
+  };
+  EXPECT_THAT(notes(DeviceKind::cuda, 9.8e5),
               ElementsAre(HasSubstr("launch-bound: queueing a call kept a core busy for 980 us")));
-  EXPECT_THAT(notes_on(table_on_cuda(2e5).rows[0]), IsEmpty());
+  EXPECT_THAT(notes(DeviceKind::cuda, 2e5), IsEmpty());
+  EXPECT_THAT(notes(DeviceKind::cpu, 1e6), IsEmpty());
 }
 
-TEST(LaunchesInTables, OnTheProcessor_HaveNoNote) {
-  Cell cell = rising_cell("segment", 0);
-  for (Sample& sample : cell.samples) sample.cpu_ns = 1e6;
-  EXPECT_THAT(notes_on(table_of({cell}).rows[0]), IsEmpty());
-}
-
-TEST(ImplausibleCells, UseMoreProcessorTimeThanTheirThreadsHave) {
+TEST(ImplausibleCells, UseTooMuchProcessorTimeOrAreFarAboveTheirLimit) {
   Cell cell = rising_cell("segment", 0);  // 1 ms a call, with two threads
   for (Sample& sample : cell.samples) sample.cpu_ns = 2.4e6;
-  EXPECT_FALSE(is_implausible(table_of({cell}).rows[0]));
+  Table plausible = table_of({cell});
+  plausible.rows[0].share_of_limit = 1.2;
+  EXPECT_FALSE(is_implausible(plausible.rows[0]));
+  plausible.rows[0].share_of_limit = 72.7;
+  EXPECT_TRUE(is_implausible(plausible.rows[0]));
+  EXPECT_THAT(write_table(plausible, TableFormat::text), HasSubstr("> limit: 7270 %"));
   for (Sample& sample : cell.samples) sample.cpu_ns = 3.8e6;
   const Table table = table_of({cell});
   EXPECT_TRUE(is_implausible(table.rows[0]));
@@ -185,28 +155,16 @@ TEST(ImplausibleCells, UseMoreProcessorTimeThanTheirThreadsHave) {
   EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: implausible"));
 }
 
-TEST(ImplausibleCells, AreFarAboveTheirLimit) {
-  Table table = table_of({rising_cell("segment", 0)});
-  table.rows[0].share_of_limit = 1.2;
-  EXPECT_FALSE(is_implausible(table.rows[0]));
-  table.rows[0].share_of_limit = 72.7;
-  EXPECT_TRUE(is_implausible(table.rows[0]));
-  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("> limit: 7270 %"));
-}
-
-TEST(DriftInTables, ContendersThatDriftTogether_HaveSteadyRatios) {
-  const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
-  EXPECT_EQ(table.rows[0].ratio_drifted, false);
-  EXPECT_THAT(notes_on(table.rows[1]), ElementsAre(HasSubstr("its ratio to another contender did "
-                                                             "not")));
-}
-
-TEST(DriftInTables, AContenderThatDriftsAlone_HasADriftingRatio) {
-  const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0)});
-  EXPECT_EQ(table.rows[0].ratio_drifted, true);
-  EXPECT_EQ(table.rows[1].ratio_drifted, std::nullopt);
-  EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("and so did its ratio to another "
-                                                             "contender")));
+TEST(DriftInTables, NotesWhetherTheRatioDriftedToo) {
+  const Table both = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
+  EXPECT_EQ(both.rows[0].ratio_drifted, false);
+  EXPECT_THAT(notes_on(both.rows[1]),
+              ElementsAre(HasSubstr("its ratio to another contender did not")));
+  const Table one = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0)});
+  EXPECT_EQ(one.rows[0].ratio_drifted, true);
+  EXPECT_EQ(one.rows[1].ratio_drifted, std::nullopt);
+  EXPECT_THAT(notes_on(one.rows[0]),
+              ElementsAre(HasSubstr("and so did its ratio to another contender")));
 }
 
 TEST(Disturbance, OtherProcesses_MarkACellUnlessNoSampleWaited) {
@@ -274,7 +232,7 @@ TEST(Disturbance, AHeatThatWaitedForCores_IsMarkedWithARemedy) {
   EXPECT_THAT(disturbed_cells_in_words(table.run, {}), IsEmpty());
 }
 
-TEST(Disturbance, CellWithMoreThanAFifthOfOutliers_IsMarkedAndKeepsThem) {
+TEST(Disturbance, MarksACellWithMoreThanAFifthOfOutliersAndKeepsThem) {
   Cell cell = rising_cell("segment", 0);
   for (std::size_t i = 0; i < cell.samples.size(); i += 4) cell.samples[i].time_ns *= 1.5;
   const Table table = table_of({cell});

@@ -76,19 +76,25 @@ TEST(Slice, HasOnlyUndrawnAxesWithSeveralValuesInAscendingOrder) {
   EXPECT_EQ(with_words, Values({"none", "4", "16", "inf"}));
 }
 
-TEST(Slice, UsesAMeasuredWish) {
+TEST(Slice, UsesMeasuredWishesAndMarksValuesNotMeasuredWithThem) {
   const Slice slice =
-      find_slice(ragged(), along_length, {.values = {{"dtype", "float16"}, {"batch_max", "100"}}});
-  EXPECT_EQ(chosen(slice, "dtype"), "float16");
-  EXPECT_EQ(chosen(slice, "batch_max"), "100");
+      find_slice(ragged(), along_length, {.values = {{"dtype", "float32"}, {"batch_max", "16"}}});
+  EXPECT_EQ(chosen(slice, "dtype"), "float32");
+  EXPECT_EQ(chosen(slice, "batch_max"), "16");
   EXPECT_EQ(slice.moved, "");
-}
-
-TEST(Slice, ValuesNotMeasuredWithTheOthers_AreMarked) {
-  const Slice slice =
-      find_slice(ragged(), along_length, {.values = {{"dtype", "float32"}, {"batch_max", "1"}}});
   EXPECT_EQ(not_together(slice, "batch_max"), Values({"100"}));
-  EXPECT_EQ(not_together(slice, "dtype"), Values({"float16"}));
+  EXPECT_EQ(not_together(slice, "dtype"), Values());
+  const Slice one =
+      find_slice(ragged(), along_length, {.values = {{"dtype", "float16"}, {"batch_max", "100"}}});
+  EXPECT_EQ(chosen(one, "dtype"), "float16");
+  EXPECT_EQ(chosen(one, "batch_max"), "100");
+  EXPECT_EQ(not_together(one, "dtype"), Values({"float32"}));
+  // The run lacks these.
+  const Slice other =
+      find_slice(ragged(), along_length,
+                 {.values = {{"dtype", "bfloat16"}, {"heads", "4"}}, .first = "dtype"});
+  EXPECT_EQ(chosen(other, "dtype"), "float32");
+  EXPECT_EQ(other.moved, "");
 }
 
 TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest) {
@@ -101,15 +107,7 @@ TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest) {
             "Batch up to 1 was not measured with Dtype float16: showing Batch up to 16.");
 }
 
-TEST(Slice, IgnoresAWishThatTheRunLacks) {
-  const Slice slice =
-      find_slice(ragged(), along_length,
-                 {.values = {{"dtype", "bfloat16"}, {"heads", "4"}}, .first = "dtype"});
-  EXPECT_EQ(chosen(slice, "dtype"), "float32");
-  EXPECT_EQ(slice.moved, "");
-}
-
-TEST(Slice, EveryChoice_LeavesRowsOfOneSetting) {
+TEST(Slice, LeavesRowsOfOneSettingUnlessAnAxisIsFree) {
   const Table table = ragged();
   for (const std::string dtype : {"float32", "float16"}) {
     for (const std::string batch : {"1", "16", "100"}) {
@@ -122,6 +120,10 @@ TEST(Slice, EveryChoice_LeavesRowsOfOneSetting) {
       EXPECT_EQ(lengths, (std::vector<std::int64_t>{64, 256})) << dtype << " " << batch;
     }
   }
+  const Slice slice = find_slice(table, along_length, {});
+  constexpr std::array free{"dtype"sv, "batch_max"sv};
+  EXPECT_TRUE(
+      std::ranges::all_of(table.rows, [&](const Row& row) { return is_in(slice, row, free); }));
 }
 
 TEST(Slice, Windows_AreTogetherUnlessOneIsChosen) {
@@ -142,14 +144,6 @@ TEST(Slice, Windows_AreTogetherUnlessOneIsChosen) {
   const Slice lengths = find_slice(table, along_windows, {});
   ASSERT_EQ(lengths.axes.size(), 1U);
   EXPECT_EQ(lengths.axes.front().key, "sequence_tokens");
-}
-
-TEST(Slice, AFreeAxis_TakesEveryValue) {
-  const Table table = ragged();
-  const Slice slice = find_slice(table, along_length, {});
-  constexpr std::array free{"dtype"sv, "batch_max"sv};
-  EXPECT_TRUE(
-      std::ranges::all_of(table.rows, [&](const Row& row) { return is_in(slice, row, free); }));
 }
 
 TEST(Slice, ListsVaryingKeys) {

@@ -16,20 +16,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string refusal(std::string_view text) {
-  const auto lengths = parse_document_lengths(text);
-  return lengths ? "" : lengths.error().message;
-}
-
 TEST(DocumentLengths, ReadOneNumberPerLine) {
   const auto lengths = parse_document_lengths("300\n\n 100 \r\n# a comment\n300 # as above\n");
   ASSERT_TRUE(lengths.has_value());
   EXPECT_EQ(lengths->counted(), (std::vector<DocumentLengths::Counted>{{100, 1}, {300, 2}}));
   EXPECT_EQ(lengths->count(), 3);
   EXPECT_FALSE(lengths->is_one());
-}
-
-TEST(DocumentLengths, AreOneIfAllAreEqual) {
   EXPECT_TRUE(DocumentLengths(512).is_one());
   EXPECT_TRUE(parse_document_lengths("7\n7\n7")->is_one());
   EXPECT_EQ(parse_document_lengths("7\n7\n7")->count(), 3);
@@ -47,18 +39,20 @@ TEST(DocumentLengths, HaveMeanAndNearestRankPercentiles) {
   EXPECT_EQ(DocumentLengths(512).percentile(50), 512);
 }
 
-TEST(DocumentLengths, ErrorsNameTheLine) {
-  EXPECT_THAT(refusal("12\nlong\n"), HasSubstr("line 2 is 'long'"));
-  EXPECT_THAT(refusal("12.5"), HasSubstr("line 1 is '12.5'"));
-  EXPECT_THAT(refusal("1\n0"), HasSubstr("line 2 is '0'"));
-  EXPECT_THAT(refusal("-4"), HasSubstr("line 1"));
-  EXPECT_THAT(refusal("99999999999999999999999"), HasSubstr("line 1"));
-  EXPECT_THAT(refusal(std::string_view("\0\xff", 2)), HasSubstr("line 1"));
-  EXPECT_THAT(refusal(""), HasSubstr("it contains no length"));
-  EXPECT_THAT(refusal("# nothing\n\n"), HasSubstr("it contains no length"));
-}
-
-TEST(DocumentLengths, ErrorsOfFilesNameTheFile) {
+TEST(DocumentLengths, ErrorsNameTheLineAndTheFile) {
+  using namespace std::string_view_literals;
+  for (const auto& [text, message] :
+       {std::pair("12\nlong\n"sv, "line 2 is 'long'"),
+        {"12.5"sv, "line 1 is '12.5'"},
+        {"1\n0"sv, "line 2 is '0'"},
+        {"-4"sv, "line 1"},
+        {"99999999999999999999999"sv, "line 1"},
+        {"\0\xff"sv, "line 1"},
+        {""sv, "it contains no length"},
+        {"# nothing\n\n"sv, "it contains no length"},
+        {R"({"documents": {"counted": [[1]]}})"sv, "'documents.counted[0]'"},
+        {R"({"documents": {"counted": []}})"sv, "it must have at least one length"}})
+    EXPECT_THAT(parse_document_lengths(text).error().message, HasSubstr(message));
   const test::TemporaryFolder folder;
   const auto file = folder / "lengths.txt";
   EXPECT_THAT(read_document_lengths(file).error().message, HasSubstr("lengths.txt"));
@@ -117,20 +111,11 @@ TEST(PairLengths, JsonIsReadBackAsLengths) {
   const auto whole = nlohmann::json::parse(json);
   EXPECT_EQ(whole.at("padding").at("packed"), 0);
   EXPECT_EQ(whole.at("queries").at("p50"), 10);
-  EXPECT_THAT(parse_document_lengths("{\"documents\": {\"counted\": [[1]]}}").error().message,
-              HasSubstr("'documents.counted[0]'"));
-  EXPECT_THAT(parse_document_lengths("{\"documents\": {\"counted\": []}}").error().message,
-              HasSubstr("it must have at least one length"));
-}
-
-TEST(PairLengths, EmptyDocumentsCountAsOneToken) {
-  PairLengths lengths("tiny", "pairs.tsv", 0);
-  lengths.add(3, 0, 5);
-  lengths.add(3, 1, 6);
-  const auto documents = parse_document_lengths(write_lengths(lengths, TableFormat::json));
-  EXPECT_EQ(documents->shortest(), 1);
-  EXPECT_TRUE(documents->is_one());
-  EXPECT_EQ(documents->count(), 2);
+  PairLengths empty("tiny", "pairs.tsv", 0);  // an empty document counts as one token
+  empty.add(3, 0, 5);
+  empty.add(3, 1, 6);
+  EXPECT_EQ(parse_document_lengths(write_lengths(empty, TableFormat::json))->counted(),
+            (std::vector<DocumentLengths::Counted>{{1, 2}}));
 }
 
 TEST(PairLengths, HistogramsCountOutliersInTheLastBin) {
@@ -171,17 +156,14 @@ TEST(RegionPositions, BinsHaveEqualWidthAndNoneIsOmitted) {
 
 TEST(RegionPositions, StatesSharesAfterThePapersWord) {
   RegionPositions positions;
+  positions.add({});
+  EXPECT_FALSE(positions.figure("tkl")) << "there are no regions";
+  positions = {};
   positions.add(std::array<std::int64_t, 3>{0, 640, 1990});
   positions.add(std::array<std::int64_t, 2>{499, 500});
   EXPECT_EQ(positions.in_words(),
             "0.0 % of the best regions of 2 documents, 100.0 % of the second and 100.0 % of the "
             "third begin after word 500");
-}
-
-TEST(RegionPositions, WithoutRegionsThereIsNoFigure) {
-  RegionPositions positions;
-  positions.add({});
-  EXPECT_FALSE(positions.figure("tkl"));
 }
 
 }  // namespace

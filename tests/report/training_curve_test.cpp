@@ -96,19 +96,15 @@ TEST_F(CurveOfATraining, ContinuesWithTheLinesOfAnUninterruptedOne) {
   EXPECT_THAT(steps(), ElementsAre(1, 2));
 }
 
-TEST_F(CurveOfATraining, DropsGarbageAfterItsLines) {
+TEST_F(CurveOfATraining, DropsGarbageAndIgnoresAnUnfinishedLine) {
   add_steps(1, 4);
   append(std::string(40, '\0') + "\n3\t0.5\t0\t0\t8\t0.000\t\n");
   add_steps(7, 7);
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4, 7));
-}
-
-TEST_F(CurveOfATraining, IgnoresAnUnfinishedLastLine) {
-  add_steps(1, 2);
-  append("3\t0.5\t0");
-  EXPECT_THAT(steps(), ElementsAre(1, 2));
+  append("8\t0.5\t0");
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4, 7));
   append("\t0\t8\t0.1\t\n");
-  EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4, 7, 8));
 }
 
 TEST_F(CurveOfATraining, ErrorsNameTheLine) {
@@ -140,6 +136,8 @@ TrainingCurve curve_of(const char* file, std::int64_t steps, double loss) {
 }
 
 TEST(FigureOfTrainings, HasAPointPerStepIfStepsAreFew) {
+  const std::vector<TrainingCurve> none{curve_of("/a/new/training.tsv", 0, 1)};
+  EXPECT_THAT(training_figure(none).panels.at(0).series.at(0).points, IsEmpty());
   const std::vector<TrainingCurve> one{curve_of("/a/sparse/training.tsv", 6, 1)};
   const Facets figure = training_figure(one);
   EXPECT_EQ(figure.title, "Training of sparse");
@@ -184,13 +182,6 @@ TEST(FigureOfTrainings, MarksTheFirstBestValidationOfEach) {
   for (const Point& point : validated.series[0].points) marks.push_back(point.mark);
   EXPECT_THAT(marks, ElementsAre("", "best", "", ""));
   EXPECT_THAT(facets_csv(figure), HasSubstr("nDCG@10,sparse,4,0.5"));
-}
-
-TEST(FigureOfTrainings, IsEmptyBeforeTheFirstStep) {
-  const std::vector<TrainingCurve> one{curve_of("/a/new/training.tsv", 0, 1)};
-  const Facets figure = training_figure(one);
-  ASSERT_THAT(figure.panels, SizeIs(1));
-  EXPECT_THAT(figure.panels[0].series[0].points, IsEmpty());
 }
 
 TEST(SheetOfTrainings, HasProgressAndResultsOfEach) {

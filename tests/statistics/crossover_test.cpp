@@ -10,7 +10,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <random>
+
+#include "tests/statistics/worlds.h"
 
 namespace attnscope::statistics {
 namespace {
@@ -32,9 +33,10 @@ std::vector<RatioAt> curve(const std::vector<double>& xs,
 
 const std::vector<double> doubling{64, 128, 256, 512, 1024, 2048, 4096};
 
-TEST(Crossover, AStraightLine_CrossesAtItsTrueX) {
+TEST(Crossover, OfAStraightLineIsAtItsTrueX) {
   // A is linear, B quadratic: the ratio is 300 / x, a straight line in logarithms.
-  const Crossovers found = find_crossovers(curve(doubling, [](double x) { return 300 / x; }));
+  std::vector<RatioAt> places = curve(doubling, [](double x) { return 300 / x; });
+  const Crossovers found = find_crossovers(places);
   ASSERT_EQ(found.crossings.size(), 1U);
   const Crossing& crossing = found.crossings.front();
   EXPECT_TRUE(crossing.a_overtakes);
@@ -46,6 +48,10 @@ TEST(Crossover, AStraightLine_CrossesAtItsTrueX) {
   EXPECT_GT(crossing.low, 290);
   EXPECT_GT(crossing.high, 300);
   EXPECT_LT(crossing.high, 310);
+  std::ranges::reverse(places);
+  const Crossing reversed = find_crossovers(places).crossings.at(0);
+  EXPECT_EQ(*reversed.at, *crossing.at);
+  EXPECT_EQ(reversed.low, crossing.low);
 }
 
 TEST(Crossover, ExchangedContenders_CrossAtTheSameX) {
@@ -60,15 +66,6 @@ TEST(Crossover, ExchangedContenders_CrossAtTheSameX) {
   EXPECT_NEAR(a.high, b.high, 1e-6);
 }
 
-TEST(Crossover, PlacesInAnyOrder_GiveTheSame) {
-  std::vector<RatioAt> places = curve(doubling, [](double x) { return 300 / x; });
-  const Crossing sorted = find_crossovers(places).crossings.at(0);
-  std::ranges::reverse(places);
-  const Crossing reversed = find_crossovers(places).crossings.at(0);
-  EXPECT_EQ(*sorted.at, *reversed.at);
-  EXPECT_EQ(sorted.low, reversed.low);
-}
-
 TEST(Crossover, OneVerdictEverywhere_IsOneStretchWithoutACrossing) {
   for (const double ratio : {0.5, 1.0, 2.0}) {
     const Crossovers found = find_crossovers(curve(doubling, [&](double) { return ratio; }));
@@ -80,23 +77,20 @@ TEST(Crossover, OneVerdictEverywhere_IsOneStretchWithoutACrossing) {
   }
 }
 
-TEST(Crossover, NoDifferenceShownAfterOneVerdict_IsNoCrossing) {
+TEST(Crossover, IsNoneIfNoDifferenceIsShownAfterOneVerdict) {
   const Crossovers found = find_crossovers({place(64, 1.2), place(128, 0.995), place(256, 0.99)});
   EXPECT_TRUE(found.crossings.empty());
   ASSERT_EQ(found.stretches.size(), 2U);
   EXPECT_EQ(found.stretches.back().verdict, Verdict::no_difference_shown);
   EXPECT_EQ(found.stretches.back().first, 128);
-}
-
-TEST(Crossover, TooFewSamples_AreNoStretchWithoutADifference) {
   RatioAt unknown = place(256, 1.0);
   unknown.ratio.low = 0.1;
   unknown.ratio.high = 90;
-  const Crossovers found = find_crossovers({place(64, 1.0), place(128, 1.0), unknown});
-  ASSERT_EQ(found.stretches.size(), 2U);
-  EXPECT_FALSE(found.stretches.front().too_few);
-  EXPECT_TRUE(found.stretches.back().too_few);
-  EXPECT_EQ(found.stretches.back().first, 256);
+  const Crossovers too_few = find_crossovers({place(64, 1.0), place(128, 1.0), unknown});
+  ASSERT_EQ(too_few.stretches.size(), 2U);
+  EXPECT_FALSE(too_few.stretches.front().too_few);
+  EXPECT_TRUE(too_few.stretches.back().too_few);
+  EXPECT_EQ(too_few.stretches.back().first, 256);
 }
 
 TEST(Crossover, NoDifferenceShownBetween_WidensTheInterval) {
@@ -151,7 +145,7 @@ TEST(Crossover, WiderIntervalsOfTheRatio_WidenTheCrossingsInterval) {
   }
 }
 
-TEST(Crossover, AnUnknownIntervalBetween_ReachesToTheKnownPlaces) {
+TEST(Crossover, ReachesToTheKnownPlacesAroundAnUnknownOne) {
   RatioAt unknown = place(128, 1.01);
   unknown.ratio.low = unknown.ratio.high = std::numeric_limits<double>::quiet_NaN();
   unknown.ratio.verdict = Verdict::no_difference_shown;
@@ -159,9 +153,6 @@ TEST(Crossover, AnUnknownIntervalBetween_ReachesToTheKnownPlaces) {
       find_crossovers({place(64, 1.5), unknown, place(256, 0.6)}).crossings.at(0);
   EXPECT_NEAR(crossing.low, 64, 1e-6);
   EXPECT_NEAR(crossing.high, 256, 1e-6);
-}
-
-TEST(Crossover, PlacesWithoutARatio_AreOmitted) {
   RatioAt none = place(128, 1);
   none.ratio.ratio = std::numeric_limits<double>::quiet_NaN();
   const Crossovers found = find_crossovers({place(64, 1.5), none, place(256, 0.6)});
@@ -173,26 +164,19 @@ TEST(Crossover, PlacesWithoutARatio_AreOmitted) {
 
 // Simulated heats: five placements with a common deviation in all rounds, and paired rounds.
 
-/// Standard normal by Box and Muller: std::normal_distribution differs between standard libraries.
-double normal(std::mt19937& random) {
-  const double u = (static_cast<double>(random()) + 1) / 4294967297.0;
-  const double v = static_cast<double>(random()) / 4294967296.0;
-  return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
-}
-
-Ratio measured_ratio(double truth, double placement_spread, double noise, std::mt19937& random) {
+Ratio measured_ratio(double truth, double placement_spread, double noise, test::Dice& dice) {
   std::vector<Observation> a, b;
   for (int placement = 0; placement < 5; ++placement) {
-    const double where_a = std::exp(placement_spread * normal(random));
-    const double where_b = std::exp(placement_spread * normal(random));
+    const double where_a = std::exp(placement_spread * dice.normal());
+    const double where_b = std::exp(placement_spread * dice.normal());
     for (int round = 0; round < 10; ++round) {
-      const double drift = 1e6 * std::exp(0.05 * normal(random));
+      const double drift = 1e6 * std::exp(0.05 * dice.normal());
       Observation one;
       one.placement = placement;
       one.round = round;
-      one.time_ns = truth * where_a * drift * std::exp(noise * normal(random));
+      one.time_ns = truth * where_a * drift * std::exp(noise * dice.normal());
       a.push_back(one);
-      one.time_ns = where_b * drift * std::exp(noise * normal(random));
+      one.time_ns = where_b * drift * std::exp(noise * dice.normal());
       b.push_back(one);
     }
   }
@@ -207,10 +191,10 @@ Held simulate(const std::function<double(double)>& ratio, double truth, double p
               double noise, int trials) {
   Held count;
   for (int trial = 0; trial < trials; ++trial) {
-    std::mt19937 random(700U + static_cast<std::uint32_t>(trial));
+    test::Dice dice(700U + static_cast<std::uint32_t>(trial));
     std::vector<RatioAt> places;
     for (const double x : doubling) {
-      places.push_back({x, measured_ratio(ratio(x), placement_spread, noise, random)});
+      places.push_back({x, measured_ratio(ratio(x), placement_spread, noise, dice)});
     }
     const Crossovers found = find_crossovers(places);
     if (found.crossings.size() != 1) continue;

@@ -2,8 +2,6 @@
 //
 // The paired tests against scipy (scripts/dev/golden/make_effectiveness.py).
 
-#include "engine/statistics/paired_tests.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,6 +9,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "engine/statistics/interval.h"
 
 namespace attnscope::statistics {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "tests/statistics/worlds.h"
 
@@ -20,38 +21,34 @@ using testing::ElementsAre;
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<Observation> one_placement(std::initializer_list<double> times) {
+std::vector<Observation> one_placement(const std::vector<double>& times) {
   std::vector<Observation> result;
   for (const double time : times) result.push_back({0, static_cast<int>(result.size()), time});
   return result;
 }
 
-TEST(Summary, NoSamples_AreAllZero) {
-  const Summary s = summarise({});
-  EXPECT_EQ(s.samples, 0);
-  EXPECT_EQ(s.placements, 0);
-  EXPECT_EQ(s.median_ns, 0);
-}
-
-TEST(Summary, OneSample_IsItsOwnInterval) {
-  const Summary s = summarise(one_placement({5}));
-  EXPECT_DOUBLE_EQ(s.median_ns, 5);
-  EXPECT_EQ(s.low_ns, s.median_ns);
-  EXPECT_EQ(s.high_ns, s.median_ns);
-  EXPECT_EQ(s.samples, 1);
-}
-
-TEST(Summary, AnInterval_EndsBeyondTheSamples) {
-  const Summary s = summarise(one_placement({5, 9}));
-  EXPECT_DOUBLE_EQ(s.low_ns, 5 * std::exp(-0.05));
-  EXPECT_DOUBLE_EQ(s.high_ns, 9 * std::exp(0.05));
-}
-
-TEST(Summary, Time_IsTheGeometricMeanOfThePlacementsMedians) {
-  EXPECT_DOUBLE_EQ(summarise(one_placement({9, 1, 5})).median_ns, 5);
-  EXPECT_DOUBLE_EQ(summarise(one_placement({8, 1, 2, 70})).median_ns, 4);
+TEST(Summary, TimeIsTheGeometricMeanOfThePlacementsMedians) {
+  for (const auto& [times, median] : {std::pair(std::vector<double>{}, 0.0),
+                                      {{5}, 5},
+                                      {{9, 1, 5}, 5},
+                                      {{8, 1, 2, 70}, 4},
+                                      {{2, nan, inf, 4}, std::sqrt(8)}}) {
+    const Summary s = summarise(one_placement(times));
+    EXPECT_DOUBLE_EQ(s.median_ns, median);
+    EXPECT_EQ(s.samples, std::ranges::count_if(times, [](double t) { return std::isfinite(t); }));
+    EXPECT_EQ(s.placements, times.empty() ? 0 : 1);
+  }
   const std::vector<Observation> two{{0, 0, 4}, {0, 1, 4}, {0, 2, 400}, {1, 0, 9}};
   EXPECT_DOUBLE_EQ(summarise(two).median_ns, 6);
+}
+
+TEST(Summary, IntervalEndsBeyondTheSamplesUnlessThereIsOne) {
+  const Summary two = summarise(one_placement({5, 9}));
+  EXPECT_DOUBLE_EQ(two.low_ns, 5 * std::exp(-0.05));
+  EXPECT_DOUBLE_EQ(two.high_ns, 9 * std::exp(0.05));
+  const Summary one = summarise(one_placement({5}));
+  EXPECT_EQ(one.low_ns, one.median_ns);
+  EXPECT_EQ(one.high_ns, one.median_ns);
 }
 
 /// Six rounds in each of three placements; the first `rounds` of the first `placements` take a
@@ -106,11 +103,10 @@ TEST(Basis, WithoutEnoughOthers_ATimeIsTheLowerQuartileOfItsRounds) {
                    std::exp(0.75 * std::log(4) + 0.25 * std::log(9)));
 }
 
-TEST(Basis, UnknownDisturbances_Count) {
+TEST(Basis, UnknownDisturbancesCount) {
   const auto most = held_up(3, 4, false);
   const HeatBasis basis = basis_of(std::vector{most, held_up(0, 0, false)});
-  EXPECT_FALSE(basis.without_disturbed);
-  EXPECT_FALSE(basis.is_disturbed);
+  EXPECT_FALSE(basis.without_disturbed || basis.is_disturbed);
   EXPECT_EQ(summarise(most, basis).samples, 18);
 }
 
@@ -147,12 +143,6 @@ TEST(Summary, SameSamplesInAnotherOrder_GiveTheSameInterval) {
   const Summary backward = summarise(observations);
   EXPECT_EQ(forward.low_ns, backward.low_ns);
   EXPECT_EQ(forward.high_ns, backward.high_ns);
-}
-
-TEST(Summary, TimesThatAreNotFinite_AreIgnored) {
-  const Summary s = summarise(one_placement({2, nan, inf, 4}));
-  EXPECT_DOUBLE_EQ(s.median_ns, std::sqrt(8));
-  EXPECT_EQ(s.samples, 2);
 }
 
 TEST(PairedRatio, OfASideWithItself_IsOneWithoutAnyWidth) {
@@ -229,19 +219,15 @@ TEST(PairedRatio, NoSharedRound_FallsBackToUnpaired) {
   EXPECT_DOUBLE_EQ(r.ratio, 0.5);
 }
 
-TEST(PairedRatio, OneSample_HasARatioButNoIntervalAndNoVerdict) {
-  const Ratio r = paired_ratio(one_placement({1}), one_placement({9}));
-  EXPECT_DOUBLE_EQ(r.ratio, 1.0 / 9);
-  EXPECT_TRUE(std::isnan(r.low));
-  EXPECT_TRUE(std::isnan(r.high));
-  EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
-}
-
-TEST(PairedRatio, TwoNoisySamples_ShowNothing) {
-  const Ratio r = paired_ratio(one_placement({8, 9.5}), one_placement({10, 10}));
-  EXPECT_LT(r.low, 1);
-  EXPECT_GT(r.high, 1);
-  EXPECT_EQ(r.verdict, Verdict::no_difference_shown);
+TEST(PairedRatio, OfFewSamplesHasNoVerdict) {
+  const Ratio one = paired_ratio(one_placement({1}), one_placement({9}));
+  EXPECT_DOUBLE_EQ(one.ratio, 1.0 / 9);
+  EXPECT_TRUE(std::isnan(one.low) && std::isnan(one.high));
+  EXPECT_EQ(one.verdict, Verdict::no_difference_shown);
+  const Ratio two = paired_ratio(one_placement({8, 9.5}), one_placement({10, 10}));
+  EXPECT_LT(two.low, 1);
+  EXPECT_GT(two.high, 1);
+  EXPECT_EQ(two.verdict, Verdict::no_difference_shown);
 }
 
 /// A takes 70 in the first of two placements and `second` in the other, B always 100.
@@ -265,44 +251,33 @@ TEST(PairedRatio, AnExtremelyWideInterval_IsUnknown) {
   EXPECT_TRUE(is_known(of_two_placements(90)));
 }
 
-TEST(PairedRatio, OfNothingOrZeros_IsUndefinedAndNeverAVerdict) {
-  EXPECT_TRUE(std::isnan(paired_ratio({}, {}).ratio));
-  EXPECT_TRUE(std::isnan(paired_ratio(one_placement({1, 2}), {}).ratio));
-  EXPECT_EQ(paired_ratio({}, {}).verdict, Verdict::no_difference_shown);
+TEST(PairedRatio, OfNothingOrZerosIsNeverAVerdict) {
   const auto zeros = one_placement({0, 0, 0, 0, 0, 0});
   const auto times = one_placement({1, 2, 3, 4, 5, 6});
-  EXPECT_TRUE(std::isnan(paired_ratio(times, zeros).ratio));
-  EXPECT_EQ(paired_ratio(times, zeros).verdict, Verdict::no_difference_shown);
-  EXPECT_EQ(paired_ratio(zeros, times).verdict, Verdict::no_difference_shown);
-  EXPECT_EQ(paired_ratio(zeros, zeros).verdict, Verdict::no_difference_shown);
+  const std::vector<Observation> none;
+  for (const auto& [a, b, is_undefined] : {std::tuple(none, none, true),
+                                           {times, none, true},
+                                           {times, zeros, true},
+                                           {zeros, times, false},
+                                           {zeros, zeros, false}}) {
+    EXPECT_EQ(paired_ratio(a, b).verdict, Verdict::no_difference_shown);
+    EXPECT_TRUE(!is_undefined || std::isnan(paired_ratio(a, b).ratio));
+  }
 }
 
-TEST(Verdict, HaveTheNamesOfTables) {
-  EXPECT_EQ(name_of(Verdict::faster), "faster");
-  EXPECT_EQ(name_of(Verdict::slower), "slower");
-  EXPECT_EQ(name_of(Verdict::no_difference_shown), "no difference shown");
-}
-
-TEST(Outliers, OneFarOrNonFiniteValue_IsFlaggedAlone) {
-  EXPECT_THAT(outliers(one_placement({10, 11, 10, 12, 11, 100, 10})),
-              ElementsAre(false, false, false, false, false, true, false));
-  EXPECT_THAT(outliers(one_placement({5, 5, 5, 9, 5, 5})),
-              ElementsAre(false, false, false, true, false, false));
-  EXPECT_THAT(outliers(one_placement({1, 2, nan})), ElementsAre(false, false, true));
-}
-
-TEST(Outliers, EqualValuesAndSingleValues_AreNeverFlagged) {
-  EXPECT_THAT(outliers(one_placement({5, 5, 5, 5})), Each(false));
-  EXPECT_THAT(outliers(one_placement({5})), Each(false));
-  EXPECT_TRUE(outliers({}).empty());
-}
-
-TEST(Outliers, AWholePlacementThatIsSlower_IsNotAnOutlier) {
-  EXPECT_THAT(outliers(rounds_of(5, 10,
-                                 [](int placement, int round) {
-                                   return (placement == 4 ? 15.0 : 8.0) + 0.01 * round;
-                                 })),
-              Each(false));
+TEST(Outliers, AreSingleFarOrNonFiniteValues) {
+  for (const auto& [times, flags] :
+       {std::pair(std::vector<double>{10, 11, 10, 12, 11, 100, 10},
+                  std::vector<bool>{false, false, false, false, false, true, false}),
+        {{5, 5, 5, 9, 5, 5}, {false, false, false, true, false, false}},
+        {{1, 2, nan}, {false, false, true}},
+        {{5, 5, 5, 5}, {false, false, false, false}},
+        {{5}, {false}},
+        {{}, {}}})
+    EXPECT_EQ(outliers(one_placement(times)), flags);
+  const auto slower_placement = rounds_of(
+      5, 10, [](int placement, int round) { return (placement == 4 ? 15.0 : 8.0) + 0.01 * round; });
+  EXPECT_THAT(outliers(slower_placement), Each(false));
 }
 
 struct Repeat {
@@ -359,10 +334,9 @@ Ratio exactly(double ratio) {
   return {.ratio = ratio, .low = ratio / 1.01, .high = ratio * 1.01};
 }
 
-TEST(BetweenRuns, ACommonShift_IsTheMachinesUpToItsOwnShift) {
-  const std::vector<Ratio> little{exactly(1.03), exactly(1.03), exactly(1.03)};
+TEST(BetweenRuns, CommonShiftIsTheMachinesUpToItsOwnShift) {
+  const std::vector<Ratio> little(3, exactly(1.03)), much(3, exactly(0.6));
   EXPECT_NEAR(between_runs(little, 0).shift, std::log(1.03), 1e-12);
-  const std::vector<Ratio> much{exactly(0.6), exactly(0.6), exactly(0.6)};
   EXPECT_DOUBLE_EQ(between_runs(much, 0).shift, least_machine_shift);
   EXPECT_DOUBLE_EQ(between_runs(much, 0.1).shift, 0.1);
   EXPECT_DOUBLE_EQ(between_runs(much, 3).shift, most_machine_shift);
@@ -382,6 +356,82 @@ TEST(BetweenRuns, WithoutCells_TheDefaultsApply) {
   EXPECT_DOUBLE_EQ(between_runs(unknown, 0.1).shift, 0);
   const std::vector<Ratio> single{{.ratio = 1.02, .low = nan, .high = nan}};
   EXPECT_NEAR(between_runs(single, 0.1).shift, std::log(1.02), 1e-12);
+}
+
+int alarms(const World& world, int trials) {
+  int count = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    if (drift_of(draw(world, 1, 300U + static_cast<std::uint32_t>(trial)).a).is_flagged) ++count;
+  }
+  return count;
+}
+
+std::vector<Observation> noisy_rounds(int placements, int rounds, auto time_of) {
+  Dice dice(7);
+  return rounds_of(placements, rounds, [&](int placement, int round) {
+    return 1e6 * time_of(placement, round) * std::exp(0.003 * dice.normal());
+  });
+}
+
+TEST(Drift, WithoutDrift_AboutOneCellInAHundredIsFlagged) {
+  constexpr int trials = 3000;
+  for (const double placement : {0.0, 0.05}) {
+    for (const int rounds : {4, 30}) {
+      const int flagged =
+          alarms({.rounds = rounds, .placement = placement, .common_placement = 0.02}, trials);
+      EXPECT_LE(flagged, trials * 16 / 1000) << placement << ", " << rounds << " rounds";
+    }
+  }
+}
+
+TEST(Drift, ATrendOverTheRounds_IsFlaggedWithItsSize) {
+  for (const auto& [placements, rounds, change, tolerance] :
+       {std::tuple(5, 20, 0.041, 0.005), {5, 20, -0.03, 0.005}, {2, 4000, 0.02, 0.002}}) {
+    const Drift drift = drift_of(noisy_rounds(placements, rounds, [&](int, int round) {
+      return std::pow(1 + change, round / (rounds - 1.0));
+    }));
+    EXPECT_TRUE(drift.is_flagged) << change;
+    EXPECT_NEAR(drift.change, change, tolerance);
+  }
+}
+
+TEST(Drift, AStepAmongTheRounds_IsFlagged) {
+  const auto cell = noisy_rounds(5, 20, [](int, int round) { return round < 10 ? 1.0 : 1.05; });
+  EXPECT_TRUE(drift_of(cell).is_flagged);
+  EXPECT_GT(drift_of(cell).change, 0.02);
+}
+
+TEST(Drift, AShiftBetweenProcesses_IsFlaggedWithItsSize) {
+  auto cell = noisy_rounds(5, 20, [](int placement, int) { return placement < 3 ? 1.0 : 1.06; });
+  for (Observation& o : cell) o.process = o.placement < 3 ? 0 : 1;
+  EXPECT_TRUE(drift_of(cell).is_flagged);
+  EXPECT_NEAR(drift_of(cell).change, 0.06, 0.01);
+}
+
+TEST(Drift, PlacementsThatDiffer_AreNoDrift) {
+  const auto cell =
+      noisy_rounds(5, 20, [](int placement, int) { return 1 + 0.3 * (placement * 3 % 5); });
+  EXPECT_FALSE(drift_of(cell).is_flagged);
+}
+
+TEST(Drift, CommonDrift_IsNotInTheRatio) {
+  const auto trend = [](int, int round) { return std::exp(0.04 * round / 19.0); };
+  const auto cell = noisy_rounds(5, 20, trend);
+  auto half = cell;
+  Dice dice(8);
+  for (Observation& o : half) o.time_ns *= 0.5 * std::exp(0.003 * dice.normal());
+  EXPECT_TRUE(drift_of(half).is_flagged);
+  EXPECT_FALSE(drift_of_ratio(half, cell).is_flagged);
+  const auto steady = noisy_rounds(5, 20, [](int, int) { return 1.0; });
+  EXPECT_TRUE(drift_of_ratio(half, steady).is_flagged);
+}
+
+TEST(Drift, DegenerateTimes_AreNotFlagged) {
+  EXPECT_FALSE(drift_of({}).is_flagged);
+  EXPECT_FALSE(drift_of(std::vector<Observation>{{0, 0, 1}}).is_flagged);
+  EXPECT_FALSE(drift_of(std::vector<Observation>{{0, 0, 0}, {0, 1, -1}, {1, 0, nan}}).is_flagged);
+  EXPECT_FALSE(drift_of(std::vector<Observation>(40, {0, 0, 3.0})).is_flagged);
+  EXPECT_FALSE(drift_of_ratio({}, {}).is_flagged);
 }
 
 }  // namespace
