@@ -2,12 +2,6 @@
 //
 // results/tools/publish: tables and figures of a published run, rebuilt from the run.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -19,20 +13,14 @@
 namespace attnscope::testing {
 namespace {
 
-using ::testing::HasSubstr;
-namespace fs = std::filesystem;
-
 class Publish : public ProgramTest {};
 
 const fs::path source = ATTNSCOPE_SOURCE_DIR;
 
 /// Runs the script in the program's folder; its output goes to "out" and "err" there.
 int publish(const Program& program, const std::string& arguments) {
-  const std::string folder = program.path(".").string();
-  const std::string command = "cd '" + folder + "' && ATTNSCOPE='" + ATTNSCOPE_PROGRAM + "' '" +
-                              (source / "results/tools/publish").string() + "' " + arguments +
-                              " > out 2> err";
-  return WEXITSTATUS(std::system(command.c_str()));
+  return program.shell(fmt::format("ATTNSCOPE='{}' '{}' {} > out 2> err", ATTNSCOPE_PROGRAM,
+                                   (source / "results/tools/publish").string(), arguments));
 }
 
 std::map<std::string, std::string> files_of(const Program& program, const std::string& folder) {
@@ -43,17 +31,15 @@ std::map<std::string, std::string> files_of(const Program& program, const std::s
   return files;
 }
 
-/// The run of the store's tests.
 std::string packed_run() {
-  std::ifstream file(source / "tests/store/small_run.attn", std::ios::binary);
+  std::ifstream file(small_run, std::ios::binary);
   return tests::packed(std::string{std::istreambuf_iterator<char>(file), {}});
 }
 
-/// A folder with it.
+/// A folder with the run of the store's tests.
 void make_page(const Program& program, const std::string& outputs) {
-  fs::create_directory(program.path("page"));
-  static_cast<void>(program.write("page/run.attn.gz", packed_run()));
-  static_cast<void>(program.write("page/outputs", outputs));
+  program.write("page/run.attn.gz", packed_run());
+  program.write("page/outputs", outputs);
 }
 
 TEST_F(Publish, WritesTheSameOutputsEachTime) {
@@ -76,10 +62,10 @@ TEST_F(Publish, WritesTheSameOutputsEachTime) {
 
 TEST_F(Publish, AGivenRunReplacesTheOldRun) {
   make_page(program, "table.md table --format markdown\n");
-  fs::copy_file(source / "tests/store/small_run.attn", program.path("elsewhere.attn"));
+  fs::copy_file(small_run, program.path("elsewhere.attn"));
   fs::rename(program.path("page/run.attn.gz"), program.path("elsewhere.attn.gz"));
   for (const std::string file : {"elsewhere.attn", "elsewhere.attn.gz"}) {
-    static_cast<void>(program.write("page/run.attn.gz", "an older one"));
+    program.write("page/run.attn.gz", "an older one");
     ASSERT_EQ(publish(program, file + " page"), 0) << program.read("err");
     EXPECT_TRUE(program.read("page/run.attn.gz").starts_with(gzip_mark));
     EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens, batch 1 |"));
@@ -89,12 +75,12 @@ TEST_F(Publish, AGivenRunReplacesTheOldRun) {
 
 TEST_F(Publish, WrongUseKeepsTheOldFiles) {
   make_page(program, "table.md draw\n");
-  static_cast<void>(program.write("page/table.md", "the old one"));
+  program.write("page/table.md", "the old one");
   fs::create_directory(program.path("empty"));
   const auto refused = [&](const std::string& arguments, const std::string& word) {
     EXPECT_EQ(publish(program, arguments), 2);
     const std::string message = program.read("err");
-    EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
+    EXPECT_EQ(message.find('\n'), message.size() - 1) << message;
     EXPECT_THAT(message, HasSubstr(word));
   };
   refused("page", "no command 'draw'");
@@ -104,7 +90,7 @@ TEST_F(Publish, WrongUseKeepsTheOldFiles) {
   refused("elsewhere.attn page", "no file elsewhere.attn");
   EXPECT_EQ(program.read("page/table.md"), "the old one");
   for (const std::string file : {"run.attn.gz", "outputs", "./outputs", "README.md"}) {
-    static_cast<void>(program.write("page/outputs", file + " table --format markdown\n"));
+    program.write("page/outputs", file + " table --format markdown\n");
     refused("page", file + " would be overwritten");
     EXPECT_EQ(program.read("page/run.attn.gz"), packed_run());
   }
