@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
-#include "app/cli/text_arguments.h"
+#include "app/cli/model_arguments.h"
 #include "base/gzip.h"
 #include "base/open_file.h"
 #include "base/sentences.h"

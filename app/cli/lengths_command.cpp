@@ -16,7 +16,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/trec_files.h"

@@ -18,7 +18,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/energy.h"

@@ -19,8 +19,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/progress_line.h"
-#include "app/cli/text_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/ranking/latency.h"

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/documents/cache_file.h"
+#include "engine/documents/document_cache.h"
 #include "engine/worker/ask.h"
 #include "engine/worker/model_messages.h"
 

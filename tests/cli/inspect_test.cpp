@@ -62,7 +62,7 @@ TEST_F(Inspect, ADumpHasPatternTokensAndLayers) {
 }
 
 TEST_F(Inspect, WritesTheComputedQueriesAndKeys) {
-  // Those of the first layer depend only on the embeddings, not on the pattern.
+  // The vectors of the first layer depend only on the embeddings, not on the pattern.
   const Dump full = dump_with();
   const HeadVectors first = full.head(0, 1).value();
   const Dump sparse = dump_with("--pattern sparse --window 0");
@@ -232,7 +232,7 @@ TEST_F(Inspect, RefusesRegionsThatAreNotFinite) {
   for (char word = 'a'; word <= 'r'; ++word) list += std::string(1, word) + "\n";
   program.write("tkl/tokens.txt", list);
   TinyCheckpoint::tkl().write(program.path("tkl"));
-  // So large that the words' vectors are no numbers.
+  // The weights are so large that the words' vectors are no numbers.
   for (const std::size_t value : {0U, 1U})
     tests::set_value(program.path("tkl/model.safetensors"), "dense.weight", value, 3e38F);
   for (const std::string name : {"r.safetensors", "r.html"}) {

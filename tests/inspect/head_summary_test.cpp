@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 /// The small dump and weights of its first layer.
-class SummaryOfAHead : public ::testing::Test {
+class HeadSummaryTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::shared_ptr<const HeadWeights> weights_of(
       const char* pattern, std::optional<Window> window = std::nullopt) const {
@@ -54,7 +54,7 @@ double or_zero(double value) {
   return std::isnan(value) ? 0 : value;
 }
 
-TEST_F(SummaryOfAHead, GroupMassIsTheMeanOverAttendingTokens) {
+TEST_F(HeadSummaryTest, GroupMassIsTheMeanOverAttendingTokens) {
   const auto weights = weights_of("sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
   const auto summary = summarise(*weights, groups, {}, {});
@@ -77,7 +77,7 @@ TEST_F(SummaryOfAHead, GroupMassIsTheMeanOverAttendingTokens) {
   }
 }
 
-TEST_F(SummaryOfAHead, ReceivedMassSumsToTheNumberOfRows) {
+TEST_F(HeadSummaryTest, ReceivedMassSumsToTheNumberOfRows) {
   const auto weights = weights_of("full");
   const auto summary = summarise(*weights, groups, {}, {});
   const auto& received = summary->received[static_cast<std::size_t>(TokenGroup::document)];
@@ -93,7 +93,7 @@ TEST_F(SummaryOfAHead, ReceivedMassSumsToTheNumberOfRows) {
   }
 }
 
-TEST_F(SummaryOfAHead, SelectionOfSeveralRangesIsTheirMeanRow) {
+TEST_F(HeadSummaryTest, SelectionOfSeveralRangesIsTheirMeanRow) {
   const auto weights = weights_of("full");
   const Matrix matrix = matrix_of(*weights);
   const std::vector<TokenRange> rows{{0, 2}, {7, 8}};
@@ -103,7 +103,7 @@ TEST_F(SummaryOfAHead, SelectionOfSeveralRangesIsTheirMeanRow) {
   }
 }
 
-TEST_F(SummaryOfAHead, SampledRowsRepresentTheirGroup) {
+TEST_F(HeadSummaryTest, SampledRowsRepresentTheirGroup) {
   const auto weights = weights_of("full");
   const auto summary = summarise(*weights, groups, {.rows_of_a_group = 2}, {});
   EXPECT_THAT(summary->rows, ElementsAre(1, 2, 2, 0));
@@ -112,7 +112,7 @@ TEST_F(SummaryOfAHead, SampledRowsRepresentTheirGroup) {
   EXPECT_NEAR(all, 1, 1e-6);
 }
 
-TEST_F(SummaryOfAHead, PooledCellsHaveTheLargestWeightOfTheirPairs) {
+TEST_F(HeadSummaryTest, PooledCellsHaveTheLargestWeightOfTheirPairs) {
   const auto weights = weights_of("sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
   for (const MapRegion& region :
@@ -140,7 +140,7 @@ TEST_F(SummaryOfAHead, PooledCellsHaveTheLargestWeightOfTheirPairs) {
   }
 }
 
-TEST_F(SummaryOfAHead, RepeatedPoolingKeepsTheMaximum) {
+TEST_F(HeadSummaryTest, RepeatedPoolingKeepsTheMaximum) {
   const auto weights = weights_of("sparse", Window::of(0));
   const auto whole = pool_region(*weights, {{0, 12}, {0, 12}, 12, 12}, {});
   const MapRegion region{{0, 12}, {0, 12}, 4, 3};
@@ -156,7 +156,7 @@ TEST_F(SummaryOfAHead, RepeatedPoolingKeepsTheMaximum) {
   EXPECT_EQ(twice.largest(), whole->largest());
 }
 
-TEST_F(SummaryOfAHead, KeptMassIsOnPairsAllowedByTheOtherPattern) {
+TEST_F(HeadSummaryTest, KeptMassIsOnPairsAllowedByTheOtherPattern) {
   const auto full = weights_of("full");
   const auto sparse = weights_of("sparse", Window::of(1));
   const Matrix a = matrix_of(*full);
@@ -178,13 +178,7 @@ TEST_F(SummaryOfAHead, KeptMassIsOnPairsAllowedByTheOtherPattern) {
   EXPECT_NEAR(kept_mass(*sparse, *full, groups, {})->all, 1, 1e-6);
 }
 
-TEST_F(SummaryOfAHead, MostAttendedTokensAreInOrderOfTheirMass) {
-  const std::vector<double> mass{0.1, 0.4, 0.2, 0.4, -0.3};
-  EXPECT_THAT(most_attended(mass, 4), ElementsAre(1, 3, 4, 2));
-  EXPECT_EQ(most_attended(mass, 99).size(), 5U);
-}
-
-TEST_F(SummaryOfAHead, StoppedFunctionsReturnNothing) {
+TEST_F(HeadSummaryTest, StoppedFunctionsReturnNothing) {
   const auto weights = weights_of("full");
   const Stopped stopped = [] { return true; };
   const std::vector<TokenRange> rows{{0, 12}};
