@@ -90,7 +90,7 @@ class Encode : public ProgramTest {
     while (text >> line.query >> line.document >> line.score) lines.push_back(line);
     return lines;
   }
-  /// By pairs of texts, without a cache.
+  /// The scores of pairs of texts, without a cache.
   [[nodiscard]] std::vector<ScoredLine> direct(const std::string& checkpoint, int documents,
                                                const std::string& more = "") const {
     std::string tsv;

@@ -110,7 +110,7 @@ class Locale : public SyntheticRun {
     SyntheticRun::SetUp();
   }
 
-  /// What the program prints, or writes into `file`, in both locales.
+  /// Expects the same output, or the same contents of `file`, in both locales.
   void expect_same(const std::string& arguments, const std::string& file = {}) const {
     const auto product = [&](const std::vector<std::string>& locale) {
       const Outcome outcome = run(arguments, locale);

@@ -171,7 +171,6 @@ TEST_F(Rerank, RefusesMissingTextsBeforeScoring) {
           "query 'q1' is not in queries.tsv (1 of 2 queries are missing)");
   refused("documents.tsv", "d0\ta\nd0\tb\n",
           "documents.tsv, line 2: the id 'd0' is already used in line 1");
-  refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
   refused("bm25.trec", "q1 Q0 d0 1", "is incomplete");
 }
 

@@ -160,8 +160,6 @@ TEST_F(Score, ReadsAndWritesJsonLines) {
 }
 
 TEST_F(Score, ReportsIncompleteAndInvalidLinesAndEmptyTexts) {
-  program.write("pairs.tsv", "a\tb\nc\td");
-  EXPECT_THAT(score(), Notes("pairs.tsv: its last line has no line end"));
   EXPECT_THAT(score("--pairs-format tsv", "- </dev/null"),
               FailsWith("standard input: has no pairs"));
   program.write("pairs.tsv", "a\tb\nc\td\nalone\ne\tf\n");
@@ -263,7 +261,7 @@ TEST_F(Score, AnErrorKeepsTheOldOutput) {
 }
 
 TEST_F(Score, ReportsAPairWithoutAScore) {
-  // So large that the token's states are no numbers.
+  // The weights are so large that the token's states are no numbers.
   for (const std::size_t value : {0U, 1U}) {
     tests::set_value(program.path("model.safetensors"), "bert.embeddings.word_embeddings.weight",
                      19 * 8 + value, 3e38F);
@@ -388,7 +386,7 @@ TEST_F(Score, LatencyReportsTimesAndTheLargestTopK) {
   EXPECT_THAT(latency("--top-k 2 --within 1e-9 --queries 2 --quantile p99"),
               Prints("2 queries, ", "Even one document per query takes longer than ",
                      "(p99 of 100 calls of 2 queries: "));
-  // Each of the six has ten.
+  // Each of the six queries has ten documents.
   EXPECT_THAT(latency("--within 1e9 --quantile p50"), Prints("6 of 6 queries have fewer than "));
   EXPECT_THAT(latency("--within 0"), Refuses("must be greater than 0"));
   EXPECT_THAT(latency("--top-k 5,0"), Refuses("must be greater than 0"));
