@@ -46,14 +46,14 @@ bool is_qt(const std::string& header) {
 }
 
 /// Files with one of these prefixes must not include headers with one of these, with exceptions.
-struct ClosedDoor {
+struct ForbiddenInclude {
   Prefixes files, headers;
   const char* reason;
   Prefixes but_files = {}, but_headers = {};
 };
 
 const Prefixes everywhere{""};
-const ClosedDoor closed_doors[] = {
+const ForbiddenInclude forbidden_includes[] = {
     {everywhere,
      {"<Qt>"},
      "Qt belongs to app/ (not its worker)",
@@ -99,12 +99,12 @@ const ClosedDoor closed_doors[] = {
 };
 
 /// Why `file` (path from the root) must not include `header`; empty if it may.
-std::string closed_door(const std::string& file, const std::string& header) {
+std::string why_forbidden(const std::string& file, const std::string& header) {
   const std::string named = is_qt(header) ? "<Qt>" : header;
-  for (const ClosedDoor& door : closed_doors) {
-    if (starts_with_any(file, door.files) && !starts_with_any(file, door.but_files) &&
-        starts_with_any(named, door.headers) && !starts_with_any(named, door.but_headers))
-      return door.reason;
+  for (const ForbiddenInclude& rule : forbidden_includes) {
+    if (starts_with_any(file, rule.files) && !starts_with_any(file, rule.but_files) &&
+        starts_with_any(named, rule.headers) && !starts_with_any(named, rule.but_headers))
+      return rule.reason;
   }
   return "";
 }
@@ -145,13 +145,13 @@ void for_each_source(const Prefixes& rooms, Visit visit) {
   }
 }
 
-TEST(Doors, IncludesFollowTheLayers) {
+TEST(Includes, FollowTheLayers) {
   int sources = 0;
   for_each_source({"base", "kernels", "engine", "app", "tests"}, [&](const std::string& file,
                                                                      const std::string& text) {
     ++sources;
     for (const Include& include : includes_of(file, text)) {
-      const std::string reason = closed_door(include.file, include.header);
+      const std::string reason = why_forbidden(include.file, include.header);
       EXPECT_TRUE(reason.empty()) << include.file << ":" << include.line << " includes "
                                   << include.header << ": " << reason;
     }
@@ -205,7 +205,7 @@ TEST(Modules, DetectsACycle) {
   EXPECT_THAT(in_cycles({{"a", {"b", "c"}}, {"b", {"c"}}, {"c", {}}}), testing::IsEmpty());
 }
 
-TEST(Doors, DetectsAForbiddenInclude) {
+TEST(Includes, ForbiddenOnesAreDetected) {
   for (const auto& [file, header] : {std::pair{"engine/report/table.cpp", "QString"},
                                      {"app/worker/main.cpp", "QtCore/QObject"},
                                      {"engine/sweep/driver.cpp", "sqlite3.h"},
@@ -226,10 +226,10 @@ TEST(Doors, DetectsAForbiddenInclude) {
                                      {"engine/text/subword_model.cpp", "ATen/ops/matmul.h"},
                                      {"engine/checkpoint/checkpoint.cpp", "torch/torch.h"},
                                      {"app/gui/views/run_view.cpp", "engine/sweep/driver.h"}})
-    EXPECT_NE(closed_door(file, header), "") << file << " includes " << header;
-  EXPECT_EQ(closed_door("app/gui/window.cpp", "QtWidgets/QWidget"), "");
-  EXPECT_EQ(closed_door("engine/store/store.cpp", "sqlite3.h"), "");
-  EXPECT_EQ(closed_door("engine/pattern/window.cpp", "engine/pattern/axes.h"), "");
+    EXPECT_NE(why_forbidden(file, header), "") << file << " includes " << header;
+  EXPECT_EQ(why_forbidden("app/gui/window.cpp", "QtWidgets/QWidget"), "");
+  EXPECT_EQ(why_forbidden("engine/store/store.cpp", "sqlite3.h"), "");
+  EXPECT_EQ(why_forbidden("engine/pattern/window.cpp", "engine/pattern/axes.h"), "");
   const auto found = includes_of("a.cpp", "#include <x.h>\n  #  include \"y/z.h\"\nint include;\n");
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[1].header, "y/z.h");
