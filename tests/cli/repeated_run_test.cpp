@@ -102,10 +102,11 @@ TEST_F(RepeatedRun, ShowPrintsMachineBuildAndSweep) {
 }
 
 TEST_F(RepeatedRun, LostEventsAreAnErrorButTheRunIsStored) {
-  EXPECT_EQ(program.shell(fmt::format("XDG_DATA_HOME=. ATTNSCOPE_WORKER='{}' '{}' run sweep.json "
-                                      "--events >/dev/full 2>lost",
-                                      FAKE_WORKER_PROGRAM, ATTNSCOPE_PROGRAM)),
-            2);
+  EXPECT_EQ(
+      program.shell(fmt::format("XDG_DATA_HOME=$PWD ATTNSCOPE_WORKER='{}' '{}' run sweep.json "
+                                "--events >/dev/full 2>lost",
+                                FAKE_WORKER_PROGRAM, ATTNSCOPE_PROGRAM)),
+      2);
   EXPECT_THAT(program.read("lost"), HasSubstr("standard output"));
   EXPECT_EQ(shown("2").at("status"), "done");
 }

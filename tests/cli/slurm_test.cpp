@@ -81,7 +81,7 @@ if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
     ASSERT_EQ(task(1, second_node), 0);
   }
   [[nodiscard]] Outcome merge(int round = 1) const {
-    return run(fmt::format("import {} --into last", in_array("", round)));
+    return run(fmt::format("import {} --into last", shell_word(array(round).string())));
   }
   [[nodiscard]] json rows() const { return program.json("table last --format json"); }
 };
@@ -243,7 +243,8 @@ TEST_F(SlurmRun, SkipsStoresOfOtherRunsAndReportsMissingOnes) {
   ASSERT_THAT(run(fmt::format("import {} --db new.db", shell_word(whole))), Succeeds());
   fs::remove(array() / "task-1.db");
   fs::remove(array() / "other.db");
-  const Outcome half = run(fmt::format("import {} --into last --db new.db", in_array("")));
+  const Outcome half =
+      run(fmt::format("import {} --into last --db new.db", shell_word(array().string())));
   EXPECT_EQ(half.exit_code, 1);
   EXPECT_THAT(half.err, HasSubstr("lacks 2 of 4: heat 1, 128 tokens; heat 3, 512 tokens;"));
 }
