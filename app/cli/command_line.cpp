@@ -311,7 +311,7 @@ int run_command_line(int argc, char** argv) {
                                         ATTNSCOPE_GIT_COMMIT + ")");
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
-  // In the order of --help.
+  // The order is that of --help.
   add_run_command(app, session);
   add_estimate_command(app, session);
   add_pause_commands(app, session);
@@ -357,7 +357,7 @@ int run_command_line(int argc, char** argv) {
     static_cast<void>(app.exit(request, requested, requested));
     print_result(session, requested.str());
   } catch (const CLI::ExtrasError&) {
-    // In the order of the command line, which CLI11's message reverses.
+    // The order is that of the command line, which CLI11's message reverses.
     constexpr std::size_t longest = 250;
     const std::vector<std::string> extras = app.remaining(true);
     session.fail(

@@ -69,7 +69,7 @@ struct ReadyToRerank {
   std::optional<OpenedCache> cache;
   WrittenFile out;
   std::optional<ordered_json> own_metadata;
-  // For the evaluation, if the input is a data set.
+  // The evaluation reads them if the input is a data set.
   std::optional<effectiveness::Qrels> qrels;
   std::vector<effectiveness::Measure> measures;
 };

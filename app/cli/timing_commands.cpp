@@ -70,7 +70,7 @@ struct MostDocuments {
 MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& arguments,
                              const ScoringModel& model, const std::string& file) {
   const auto ahead = static_cast<std::int64_t>(arguments.options.read_ahead);
-  // As in `score`: a larger set is not accepted.
+  // `score` accepts no larger set either.
   if (model.is_listwise && ahead < sample.documents())
     return {ahead, "the limit of --read-ahead for a set"};
   if (sample.documents() == QuerySample::most_documents)

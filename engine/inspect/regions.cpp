@@ -60,7 +60,7 @@ Result<std::vector<float>> finite_floats(const SafetensorsFile& file, const char
   return std::vector<float>(values->begin(), values->end());
 }
 
-/// By query word, whether it is not in the vocabulary; without this metadata, all words are known.
+/// Whether each query word is missing from the vocabulary; without this metadata, all are known.
 Result<std::vector<bool>> unknown_in_metadata(const SafetensorsFile& file, std::size_t words,
                                               const std::string& name) {
   std::vector<bool> unknown(words);
