@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <tuple>
 
 #include "engine/inspect/head_weights.h"
 #include "engine/pattern/compile_plan.h"
@@ -107,70 +108,62 @@ TEST(Dump, ReadsAFileLikeMemoryAndReportsItsTruncation) {
   EXPECT_THAT(head.error().message, HasSubstr("truncated after it was opened"));
 }
 
-TEST(HostileDump, IsRefusedWithOneSentence) {
-  struct Row {
-    const char* reason;
-    std::function<void(DumpParts&)> change;
-  };
-  const auto metadata = [](const char* key, const char* value) {
-    return [key, value](DumpParts& parts) { parts.metadata[key] = value; };
-  };
-  const auto without = [](const char* key) {
-    return [key](DumpParts& parts) { parts.metadata.erase(key); };
-  };
-  for (const Row& row : std::vector<Row>{
-           {"not a dump of scripts/attnscope_dump.py", without("attnscope_dump")},
-           {"version '2'", metadata("attnscope_dump", "2")},
-           {"'layout'", without("layout")},
-           {"'layout'", metadata("layout", "{\"items\": [{\"cls\"")},
-           {"12 token texts, and its layout 11 tokens",
-            metadata("layout", R"({"items": [{"query": 3, "document": 7}]})")},
-           {"2 items", metadata("layout", R"({"items": [{"query": 3}, {"document": 7}]})")},
-           {"0 tokens", metadata("layout", R"({"items": [{"cls": 0}]})")},
-           {"99000001 tokens", metadata("layout", R"({"items": [{"document": 99000000}]})")},
-           {"not a JSON list", metadata("tokens", "[\"a\"")},
-           {"entry 0", metadata("tokens", "[1, 2]")},
-           {"not a JSON list",
-            [](DumpParts& parts) {
-              parts.metadata["tokens"] = std::string(20'000, '[') + std::string(20'000, ']');
-            }},
-           {"'no-such\?'", metadata("pattern", "no-such\n")},
-           {"no metadata 'window'", metadata("pattern", "sparse")},
-           {"'window'", metadata("window", "4,,4")},
-           {"3 windows for 2 layers", metadata("window", "1,2,3")},
-           {"'scale'", metadata("scale", "one")},
-           {"'scale'", metadata("scale", "nan")},
-           {"'scale'", metadata("scale", "-1")},
-           {"'global_rows'", metadata("global_rows", "[12]")},
-           {"'global_rows'", metadata("global_rows", "[-1]")},
-           {"'global_rows'", metadata("global_rows", "[1, 1]")},
-           {"'layer.0.q_global'", metadata("global_rows", "[1]")},
-           {"no tensor 'layer.N.q'", [](DumpParts& parts) { parts.tensors.clear(); }},
-           {"lacks tensor 'layer.2.k'", [](DumpParts& parts) { parts.tensors.erase("layer.2.k"); }},
-           {"shape [12, 4, 2]",
-            [](DumpParts& parts) {
-              parts.tensors["layer.2.k"].shape = {12, 4, 2};
-            }},
-           {"shape [96]", [](DumpParts& parts) { parts.tensors["layer.0.q"].shape = {96}; }},
-           {"0 heads",
-            [](DumpParts& parts) {
-              parts.tensors["layer.0.q"] = {.shape = {12, 0, 4}, .values = {}};
-            }},
-           {"more than 2^63 bits",
-            [](DumpParts& parts) {
-              parts.tensors["layer.0.q"].shape = {1LL << 40, 1LL << 40, 4};
-            }},
-           {"is I32", [](DumpParts& parts) { parts.tensors["layer.0.k"].dtype = "I32"; }},
-       }) {
-    SCOPED_TRACE(row.reason);
-    DumpParts parts = small_dump();
-    row.change(parts);
-    const Result<Dump> dump = parts.read();
-    ASSERT_FALSE(dump);
-    EXPECT_THAT(dump.error().message, AllOf(HasSubstr(row.reason), HasSubstr("dump")));
-    EXPECT_EQ(dump.error().message.find('\n'), std::string::npos);
-    EXPECT_LT(dump.error().message.size(), 400U);
+void expect_refused(const char* reason, const std::function<void(DumpParts&)>& change) {
+  SCOPED_TRACE(reason);
+  DumpParts parts = small_dump();
+  change(parts);
+  const Result<Dump> dump = parts.read();
+  ASSERT_FALSE(dump);
+  EXPECT_THAT(dump.error().message, AllOf(HasSubstr(reason), HasSubstr("dump")));
+  EXPECT_EQ(dump.error().message.find('\n'), std::string::npos);
+  EXPECT_LT(dump.error().message.size(), 400U);
+}
+
+TEST(HostileDump, InvalidMetadataAreRefusedWithOneSentence) {
+  expect_refused("not a dump of scripts/attnscope_dump.py",
+                 [](DumpParts& parts) { parts.metadata.erase("attnscope_dump"); });
+  expect_refused("'layout'", [](DumpParts& parts) { parts.metadata.erase("layout"); });
+  for (const auto& [key, value, reason] : std::vector<std::array<std::string, 3>>{
+           {"attnscope_dump", "2", "version '2'"},
+           {"layout", "{\"items\": [{\"cls\"", "'layout'"},
+           {"layout", R"({"items": [{"query": 3, "document": 7}]})",
+            "12 token texts, and its layout 11 tokens"},
+           {"layout", R"({"items": [{"query": 3}, {"document": 7}]})", "2 items"},
+           {"layout", R"({"items": [{"cls": 0}]})", "0 tokens"},
+           {"layout", R"({"items": [{"document": 99000000}]})", "99000001 tokens"},
+           {"tokens", "[\"a\"", "not a JSON list"},
+           {"tokens", "[1, 2]", "entry 0"},
+           {"tokens", std::string(20'000, '[') + std::string(20'000, ']'), "not a JSON list"},
+           {"pattern", "no-such\n", "'no-such?'"},
+           {"pattern", "sparse", "no metadata 'window'"},
+           {"window", "4,,4", "'window'"},
+           {"window", "1,2,3", "3 windows for 2 layers"},
+           {"scale", "one", "'scale'"},
+           {"scale", "nan", "'scale'"},
+           {"scale", "-1", "'scale'"},
+           {"global_rows", "[12]", "'global_rows'"},
+           {"global_rows", "[-1]", "'global_rows'"},
+           {"global_rows", "[1, 1]", "'global_rows'"},
+           {"global_rows", "[1]", "'layer.0.q_global'"}}) {
+    SCOPED_TRACE(key + ": " + value.substr(0, 60));
+    expect_refused(reason.c_str(), [&](DumpParts& parts) { parts.metadata[key] = value; });
   }
+}
+
+TEST(HostileDump, InvalidTensorsAreRefusedWithOneSentence) {
+  expect_refused("no tensor 'layer.N.q'", [](DumpParts& parts) { parts.tensors.clear(); });
+  expect_refused("lacks tensor 'layer.2.k'",
+                 [](DumpParts& parts) { parts.tensors.erase("layer.2.k"); });
+  expect_refused("is I32", [](DumpParts& parts) { parts.tensors["layer.0.k"].dtype = "I32"; });
+  using Shape = std::vector<std::int64_t>;
+  for (const auto& [name, shape, reason] :
+       {std::tuple{"layer.2.k", Shape{12, 4, 2}, "shape [12, 4, 2]"},
+        {"layer.0.q", Shape{96}, "shape [96]"},
+        {"layer.0.q", Shape{1LL << 40, 1LL << 40, 4}, "more than 2^63 bits"}})
+    expect_refused(reason, [&](DumpParts& parts) { parts.tensors[name].shape = shape; });
+  expect_refused("0 heads", [](DumpParts& parts) {
+    parts.tensors["layer.0.q"] = {.shape = {12, 0, 4}, .values = {}};
+  });
 }
 
 TEST(HostileDump, TruncatedBytesAreRefused) {
