@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "app/cli/command_line.h"
-#include "app/cli/progress_line.h"
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/heat/model_row.h"

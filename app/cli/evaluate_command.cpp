@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
-#include "app/cli/text_arguments.h"
+#include "app/cli/model_arguments.h"
 #include "base/gzip.h"
 #include "base/open_file.h"
 #include "base/sentences.h"
@@ -58,7 +58,7 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
     return file == baseline || (id != FileId{} && file_id(file) == id);
   });
   if (found != files.end()) return static_cast<std::size_t>(found - files.begin());
-  // By its name in the table, unless a file has that name.
+  // The name in the table selects it, unless a file has that name.
   const std::vector<std::string> names = names_of(files);
   const auto named = std::ranges::find(names, baseline);
   if (id == FileId{} && named != names.end())

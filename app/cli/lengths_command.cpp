@@ -16,7 +16,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/trec_files.h"
@@ -57,7 +56,7 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
     const std::string& id = judged.first;
     const auto query = texts->queries.find(id);
     if (!query) return tl::unexpected(query.error());
-    // In sorted order, independent of the hash table's.
+    // The order is sorted and does not depend on the hash table.
     for (const auto& judgement : std::map(judged.second.begin(), judged.second.end())) {
       const auto document = texts->documents.find(judgement.first);
       if (!document) return tl::unexpected(document.error());

@@ -18,7 +18,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/energy.h"
@@ -68,7 +67,7 @@ struct ReadyToRerank {
   std::optional<OpenedCache> cache;
   WrittenFile out;
   std::optional<ordered_json> own_metadata;
-  // For the evaluation, if the input is a data set.
+  // The evaluation reads them if the input is a data set.
   std::optional<effectiveness::Qrels> qrels;
   std::vector<effectiveness::Measure> measures;
 };

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
-#include "app/cli/progress_line.h"
 #include "app/cli/slurm_run.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"

@@ -19,8 +19,6 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/progress_line.h"
-#include "app/cli/text_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/ranking/latency.h"
@@ -70,7 +68,7 @@ struct MostDocuments {
 MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& arguments,
                              const ScoringModel& model, const std::string& file) {
   const auto ahead = static_cast<std::int64_t>(arguments.options.read_ahead);
-  // As in `score`: a larger set is not accepted.
+  // `score` accepts no larger set either.
   if (model.is_listwise && ahead < sample.documents())
     return {ahead, "the limit of --read-ahead for a set"};
   if (sample.documents() == QuerySample::most_documents)

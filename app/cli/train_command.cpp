@@ -19,8 +19,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/progress_line.h"
-#include "app/cli/text_arguments.h"
+#include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/scored_pairs.h"

@@ -22,7 +22,6 @@
 #include <utility>
 
 #include "base/result.h"
-#include "engine/documents/cache_file.h"
 #include "engine/documents/document_cache.h"
 
 namespace attnscope {

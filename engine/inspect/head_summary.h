@@ -1,18 +1,24 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The distribution of a head's attention mass, in one pass over its rows, and a map of its weights.
+// The distribution of a head's attention mass, in one pass over its rows, and a map of its weights;
+// the mass of every head of a dump, by token group, under the pattern that the model ran with.
 //
 //   std::optional<HeadSummary> summary = summarise(weights, groups, {.map_side = 1024}, {});
 //   summary->mass(TokenGroup::query, TokenGroup::document);   // of a query token, on the document
+//   Result<GroupMasses> masses = group_masses(dump);
+//   write(write_masses(*masses, MassFormat::csv));
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "engine/inspect/dump.h"
 #include "engine/inspect/head_weights.h"
 #include "engine/pattern/attention_pattern.h"
 #include "kernels/plan/attention_plan.h"
@@ -111,12 +117,34 @@ struct KeptMass {
                                                 std::span<const TokenGroup> groups,
                                                 const Stopped& stopped);
 
-/// The tokens with the largest mass, in descending order; ties in token order.
-[[nodiscard]] std::vector<std::int64_t> most_attended(std::span<const double> mass,
-                                                      std::size_t count);
-
 /// Reads the rows of the region; empty if stopped.
 [[nodiscard]] std::optional<PooledMap> pool_region(const WeightRows& weights,
                                                    const MapRegion& region, const Stopped& stopped);
+
+/// A head's weights as the model computed them. `layer` is an index into info().layers. Errors:
+/// those of Dump::head and compile_plan.
+[[nodiscard]] Result<std::shared_ptr<const HeadWeights>> head_weights(const Dump& dump,
+                                                                      std::size_t layer,
+                                                                      std::int32_t head);
+
+struct HeadMass {
+  std::int64_t layer = 0;  // the model's number
+  std::int32_t head = 0;
+  MassTable mass{};
+};
+
+struct GroupMasses {
+  std::vector<TokenGroup> groups;  // groups that have tokens
+  std::vector<HeadMass> heads;     // by layer, then head
+};
+
+[[nodiscard]] Result<GroupMasses> group_masses(const Dump& dump);
+
+enum class MassFormat : std::uint8_t { text, csv, json };
+/// Errors name the formats.
+[[nodiscard]] Result<MassFormat> parse_mass_format(std::string_view text);
+/// One row for each head and attending group, one column for each attended group; csv and json have
+/// the unscaled masses, text has percent.
+[[nodiscard]] std::string write_masses(const GroupMasses& masses, MassFormat format);
 
 }  // namespace attnscope

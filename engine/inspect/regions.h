@@ -64,9 +64,6 @@ struct DocumentRegions {
 /// contradict each other, values that are not finite.
 [[nodiscard]] Result<DocumentRegions> read_regions(const std::filesystem::path& path);
 
-/// The centres of the eleven kernels: cosines of 1, 0.9, 0.7, ... -0.9.
-[[nodiscard]] double kernel_centre(std::int64_t kernel);
-
 /// A region's cell in the strip: its middle, extended halfway to its neighbours.
 struct StripCell {
   std::int64_t region = 0;

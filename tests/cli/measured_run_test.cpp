@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sweep measured in a real worker: stored, listed, exported, imported and compared; attention on
-// given tensors; costs and estimates.
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+// Sweeps and whole models measured in a real worker: stored, listed, exported, imported and
+// compared; attention on given tensors; costs and estimates.
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/safetensors/safetensors.h"
@@ -16,17 +12,13 @@
 namespace attnscope::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 class MeasuredRun : public ProgramTest {};
 class Attend : public ProgramTest {};
 class List : public ProgramTest {};
 class Costs : public ProgramTest {};
 class Estimate : public ProgramTest {};
-class Check : public ProgramTest {};
 
 const char* const small_sweep = R"({
   "name": "small", "operation": "attention",
@@ -35,8 +27,7 @@ const char* const small_sweep = R"({
   "stop": {"relative_interval": 0.5, "max_seconds": 0.05, "min_samples": 3, "placements": 2, "processes": 1}
 })";
 
-const std::vector<std::string> run_of_32_tokens{"run", "small.json", "--only", "sequence_tokens=32",
-                                                "--quiet"};
+const std::string run_of_32_tokens = "run small.json --only sequence_tokens=32 --quiet";
 
 /// Every column of `table --format json`.
 const json columns = json::parse(R"([
@@ -47,17 +38,14 @@ const json columns = json::parse(R"([
     "peak_bytes_per_document", "relative_error", "useful_flop", "least_bytes", "limit_ms",
     "share_of_limit", "ratio", "ratio_low", "ratio_high", "verdict", "paired"])");
 
-json table_of(const Program& program, const std::vector<std::string>& more = {}) {
-  const Outcome outcome = program.run(joined({"table", "last", "--format", "json"}, more));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return json::parse(outcome.out);
+json table_of(const Program& program, const std::string& more = "") {
+  return program.json("table last --format json " + more);
 }
 
 TEST_F(MeasuredRun, EverySupportedCellIsOkAndHasAllColumns) {
   program.write("small.json", small_sweep);
-  const Outcome outcome = program.run({"run", "small.json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json rows = table_of(program, {"--baseline", "full/dense"});
+  ASSERT_THAT(program.run("run small.json"), Succeeds());
+  const json rows = table_of(program, "--baseline full/dense");
   EXPECT_EQ(rows.size(), 2U * (2 + 3 * 2));
   for (const json& row : rows) {
     EXPECT_EQ(row.at("status"), "ok") << row.dump();
@@ -73,8 +61,8 @@ TEST_F(MeasuredRun, SelectsByDocumentsOfAnItem) {
     "name": "lists", "contenders": ["listwise/segment", "sparse/segment"], "windows": [4],
     "sequence_tokens": 64, "documents": [1, 4], "heads": 2, "head_dim": 16, "batch": {"max": 2},
     "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
-  ASSERT_EQ(program.run({"run", "lists.json", "--only", "documents=4", "--quiet"}).exit_code, 0);
-  const json rows = table_of(program, {"--only", "documents=4"});
+  ASSERT_THAT(program.run("run lists.json --only documents=4 --quiet"), Succeeds());
+  const json rows = table_of(program, "--only documents=4");
   ASSERT_EQ(rows.size(), 2U);
   for (const json& row : rows) {
     EXPECT_EQ(row.at("status"), "ok") << row.dump();
@@ -85,18 +73,17 @@ TEST_F(MeasuredRun, SelectsByDocumentsOfAnItem) {
   }
 }
 
-TEST_F(MeasuredRun, ExportsImportsAndComparesWithItself) {
+TEST_F(MeasuredRun, ExportsImportsComparesAndHasNothingToResume) {
   program.write("small.json", small_sweep);
-  ASSERT_EQ(program.run(run_of_32_tokens).exit_code, 0);
+  ASSERT_THAT(program.run(run_of_32_tokens), Succeeds());
   const json here = table_of(program);
-  ASSERT_EQ(program.run({"export", "last", "-o", "run.attn"}).exit_code, 0);
-  EXPECT_EQ(program.run({"export", "last", "-o", "run.attn"}).exit_code, 3);  // never overwritten
+  ASSERT_THAT(program.run("export last -o run.attn"), Succeeds());
+  EXPECT_EQ(program.run("export last -o run.attn").exit_code, 3);  // never overwritten
   for (int time = 0; time < 2; ++time) {
-    const Outcome imported = program.run({"import", "run.attn", "--db", "other.db"});
-    EXPECT_EQ(imported.exit_code, 0) << imported.err;
+    EXPECT_THAT(program.run("import run.attn --db other.db"), Succeeds());
   }
   // The same but for how it is repeated, which names the database it lies in.
-  json there = table_of(program, {"--db", "other.db"});
+  json there = table_of(program, "--db other.db");
   ASSERT_EQ(there.size(), here.size());
   for (std::size_t i = 0; i < here.size(); ++i) {
     EXPECT_EQ(there[i].at("provenance"),
@@ -104,17 +91,10 @@ TEST_F(MeasuredRun, ExportsImportsAndComparesWithItself) {
     there[i]["provenance"] = here[i].at("provenance");
   }
   EXPECT_EQ(there, here);
-  EXPECT_EQ(json::parse(program.run({"list", "runs", "--json", "--db", "other.db"}).out).size(),
-            1U);
-  EXPECT_THAT(program.run({"compare", "last", "run.attn:last"}), Prints("no difference shown"));
-}
-
-TEST_F(MeasuredRun, RefusesToResumeAFinishedRun) {
-  program.write("small.json", small_sweep);
-  ASSERT_EQ(program.run(run_of_32_tokens).exit_code, 0);
-  const json before = table_of(program);
-  EXPECT_THAT(program.run({"run", "--resume", "last", "--quiet"}), FailsWith("nothing is left"));
-  EXPECT_EQ(table_of(program), before);
+  EXPECT_EQ(program.json("list runs --json --db other.db").size(), 1U);
+  EXPECT_THAT(program.run("compare last run.attn:last"), Prints("no difference shown"));
+  EXPECT_THAT(program.run("run --resume last --quiet"), FailsWith("nothing is left"));
+  EXPECT_EQ(table_of(program), here);
 }
 
 TEST_F(MeasuredRun, RefusesAnItemThatExceedsTheMemory) {
@@ -122,12 +102,9 @@ TEST_F(MeasuredRun, RefusesAnItemThatExceedsTheMemory) {
     "name": "huge", "contenders": ["full/sdpa"], "sequence_tokens": [32, 100000000],
     "heads": 64, "head_dim": 128, "threads": 1,
     "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
-  const Outcome refused = program.run({"run", "huge.json", "--quiet"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("an item of 100000000 tokens takes at least"),
-                                 HasSubstr("--oversize")));
-  const Outcome rest = program.run({"run", "huge.json", "--only", "sequence_tokens=32", "--quiet"});
-  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(program.run("run huge.json --quiet"),
+              FailsWith("an item of 100000000 tokens takes at least", "--oversize"));
+  EXPECT_THAT(program.run("run huge.json --only sequence_tokens=32 --quiet"), Succeeds());
 }
 
 TEST_F(MeasuredRun, ContinuesAfterACellOutOfMemory) {
@@ -135,9 +112,8 @@ TEST_F(MeasuredRun, ContinuesAfterACellOutOfMemory) {
     "name": "large", "operation": "attention", "contenders": ["full/dense", "sparse/segment"],
     "windows": [4], "sequence_tokens": [64, 8192], "heads": 12, "head_dim": 32,
     "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
-  const Outcome outcome =
-      program.run({"run", "large.json", "--quiet"}, {"ATTNSCOPE_MEMORY_LIMIT_MB=1500"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(program.run("run large.json --quiet", {"ATTNSCOPE_MEMORY_LIMIT_MB=1500"}),
+              Succeeds());
   int oom = 0;
   for (const json& row : table_of(program)) {
     const bool too_large = row.at("sequence_tokens") == 8192 && row.at("implementation") == "dense";
@@ -155,11 +131,8 @@ TEST_F(MeasuredRun, RefusesAnUnknownImplementationBeforeMeasuring) {
   std::string text = small_sweep;
   text.replace(text.find("sparse/segment"), 14, "sparse/segmint");
   program.write("small.json", text);
-  const Outcome outcome = program.run({"run", "small.json"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("segmint"));
-  EXPECT_THAT(outcome.err, HasSubstr("segment"));
-  EXPECT_EQ(program.run({"list", "runs", "--json"}).out, "[]\n");
+  EXPECT_THAT(program.run("run small.json"), FailsWith("segmint", "segment"));
+  EXPECT_EQ(program.run("list runs --json").out, "[]\n");
 }
 
 /// q, k, v of `tokens` x 2 x 8 with recognisable values.
@@ -168,20 +141,19 @@ void write_tensors(const Program& program, std::int64_t tokens, std::int64_t val
   std::vector<float> v(static_cast<std::size_t>(value_tokens * 16));
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<float>(i));
   std::iota(v.begin(), v.end(), 0.0F);
-  const std::vector<NamedTensor> tensors = {{"q", {tokens, 2, 8}, q},
-                                            {"k", {tokens, 2, 8}, q},
-                                            {"v", {value_tokens, 2, 8}, v},
-                                            {"grad_o", {tokens, 2, 8}, q}};
+  const std::vector<std::int64_t> shape{tokens, 2, 8};
+  const std::vector<NamedTensor> tensors = {
+      {"q", shape, q}, {"k", shape, q}, {"v", {value_tokens, 2, 8}, v}, {"grad_o", shape, q}};
   const Status written = write_safetensors(program.path("in.safetensors"), tensors);
   ASSERT_TRUE(written) << written.error().message;
 }
 
 Outcome attend(const Program& program, const std::string& implementation, const std::string& window,
-               const std::vector<std::string>& more = {}) {
-  return program.run(
-      joined({"attend", "in.safetensors", "--pattern", "sparse", "--window", window, "--layout",
-              "layout.json", "--implementation", implementation, "-o", "out.safetensors"},
-             more));
+               const std::string& more = "") {
+  return program.run(fmt::format("attend in.safetensors --pattern sparse --window {} --layout "
+                                 "layout.json --implementation {} -o out.safetensors ",
+                                 window, implementation) +
+                     more);
 }
 
 TEST_F(Attend, WindowZeroReturnsValuesAndBackwardTheOutputGradient) {
@@ -189,11 +161,9 @@ TEST_F(Attend, WindowZeroReturnsValuesAndBackwardTheOutputGradient) {
   write_tensors(program, 6, 6);
   for (const char* implementation : {"segment", "windowed", "dense", "sdpa-mask"}) {
     const auto computed = [&](const std::vector<std::string>& names) {
-      std::filesystem::remove(program.path("out.safetensors"));
-      const Outcome outcome = attend(
-          program, implementation, "0",
-          names.size() > 1 ? std::vector<std::string>{"--backward"} : std::vector<std::string>{});
-      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      fs::remove(program.path("out.safetensors"));
+      EXPECT_THAT(attend(program, implementation, "0", names.size() > 1 ? "--backward" : ""),
+                  Succeeds());
       const auto file = SafetensorsFile::open(program.path("out.safetensors"));
       std::vector<std::vector<float>> tensors;
       for (const std::string& name : names) {
@@ -216,22 +186,19 @@ TEST_F(Attend, WindowZeroReturnsValuesAndBackwardTheOutputGradient) {
 
 TEST_F(Attend, RefusesWrongShapesAndInvalidFiles) {
   program.write("layout.json", R"({"items":[{"cls":1,"query":2,"document":6}]})");
-  const auto refused = [&](const std::vector<std::string>& words) {
-    const Outcome outcome = attend(program, "segment", "4");
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_EQ(outcome.err.rfind("attnscope: ", 0), 0U) << outcome.err;
-    for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
-    EXPECT_FALSE(std::filesystem::exists(program.path("out.safetensors")));
+  const auto refused = [&](const auto&... words) {
+    EXPECT_THAT(attend(program, "segment", "4"), FailsWith("attnscope: ", words...));
+    EXPECT_FALSE(program.has("out.safetensors"));
   };
-  refused({"in.safetensors"});  // not there
+  refused("in.safetensors");  // not there
   write_tensors(program, 9, 8);
-  refused({"v", "8", "9"});
+  refused("v", "8", "9");
   write_tensors(program, 7, 7);
-  refused({"7", "9"});  // the layout has nine tokens
+  refused("7", "9");  // the layout has nine tokens
   program.write("in.safetensors", std::string(4, '\0'));
-  refused({"in.safetensors"});
+  refused("in.safetensors");
   program.write("in.safetensors", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
-  refused({"in.safetensors"});
+  refused("in.safetensors");
 }
 
 TEST_F(Attend, SuggestsTheNearestImplementation) {
@@ -241,11 +208,10 @@ TEST_F(Attend, SuggestsTheNearestImplementation) {
 }
 
 TEST_F(List, ListsImplementationsAndDevicesOfTheWorker) {
-  const json rows = json::parse(program.run({"list", "implementations", "--json"}).out);
   std::vector<std::string> ids;
-  for (const json& row : rows) ids.push_back(row.at("id"));
+  for (const json& row : program.json("list implementations --json")) ids.push_back(row.at("id"));
   EXPECT_THAT(ids, ::testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
-  const json devices = json::parse(program.run({"list", "devices", "--json"}).out);
+  const json devices = program.json("list devices --json");
   ASSERT_GE(devices.size(), 2U);
   EXPECT_EQ(devices[0].at("kind"), "cpu");
   EXPECT_TRUE(devices[0].at("available").get<bool>());
@@ -253,11 +219,8 @@ TEST_F(List, ListsImplementationsAndDevicesOfTheWorker) {
 }
 
 TEST_F(Costs, ReportsUsefulAndExecutedWork) {
-  const Outcome outcome =
-      program.run({"costs", "sparse", "--window", "1", "--query", "2", "--document", "5", "--heads",
-                   "3", "--head-dim", "16", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json costs = json::parse(outcome.out);
+  const json costs =
+      program.json("costs sparse --window 1 --query 2 --document 5 --heads 3 --head-dim 16 --json");
   EXPECT_EQ(costs.at("tokens"), 8);
   EXPECT_EQ(costs.at("pairs"), 3 * 40);
   EXPECT_EQ(costs.at("useful_flop"), 4.0 * 16 * 3 * 40);
@@ -265,26 +228,18 @@ TEST_F(Costs, ReportsUsefulAndExecutedWork) {
     if (row.at("id") != "dense") continue;
     EXPECT_EQ(row.at("executed_flop"), 4.0 * 16 * 3 * 64);
   }
-  EXPECT_THAT(program.run({"costs", "full", "--document", "100"}).out, HasSubstr("1.00"));
+  EXPECT_THAT(program.run("costs full --document 100"), Prints("1.00"));
 }
 
 TEST_F(Costs, RefusesWrongUseBeforeStartingAWorker) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"costs", "sparse"},
-        {"costs", "spars", "--window", "4"},
-        {"costs", "full", "--document", "-3"},
-        {"costs", "full", "--heads", "0"},
-        {"costs", "full", "--layout", "nowhere.json"}}) {
-    const Outcome outcome = program.run(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << arguments.back();
-    EXPECT_THAT(outcome.err, HasSubstr("attnscope: "));
-  }
+  for (const std::string arguments : {"sparse", "spars --window 4", "full --document -3",
+                                      "full --heads 0", "full --layout nowhere.json"})
+    EXPECT_THAT(program.run("costs " + arguments), FailsWith("attnscope: "));
+  EXPECT_THAT(program.run("check --device tpu"), FailsWith("tpu"));
 }
 
 TEST_F(Estimate, EstimatesASweepAndListsUnsupportedCells) {
-  const Outcome outcome = program.run({"estimate", "quick", "--no-trial", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json answer = json::parse(outcome.out);
+  const json answer = program.json("estimate quick --no-trial --json");
   EXPECT_EQ(answer.at("largest_tokens"), 4096);
   EXPECT_GT(answer.at("longest_seconds"), 0);
   int requested = 0;
@@ -297,26 +252,24 @@ TEST_F(Estimate, EstimatesASweepAndListsUnsupportedCells) {
     ++requested;
   }
   EXPECT_GT(requested, 3);
-  EXPECT_THAT(program.run({"estimate", "quick", "--no-trial"}).out, HasSubstr("full/dense"));
-  EXPECT_EQ(program.run({"estimate", "nowhere.json"}).exit_code, 2);
+  EXPECT_THAT(program.run("estimate quick --no-trial"), Prints("full/dense"));
+  EXPECT_THAT(program.run("estimate nowhere.json"), FailsWith("nowhere.json"));
   program.write("odd.json", R"({"contenders": ["full/spda"], "sequence_tokens": 64})");
-  EXPECT_THAT(program.run({"estimate", "odd.json"}), FailsWith("did you mean 'sdpa'?"));
+  EXPECT_THAT(program.run("estimate odd.json"), FailsWith("did you mean 'sdpa'?"));
 }
 
 TEST_F(Estimate, MeasuresTwoLengthsForTheTime) {
   program.write("some.json", R"({"contenders": ["full/sdpa", "sparse/segment"], "windows": [4],
     "sequence_tokens": [16, 32, 64],
     "stop": {"max_seconds": 0.01, "min_samples": 3, "placements": 2, "processes": 1}})");
-  const Outcome outcome = program.run({"estimate", "some.json", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json answer = json::parse(outcome.out);
+  const json answer = program.json("estimate some.json --json");
   EXPECT_GT(answer.at("estimated_seconds"), 0);
   EXPECT_EQ(answer.at("trial_tokens"), json({16, 64}));
   EXPECT_THAT(
-      program.run({"estimate", "some.json"}).out,
+      program.run("estimate some.json").out,
       ContainsRegex(
           "about [0-9]+ s on this machine in its current state, estimated from trials at 16, 64"));
-  EXPECT_FALSE(std::filesystem::exists("runs.db"));
+  EXPECT_FALSE(program.has("attnscope/attnscope.db"));
 }
 
 /// Models have implementations and limits of their own, each at the lengths it has in the sweep.
@@ -325,17 +278,90 @@ TEST_F(Estimate, EstimatesModelsByTheirFamilies) {
     "contenders": ["knrm/segment", "knrm/kernel-pooling", "tkl/libtorch", "pacrr/libtorch",
                    "tkl+as-published+saturation-log/segment"],
     "skip": ["sequence_tokens=813,model=knrm", "sequence_tokens=113,model=pacrr"]})");
-  const Outcome outcome = program.run({"estimate", "words.json", "--no-trial"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("the family knrm are computed by kernel-pooling, not by"));
+  const Outcome outcome = program.run("estimate words.json --no-trial");
+  EXPECT_THAT(outcome, Prints("the family knrm are computed by kernel-pooling, not by",
+                              "computed by segment, sdpa, dense, not by 'libtorch'",
+                              "has 800 words, and the model accepts 200"));
   EXPECT_THAT(outcome.out, ContainsRegex("knrm/kernel-pooling +[0-9.]+ kB for an item of 113"));
-  EXPECT_THAT(outcome.out, HasSubstr("computed by segment, sdpa, dense, not by 'libtorch'"));
-  EXPECT_THAT(outcome.out, HasSubstr("has 800 words, and the model accepts 200"));
   EXPECT_THAT(outcome.out, ContainsRegex("saturation-log/segment +[0-9.]+ MB for an item of 813"));
 }
 
-TEST_F(Check, RefusesAnUnknownDevice) {
-  EXPECT_THAT(program.run({"check", "--device", "tpu"}), FailsWith("tpu"));
+const char* const small_models = R"({
+  "name": "models", "operation": "model", "layers": 1, "heads": 2, "head_dim": 16,
+  "contenders": ["full/sdpa", "longformer/longformer-chunks/16", "sparse/segment/4",
+                 "sparse-without-kernel/longformer-chunks/4",
+                 {"model": "sparse", "implementation": "segment", "window": 4,
+                  "cls_only_last_layer": true}],
+  "query_tokens": 5, "sequence_tokens": [64, 174], "batch": {"max": 3, "per_contender": true},
+  "stop": {"relative_interval": 0.5, "max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}
+})";
+
+class MeasuredModels : public ::testing::Test {
+ protected:
+  /// Measured once for all tests of this file.
+  static void SetUpTestSuite() {
+    program_ = new Program;
+    program_->write("models.json", small_models);
+    ASSERT_THAT(program_->run("run models.json --quiet"), Succeeds());
+  }
+  static void TearDownTestSuite() {
+    delete program_;
+    program_ = nullptr;
+  }
+  static json rows(const std::string& more = "") { return table_of(*program_, more); }
+
+  static Program* program_;
+};
+Program* MeasuredModels::program_ = nullptr;
+
+TEST_F(MeasuredModels, EveryCellIsOkAndNamesModelAndImplementation) {
+  const json all = rows("--baseline full/sdpa");
+  ASSERT_EQ(all.size(), 2U * 5);
+  for (const json& row : all) {
+    EXPECT_EQ(row.at("status"), "ok") << row.dump();
+    EXPECT_EQ(row.at("operation"), "model");
+    EXPECT_EQ(row.at("layers"), 1);
+    EXPECT_EQ(row.at("feed_forward"), 4 * 2 * 16);
+    EXPECT_EQ(row.at("memory_order"), "token-major");
+    EXPECT_EQ(row.at("batch"), 3);
+    EXPECT_GT(row.at("ms_per_document").get<double>(), 0);
+    EXPECT_GT(row.at("peak_bytes_per_document").get<double>(), 0);
+    EXPECT_TRUE(row.at("ratio").is_number());
+  }
+  EXPECT_EQ(all[3].at("contender"), "sparse-without-kernel/longformer-chunks/4");
+  EXPECT_EQ(all[3].at("model"), "sparse-without-kernel");
+  EXPECT_EQ(all[3].at("implementation"), "longformer-chunks");
+  EXPECT_EQ(all[4].at("model"), "sparse+cls-only-last-layer");
+  EXPECT_EQ(rows("--only model=sparse").size(), 2U);
+  EXPECT_EQ(rows("--only model=sparse+cls-only-last-layer,sequence_tokens=64").size(), 1U);
+  EXPECT_EQ(program_->json("compare last last --format json").at("cells").size(), 2U * 5);
+}
+
+TEST_F(MeasuredModels, PrintsPublishedNumbersNextToMeasuredOnes) {
+  const Outcome outcome = program_->run("table last --published ecir24-table3");
+  EXPECT_THAT(outcome, Prints("Passages, 174 tokens", "368", "published, not measured here"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("64 tokens")));
+  EXPECT_THAT(program_->run("table last --published no-such-table"), FailsWith("ecir24-table3"));
+}
+
+TEST_F(MeasuredModels, AnAnswerStatesThatTimesAreOfWholeModels) {
+  const Outcome outcome =
+      program_->run("answer last --baseline full/sdpa --document-tokens 100 --query-tokens 5");
+  EXPECT_THAT(outcome, Prints("whole model", "in addition to the weights"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("tensors themselves")));
+}
+
+TEST_F(MeasuredModels, EstimatesModelsByTheirNames) {
+  const json pairs = program_->json("estimate models.json --no-trial --json").at("pairs");
+  const auto pair_of = [&](const std::string& model, const std::string& implementation) {
+    for (const json& pair : pairs) {
+      if (pair.at("pattern") == model && pair.at("implementation") == implementation) return pair;
+    }
+    return json();
+  };
+  EXPECT_EQ(pair_of("sparse-without-kernel", "longformer-chunks").at("reason"), "");
+  EXPECT_GT(pair_of("sparse+cls-only-last-layer", "segment").at("item_bytes").get<double>(), 0);
+  EXPECT_NE(pair_of("sparse", "sdpa").at("reason"), "");
 }
 
 }  // namespace

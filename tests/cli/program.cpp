@@ -7,34 +7,13 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
+#include "base/spawn.h"
+
 namespace attnscope::testing {
-
-namespace {
-
-std::string quoted(const std::string& text) {
-  std::string result(1, '\'');
-  for (const char c : text) {
-    if (c == '\'') {
-      result.append("'\\''");
-    } else {
-      result.push_back(c);
-    }
-  }
-  result.push_back('\'');
-  return result;
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 std::vector<double> scores_in(const std::string& text) {
   std::vector<double> scores;
@@ -44,12 +23,22 @@ std::vector<double> scores_in(const std::string& text) {
   return scores;
 }
 
-void expect_refusal(const Outcome& outcome, int exit_code, const std::vector<std::string>& words) {
-  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-  EXPECT_TRUE(outcome.err.starts_with("attnscope: ")) << outcome.err;
-  for (const std::string& word : words) EXPECT_THAT(outcome.err, ::testing::HasSubstr(word));
+void write_beir(const Program& program, const std::vector<BeirDocument>& corpus,
+                const std::vector<std::pair<std::string, std::string>>& queries,
+                const std::string& qrels, const std::string& split) {
+  std::string objects;
+  for (const BeirDocument& document : corpus) {
+    objects +=
+        nlohmann::json({{"_id", document.id}, {"title", document.title}, {"text", document.text}})
+            .dump() +
+        "\n";
+  }
+  program.write("set/corpus.jsonl", objects);
+  objects.clear();
+  for (const auto& [id, text] : queries)
+    objects += nlohmann::json({{"_id", id}, {"text", text}}).dump() + "\n";
+  program.write("set/queries.jsonl", objects);
+  program.write("set/qrels/" + split + ".tsv", "query-id\tcorpus-id\tscore\n" + qrels);
 }
 
 Program::Program() {
@@ -63,31 +52,41 @@ Program::~Program() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-Outcome Program::run(const std::vector<std::string>& arguments,
+Outcome Program::run(const std::string& arguments,
                      const std::vector<std::string>& environment) const {
-  std::string command = fmt::format(
-      "cd {0} && env -u DISPLAY -u WAYLAND_DISPLAY -u QT_QPA_PLATFORM XDG_DATA_HOME={0}",
-      quoted(folder_.string()));
-  for (const std::string& setting : environment) command.append(" ").append(quoted(setting));
-  command.append(" ").append(quoted(ATTNSCOPE_PROGRAM));
-  for (const std::string& argument : arguments) command.append(" ").append(quoted(argument));
-  command +=
-      fmt::format(" >{} 2>{}", quoted(path("stdout").string()), quoted(path("stderr").string()));
-  const int status = std::system(command.c_str());
   Outcome outcome;
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  outcome.out = text_of(path("stdout"));
-  outcome.err = text_of(path("stderr"));
+  outcome.command = "attnscope " + arguments;
+  std::string command = "env -u DISPLAY -u WAYLAND_DISPLAY -u QT_QPA_PLATFORM XDG_DATA_HOME=" +
+                        shell_word(folder_.string());
+  for (const std::string& setting : environment) command.append(" ").append(shell_word(setting));
+  command += fmt::format(" {} {} >stdout 2>stderr", shell_word(ATTNSCOPE_PROGRAM), arguments);
+  outcome.exit_code = shell(command);
+  outcome.out = read("stdout");
+  outcome.err = read("stderr");
   return outcome;
 }
 
+nlohmann::json Program::json(const std::string& arguments) const {
+  const Outcome outcome = run(arguments);
+  EXPECT_THAT(outcome, Succeeds());
+  return nlohmann::json::parse(outcome.out);
+}
+
+int Program::shell(const std::string& command) const {
+  const int status =
+      std::system(fmt::format("cd {} && {}", shell_word(folder_.string()), command).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 std::string Program::write(const std::string& name, const std::string& text) const {
+  std::filesystem::create_directories(path(name).parent_path());
   std::ofstream(path(name), std::ios::binary) << text;
   return path(name).string();
 }
 
 std::string Program::read(const std::string& name) const {
-  return text_of(path(name));
+  std::ifstream file(path(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace attnscope::testing

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "engine/documents/document_cache.h"
@@ -30,6 +31,7 @@
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using tests::ScratchFolder;
 using tests::write_bytes;
@@ -111,6 +113,26 @@ class CacheWriter : public testing::Test {
       ASSERT_TRUE(kept) << kept.error().message;
     }
   }
+  /// Leaves an unfinished cache with the first `documents`.
+  void leave_unfinished(const CacheContents& contents, std::int64_t documents) const {
+    auto writer = begin(contents);
+    ASSERT_TRUE(writer) << writer.error().message;
+    append(*writer, documents, 2);
+  }
+  /// Calls `check` with each byte of `bytes` changed that belongs to documents, with its position;
+  /// of each part only its first half where only half of the documents are written.
+  template <typename Check>
+  static void for_each_damage(const std::string& bytes, bool half, const Check& check) {
+    const auto parts = cache_file::parts(contents_of(5, VectorFormat::int8));
+    for (const auto& [begins, size] :
+         {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
+      for (std::int64_t at = begins; at < begins + (half ? size / 2 : size); ++at) {
+        std::string damaged = bytes;
+        damaged[static_cast<std::size_t>(at)] ^= 1;
+        check(damaged, at);
+      }
+    }
+  }
   void write(const CacheContents& contents, std::int64_t at_once) const {
     auto writer = begin(contents);
     ASSERT_TRUE(writer) << writer.error().message;
@@ -169,23 +191,16 @@ TEST_F(CacheWriter, TheFileDoesNotDependOnTheBatches) {
   const std::size_t errors = data + sizeof(cache_file::State::encoded);
   const std::size_t after = errors + sizeof(cache_file::State::errors);
   EXPECT_EQ(bytes_of(target).substr(after), once.substr(after));
-}
-
-TEST_F(CacheWriter, DataBeginsAtAMultipleOf64Bytes) {
-  write(contents_of(4), 2);
-  EXPECT_EQ(cache_file::header(contents_of(4)).size() % 64, 0U);
-  EXPECT_EQ(static_cast<std::int64_t>(bytes_of(target).size()),
-            cache_file::parts(contents_of(4)).end);
+  EXPECT_EQ(data % 64, 0U) << "where the data begin";
+  EXPECT_EQ(static_cast<std::int64_t>(once.size()),
+            cache_file::parts(contents_of(10, VectorFormat::int8)).end);
 }
 
 TEST_F(CacheWriter, ContinuesAnUnfinishedCache) {
   write(contents_of(10), 3);
   const std::string whole = bytes_of(target);
   std::filesystem::remove(target);
-  {
-    auto writer = begin(contents_of(10));
-    append(*writer, 6, 3);
-  }
+  leave_unfinished(contents_of(10), 6);
   EXPECT_FALSE(std::filesystem::exists(target));
   const auto opened = DocumentCache::open(part);
   ASSERT_FALSE(opened);
@@ -236,25 +251,26 @@ TEST_F(CacheWriter, StartsAfterAKillBeforeTheFirstDocument) {
 }
 
 TEST_F(CacheWriter, RefusesAnUnfinishedCacheWithOtherContents) {
-  {
-    auto left = begin(contents_of(5));
-    append(*left, 2, 2);
-  }
-  CacheContents other = contents_of(5);
-  other.maker.weights = 8;
-  EXPECT_THAT(refused(other), HasSubstr("docs.cache.part: its documents were encoded with other "
-                                        "weights"));
-  EXPECT_THAT(refused(other), HasSubstr("start again with --restart, or name another file"));
-  EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-              HasSubstr("stored in float32, but int8 is requested"));
-  other = contents_of(5);
-  other.source.most_tokens = 64;
-  EXPECT_THAT(refused(other), HasSubstr("truncated to 180 tokens, but 64 are requested"));
-  other = contents_of(6);
+  leave_unfinished(contents_of(5), 2);
+  const auto refuses = [&](const auto& change, const char* reason) {
+    CacheContents other = contents_of(5);
+    change(other);
+    EXPECT_THAT(refused(other),
+                AllOf(HasSubstr("docs.cache.part: "), HasSubstr(reason),
+                      HasSubstr("start again with --restart, or name another file")));
+  };
+  refuses([](CacheContents& c) { c.maker.weights = 8; }, "encoded with other weights");
+  refuses([](CacheContents& c) { c.maker.encoding = "sparse"; }, "encoded as 'full', but");
+  refuses([](CacheContents& c) { c.format = VectorFormat::int8; },
+          "stored in float32, but int8 is requested");
+  refuses([](CacheContents& c) { c.source.most_tokens = 64; },
+          "truncated to 180 tokens, but 64 are requested");
+  refuses([](CacheContents& c) { c.source.tokenizer = 1; }, "tokenized by another tokenizer");
+  CacheContents other = contents_of(6);
   other.source.fingerprint = 6;
   other.source.file = "more.tsv";
-  EXPECT_THAT(refused(other), HasSubstr("other documents than these (5 of 'docs.tsv', now 6 of "
-                                        "'more.tsv')"));
+  refuses([&](CacheContents& c) { c = other; },
+          "other documents than these (5 of 'docs.tsv', now 6 of 'more.tsv')");
   EXPECT_EQ(begin(contents_of(5))->encoded(), 2);
   EXPECT_EQ(begin(other, /*restart=*/true)->encoded(), 0);
   EXPECT_EQ(begin(other)->encoded(), 0);
@@ -293,10 +309,7 @@ TEST_F(CacheWriter, NeverWritesThroughALinkOrFolder) {
 }
 
 TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
-  {
-    auto left = begin(contents_of(5));
-    append(*left, 4, 2);
-  }
+  leave_unfinished(contents_of(5), 4);
   const std::string bytes = bytes_of(part);
   write_bytes(part, bytes.substr(0, bytes.size() - 1));
   EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; start again"));
@@ -317,22 +330,14 @@ TEST_F(CacheWriter, RefusesADamagedUnfinishedCache) {
 }
 
 TEST_F(CacheWriter, DetectsEveryDamagedByteOfAnUnfinishedCache) {
-  {
-    auto left = begin(contents_of(5, VectorFormat::int8));
-    append(*left, 4, 2);
-  }
+  leave_unfinished(contents_of(5, VectorFormat::int8), 4);
   const std::string bytes = bytes_of(part);
-  const auto parts = cache_file::parts(contents_of(5, VectorFormat::int8));
-  for (const auto& [begins, size] :
-       {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
-    for (std::int64_t at = begins; at < begins + size / 2; ++at) {
-      std::string damaged = bytes;
-      damaged[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(part, damaged);
-      EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
-                  HasSubstr("docs.cache.part: is damaged; start again with --restart"));
-    }
-  }
+  for_each_damage(bytes, /*half=*/true, [&](const std::string& damaged, std::int64_t at) {
+    write_bytes(part, damaged);
+    EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)),
+                HasSubstr("docs.cache.part: is damaged; start again with --restart"))
+        << at;
+  });
   write_bytes(part, bytes);
   EXPECT_EQ(begin(contents_of(5, VectorFormat::int8))->encoded(), 4);
 }
@@ -341,25 +346,16 @@ TEST_F(CacheWriter, DetectsEveryDamagedByteOfAFinishedCache) {
   write(contents_of(5, VectorFormat::int8), 2);
   const std::string bytes = bytes_of(target);
   EXPECT_TRUE(DocumentCache::open(target, maker())->check_sum());
-  const auto parts = cache_file::parts(contents_of(5, VectorFormat::int8));
-  for (const auto& [begins, size] :
-       {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
-    for (std::int64_t at = begins; at < begins + size; ++at) {
-      std::string damaged = bytes;
-      damaged[static_cast<std::size_t>(at)] ^= 1;
-      write_bytes(target, damaged);
-      const auto cache = DocumentCache::open(target, maker());
-      EXPECT_TRUE(!cache || !cache->check_sum()) << at;
-      EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)), HasSubstr("is damaged")) << at;
-    }
-  }
+  for_each_damage(bytes, /*half=*/false, [&](const std::string& damaged, std::int64_t at) {
+    write_bytes(target, damaged);
+    const auto cache = DocumentCache::open(target, maker());
+    EXPECT_TRUE(!cache || !cache->check_sum()) << at;
+    EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)), HasSubstr("is damaged")) << at;
+  });
 }
 
 TEST_F(CacheWriter, ContinuesWithARenamedDocumentsFile) {
-  {
-    auto left = begin(contents_of(5));
-    append(*left, 4, 2);
-  }
+  leave_unfinished(contents_of(5), 4);
   CacheContents renamed = contents_of(5);
   renamed.source.file = "the same documents by a name that is longer than a line of sixty-four.tsv";
   auto writer = begin(renamed);
@@ -428,7 +424,7 @@ TEST_F(CacheWriter, AnExistingCacheWithTheseContentsIsFinished) {
   EXPECT_EQ(bytes_of(target), bytes);
 }
 
-TEST_F(CacheWriter, RefusesMoreDocumentsThanWereCounted) {
+TEST_F(CacheWriter, RefusesMoreDocumentsThanWereCountedAndThoseOfAnotherModel) {
   auto writer = begin(contents_of(5));
   append(*writer, 3, 3);
   EXPECT_THAT(writer->append(encoded(3, 6), ids(3, 6), 0).error().message,
@@ -437,16 +433,12 @@ TEST_F(CacheWriter, RefusesMoreDocumentsThanWereCounted) {
       writer->append(encoded(3, 5), {{"d21", "an id that is far longer"}}, 0).error().message,
       HasSubstr("more or longer documents"));
   EXPECT_THAT(writer->finish().error().message, HasSubstr("has 3 documents with 6 rows, but 5"));
-  EXPECT_EQ(writer->encoded(), 3);
-  append(*writer, 5, 1);
-  EXPECT_TRUE(writer->finish());
-}
-
-TEST_F(CacheWriter, RefusesDocumentsOfAnotherModel) {
-  auto writer = begin(contents_of(5));
   const DocumentCache other({.family = "dual-bert", .weights = 7}, width, {0}, {});
   EXPECT_THAT(writer->append(other, {}, 0).error().message,
               HasSubstr("by a model of the family 'dual-bert'"));
+  EXPECT_EQ(writer->encoded(), 3);
+  append(*writer, 5, 1);
+  EXPECT_TRUE(writer->finish());
 }
 
 TEST_F(CacheWriter, RefusesASecondWriter) {
@@ -522,43 +514,27 @@ TEST_F(CacheWriter, RefusesALargerFormat) {
   EXPECT_THAT(refused(contents), HasSubstr("do not take less space in float16"));
 }
 
-TEST_F(CacheWriter, RefusesATruncatedCache) {
-  write(contents_of(5, VectorFormat::int8), 5);
+TEST_F(CacheWriter, RefusesDamagedCaches) {
+  write(contents_of(5), 5);
   const std::string bytes = bytes_of(target);
   for (const std::size_t size : {bytes.size() - 1, bytes.size() / 2, std::size_t{100}}) {
     write_bytes(target, bytes.substr(0, size));
-    EXPECT_FALSE(DocumentCache::open(target));
+    EXPECT_FALSE(DocumentCache::open(target)) << size;
   }
-}
-
-TEST_F(CacheWriter, RefusesContradictoryIdOffsets) {
-  write(contents_of(5), 5);
-  std::string bytes = bytes_of(target);
   const auto parts = cache_file::parts(contents_of(5));
-  bytes[static_cast<std::size_t>(parts.id_offsets.begin) + 8] = '\x7f';
-  write_bytes(target, bytes);
-  EXPECT_THAT(DocumentCache::open(target).error().message,
-              HasSubstr("id_offsets do not ascend from 0 to its"));
-}
-
-TEST_F(CacheWriter, RefusesInvalidIds) {
-  write(contents_of(5), 5);
-  const std::string bytes = bytes_of(target);
-  const auto parts = cache_file::parts(contents_of(5));
-  const auto opened = [&](std::int64_t at, std::string_view replacement) {
+  // The ids are d0 d7 d14 d21 d28.
+  for (const auto& [at, replacement, reason] :
+       {std::tuple{parts.id_offsets.begin + 8, std::string_view("\x7f"),
+                   "id_offsets do not ascend from 0 to its"},
+        {parts.ids.begin + 3, "0", "docs.cache: two of its documents have the id 'd0'; encode"},
+        {parts.ids.begin + 2, "\t", "the id of its document 2 has a control character"},
+        {parts.id_offsets.begin + 8, std::string_view("\0", 1),
+         "the id of its document 1 is empty"}}) {
     std::string damaged = bytes;
     damaged.replace(static_cast<std::size_t>(at), replacement.size(), replacement);
     write_bytes(target, damaged);
-    const auto cache = DocumentCache::open(target);
-    return cache ? "opened" : cache.error().message;
-  };
-  // d0 d7 d14 d21 d28
-  EXPECT_THAT(opened(parts.ids.begin + 3, "0"),
-              HasSubstr("docs.cache: two of its documents have the id 'd0'; encode"));
-  EXPECT_THAT(opened(parts.ids.begin + 2, "\t"),
-              HasSubstr("the id of its document 2 has a control character"));
-  EXPECT_THAT(opened(parts.id_offsets.begin + 8, std::string_view("\0", 1)),
-              HasSubstr("the id of its document 1 is empty"));
+    EXPECT_THAT(DocumentCache::open(target).error().message, HasSubstr(reason));
+  }
 }
 
 TEST_F(CacheWriter, FindsDocumentsByTheirIds) {

@@ -16,15 +16,21 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::shared_ptr<const HeadWeights> weights_of(const Dump& dump, const char* pattern,
-                                              std::optional<Window> window) {
-  const DumpInfo& info = dump.info();
-  auto mask = std::make_shared<const Mask>(
-      *compile_plan(*find_pattern(pattern), window, info.layout, info.heads));
-  return std::make_shared<const HeadWeights>(std::make_shared<const HeadVectors>(*dump.head(0, 1)),
-                                             mask, 1, info.scale);
-}
+/// The small dump and weights of its first layer.
+class HeadSummaryTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::shared_ptr<const HeadWeights> weights_of(
+      const char* pattern, std::optional<Window> window = std::nullopt) const {
+    const DumpInfo& info = dump.info();
+    auto mask = std::make_shared<const Mask>(
+        *compile_plan(*find_pattern(pattern), window, info.layout, info.heads));
+    return std::make_shared<const HeadWeights>(
+        std::make_shared<const HeadVectors>(*dump.head(0, 1)), mask, 1, info.scale);
+  }
 
+  const Dump dump = small_dump().read().value();
+  const std::vector<TokenGroup>& groups = dump.info().groups;
+};
 using Matrix = std::vector<std::vector<double>>;
 
 /// NaN where a pair is not allowed.
@@ -48,11 +54,10 @@ double or_zero(double value) {
   return std::isnan(value) ? 0 : value;
 }
 
-TEST(HeadSummary, GroupMassIsTheMeanOverAttendingTokens) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "sparse", Window::of(1));
+TEST_F(HeadSummaryTest, GroupMassIsTheMeanOverAttendingTokens) {
+  const auto weights = weights_of("sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
-  const auto summary = summarise(*weights, dump->info().groups, {}, {});
+  const auto summary = summarise(*weights, groups, {}, {});
   ASSERT_TRUE(summary);
   EXPECT_THAT(summary->rows, ElementsAre(1, 3, 8, 0));
   double query_on_document = 0;
@@ -72,10 +77,9 @@ TEST(HeadSummary, GroupMassIsTheMeanOverAttendingTokens) {
   }
 }
 
-TEST(HeadSummary, ReceivedMassSumsToTheNumberOfRows) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "full", std::nullopt);
-  const auto summary = summarise(*weights, dump->info().groups, {}, {});
+TEST_F(HeadSummaryTest, ReceivedMassSumsToTheNumberOfRows) {
+  const auto weights = weights_of("full");
+  const auto summary = summarise(*weights, groups, {}, {});
   const auto& received = summary->received[static_cast<std::size_t>(TokenGroup::document)];
   double sum = 0;
   for (const double mass : received) sum += mass;
@@ -89,9 +93,8 @@ TEST(HeadSummary, ReceivedMassSumsToTheNumberOfRows) {
   }
 }
 
-TEST(HeadSummary, SelectionOfSeveralRangesIsTheirMeanRow) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "full", std::nullopt);
+TEST_F(HeadSummaryTest, SelectionOfSeveralRangesIsTheirMeanRow) {
+  const auto weights = weights_of("full");
   const Matrix matrix = matrix_of(*weights);
   const std::vector<TokenRange> rows{{0, 2}, {7, 8}};
   const auto received = received_from(*weights, rows, {});
@@ -100,19 +103,17 @@ TEST(HeadSummary, SelectionOfSeveralRangesIsTheirMeanRow) {
   }
 }
 
-TEST(HeadSummary, SampledRowsRepresentTheirGroup) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "full", std::nullopt);
-  const auto summary = summarise(*weights, dump->info().groups, {.rows_of_a_group = 2}, {});
+TEST_F(HeadSummaryTest, SampledRowsRepresentTheirGroup) {
+  const auto weights = weights_of("full");
+  const auto summary = summarise(*weights, groups, {.rows_of_a_group = 2}, {});
   EXPECT_THAT(summary->rows, ElementsAre(1, 2, 2, 0));
   double all = 0;
   for (const TokenGroup to : token_groups) all += summary->mass(TokenGroup::document, to);
   EXPECT_NEAR(all, 1, 1e-6);
 }
 
-TEST(PooledMap, EveryCellHasTheLargestWeightOfItsPairs) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "sparse", Window::of(1));
+TEST_F(HeadSummaryTest, PooledCellsHaveTheLargestWeightOfTheirPairs) {
+  const auto weights = weights_of("sparse", Window::of(1));
   const Matrix matrix = matrix_of(*weights);
   for (const MapRegion& region :
        {MapRegion{{0, 12}, {0, 12}, 5, 7}, MapRegion{{3, 11}, {2, 12}, 8, 10},
@@ -139,9 +140,8 @@ TEST(PooledMap, EveryCellHasTheLargestWeightOfItsPairs) {
   }
 }
 
-TEST(PooledMap, RepeatedPoolingKeepsTheMaximum) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "sparse", Window::of(0));
+TEST_F(HeadSummaryTest, RepeatedPoolingKeepsTheMaximum) {
+  const auto weights = weights_of("sparse", Window::of(0));
   const auto whole = pool_region(*weights, {{0, 12}, {0, 12}, 12, 12}, {});
   const MapRegion region{{0, 12}, {0, 12}, 4, 3};
   const auto direct = pool_region(*weights, region, {});
@@ -156,10 +156,9 @@ TEST(PooledMap, RepeatedPoolingKeepsTheMaximum) {
   EXPECT_EQ(twice.largest(), whole->largest());
 }
 
-TEST(KeptMass, IsTheMassOnPairsAllowedByTheOtherPattern) {
-  const Result<Dump> dump = small_dump().read();
-  const auto full = weights_of(*dump, "full", std::nullopt);
-  const auto sparse = weights_of(*dump, "sparse", Window::of(1));
+TEST_F(HeadSummaryTest, KeptMassIsOnPairsAllowedByTheOtherPattern) {
+  const auto full = weights_of("full");
+  const auto sparse = weights_of("sparse", Window::of(1));
   const Matrix a = matrix_of(*full);
   const Matrix b = matrix_of(*sparse);
   double query = 0;
@@ -171,28 +170,21 @@ TEST(KeptMass, IsTheMassOnPairsAllowedByTheOtherPattern) {
       if (i >= 1 && i < 4) query += a[i][j] / 3;
     }
   }
-  const auto kept = kept_mass(*full, *sparse, dump->info().groups, {});
+  const auto kept = kept_mass(*full, *sparse, groups, {});
   ASSERT_TRUE(kept);
   EXPECT_NEAR(kept->all, all, 1e-9);
   EXPECT_NEAR(kept->by_group[static_cast<std::size_t>(TokenGroup::query)], query, 1e-9);
   EXPECT_NEAR(kept->by_group[static_cast<std::size_t>(TokenGroup::cls)], 1, 1e-6);
-  EXPECT_NEAR(kept_mass(*sparse, *full, dump->info().groups, {})->all, 1, 1e-6);
+  EXPECT_NEAR(kept_mass(*sparse, *full, groups, {})->all, 1, 1e-6);
 }
 
-TEST(MostAttended, AreInOrderOfTheirMass) {
-  const std::vector<double> mass{0.1, 0.4, 0.2, 0.4, -0.3};
-  EXPECT_THAT(most_attended(mass, 4), ElementsAre(1, 3, 4, 2));
-  EXPECT_EQ(most_attended(mass, 99).size(), 5U);
-}
-
-TEST(HeadSummary, StoppedFunctionsReturnNothing) {
-  const Result<Dump> dump = small_dump().read();
-  const auto weights = weights_of(*dump, "full", std::nullopt);
+TEST_F(HeadSummaryTest, StoppedFunctionsReturnNothing) {
+  const auto weights = weights_of("full");
   const Stopped stopped = [] { return true; };
   const std::vector<TokenRange> rows{{0, 12}};
-  EXPECT_FALSE(summarise(*weights, dump->info().groups, {}, stopped));
+  EXPECT_FALSE(summarise(*weights, groups, {}, stopped));
   EXPECT_FALSE(received_from(*weights, rows, stopped));
-  EXPECT_FALSE(kept_mass(*weights, *weights, dump->info().groups, stopped));
+  EXPECT_FALSE(kept_mass(*weights, *weights, groups, stopped));
   EXPECT_FALSE(pool_region(*weights, {{0, 12}, {0, 12}, 4, 4}, stopped));
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "engine/pattern/compile_plan.h"
@@ -78,8 +79,25 @@ Problem problem(const char* pattern, std::optional<Window> window, std::int64_t 
   return made;
 }
 
+/// Random blocks, which each head has of its own.
+Problem random_blocks() {
+  Problem made = problem("bigbird", std::nullopt, 300, 8, 3);
+  made.pattern.blocks = BlockRule{.length = 8, .random = 2, .seed = 3};
+  return made;
+}
+
 /// DESIGN 5: 4 u(float32) + 2e-6, relative to the largest value, here 1.
 constexpr double bound = 4 * 0x1p-24 + 2e-6;
+
+/// The weights of a row by key, 0 where a pair is not allowed.
+std::vector<double> by_key(const RowWeights& row, std::size_t tokens) {
+  std::vector<double> weights(tokens, 0.0);
+  for (const TokenRange& keys : row.keys) {
+    for (auto j = static_cast<std::size_t>(keys.begin); j < static_cast<std::size_t>(keys.end); ++j)
+      weights[j] = static_cast<double>(row.weights[j]);
+  }
+  return weights;
+}
 
 void expect_exact(const Problem& problem, std::int32_t head = 0) {
   const auto weights = problem.weights(head);
@@ -87,48 +105,25 @@ void expect_exact(const Problem& problem, std::int32_t head = 0) {
   for (std::int64_t query = 0; query < problem.layout.tokens(); ++query) {
     weights->row(query, row);
     const std::vector<double> exact = problem.exact_row(query, head);
-    std::vector<double> ours(exact.size(), 0.0);
-    double sum = 0;
-    for (const TokenRange& keys : row.keys) {
-      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-        ours[static_cast<std::size_t>(j)] =
-            static_cast<double>(row.weights[static_cast<std::size_t>(j)]);
-        sum += ours[static_cast<std::size_t>(j)];
-      }
-    }
-    EXPECT_NEAR(sum, 1, bound) << "row " << query;
+    const std::vector<double> ours = by_key(row, exact.size());
+    EXPECT_NEAR(std::accumulate(ours.begin(), ours.end(), 0.0), 1, bound) << "row " << query;
     for (std::size_t j = 0; j < exact.size(); ++j) {
       ASSERT_NEAR(ours[j], exact[j], bound) << "row " << query << ", key " << j;
     }
   }
 }
 
-TEST(HeadWeights, FullAttentionIsTheSoftmaxOfAllScores) {
+TEST(HeadWeights, AreTheSoftmaxOfTheScoresOfAllowedKeys) {
   expect_exact(problem("full", std::nullopt, 150, 64, 3));
-}
-
-TEST(HeadWeights, PatternNormalisesOverItsKeys) {
-  for (const std::int64_t window : {0, 4, 40}) {
-    expect_exact(problem("sparse", Window::of(window), 90, 32, 3));
-  }
-  expect_exact(problem("longformer", Window::of(5), 90, 16, 3));
-}
-
-TEST(HeadWeights, RandomBlocksAreThoseOfTheHead) {
-  Problem made = problem("bigbird", std::nullopt, 300, 8, 3);
-  made.pattern.blocks = BlockRule{.length = 8, .random = 2, .seed = 3};
-  expect_exact(made, 1);
-  expect_exact(made, 3);
-}
-
-TEST(HeadWeights, AreExactForAnyHeadDimension) {
-  for (const std::int64_t dim : {1, 7, 8, 9, 17}) {
+  expect_exact(problem("full", std::nullopt, 60, 32, 60));  // distant scores do not overflow
+  for (const std::int64_t dim : {1, 7, 8, 9, 17})
     expect_exact(problem("full", std::nullopt, 20, dim, 2));
-  }
-}
-
-TEST(HeadWeights, DistantScoresDoNotOverflow) {
-  expect_exact(problem("full", std::nullopt, 60, 32, 60));
+  for (const std::int64_t window : {0, 4, 40})
+    expect_exact(problem("sparse", Window::of(window), 90, 32, 3));
+  expect_exact(problem("longformer", Window::of(5), 90, 16, 3));
+  const Problem blocks = random_blocks();
+  expect_exact(blocks, 1);
+  expect_exact(blocks, 3);
 }
 
 TEST(HeadWeights, GlobalRowsUseTheirOwnKeys) {
@@ -161,21 +156,14 @@ TEST(HeadWeights, ScoreIsTheScaledProductOfAnyPair) {
 }
 
 TEST(MeanWeights, AreTheMeanOverTheKeysOfAnyHead) {
-  Problem made = problem("bigbird", std::nullopt, 300, 8, 3);
-  made.pattern.blocks = BlockRule{.length = 8, .random = 2, .seed = 3};
+  const Problem made = random_blocks();
   const MeanWeights mean({made.weights(1), made.weights(3)});
   RowWeights row;
   for (const std::int64_t query : {0, 60, 150}) {
     mean.row(query, row);
     const std::vector<double> first = made.exact_row(query, 1), second = made.exact_row(query, 3);
     EXPECT_EQ(row.keys, mean.keys(query));
-    std::vector<double> ours(first.size(), 0.0);
-    for (const TokenRange& keys : row.keys) {
-      for (auto j = static_cast<std::size_t>(keys.begin); j < static_cast<std::size_t>(keys.end);
-           ++j) {
-        ours[j] = static_cast<double>(row.weights[j]);
-      }
-    }
+    const std::vector<double> ours = by_key(row, first.size());
     for (std::size_t j = 0; j < first.size(); ++j) {
       ASSERT_NEAR(ours[j], (first[j] + second[j]) / 2, bound) << query << " " << j;
     }

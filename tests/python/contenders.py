@@ -65,11 +65,6 @@ def writes(q, k, v, plan):
     return v.copy()
 
 
-@implementation("dies", patterns=["full"])
-def dies(q, k, v, plan):
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
 @implementation("leaves", patterns=["full"])
 def leaves(q, k, v, plan):
     print("I had enough", file=sys.stderr, flush=True)
@@ -105,18 +100,8 @@ class Later:
         return masked(*self.arrays)
 
 
-@implementation("lazy", patterns=["full"])
-def lazy(q, k, v, plan):
-    return Later(q, k, v, plan)
-
-
 class Derived(numpy.ndarray):
     """A derived type, which may compute when it is read."""
-
-
-@implementation("derived", patterns=["full"])
-def derived(q, k, v, plan):
-    return masked(q, k, v, plan).view(Derived)
 
 
 def remembering(id, key):
@@ -155,16 +140,9 @@ def now_and_then(id, spoil):
         return o
 
 
-def spoil_with_nan(o):
-    o[-1, -1, -1, -1] = numpy.nan
-
-
-def spoil_a_row(o):
-    o[0, 1, 7] *= numpy.float32(1.01)
-
-
-now_and_then("nan-now-and-then", spoil_with_nan)
-now_and_then("row-now-and-then", spoil_a_row)
+now_and_then("nan-now-and-then", lambda o: o.__setitem__((-1, -1, -1, -1), numpy.nan))
+now_and_then("row-now-and-then", lambda o: o.__setitem__((0, 1, 7), o[0, 1, 7] * numpy.float32(1.01)))
+CALLS, WRITTEN = [], []
 
 
 @implementation("later", patterns=["full"])
@@ -185,21 +163,17 @@ def writes_once(q, k, v, plan, out):
     WRITTEN.append(1)
 
 
-@implementation("rounds", patterns=["full"])
-def rounds(q, k, v, plan):
-    return masked(*(array.astype("float16").astype("float32") for array in (q, k, v)), plan)
-
-
 def die(plan):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 for where in ("supports", "prepare", "peak_bytes"):
     implementation(f"dies-in-{where.replace('_', '-')}", patterns=["full"], **{where: die})(masked)
-
-
-WRITTEN = []
-CALLS = []
+for id, compute in {"dies": lambda *arguments: os.kill(os.getpid(), signal.SIGSEGV), "lazy": Later,
+                    "derived": lambda *arguments: masked(*arguments).view(Derived),
+                    "rounds": lambda *arrays: masked(*(array.astype("float16").astype("float32")
+                                                       for array in arrays[:3]), arrays[3])}.items():
+    implementation(id, patterns=["full"])(compute)
 
 
 @implementation("spoils-later", patterns=["full"])
@@ -347,11 +321,6 @@ def bert_stale(folder, plan):
     return score
 
 
-@model("bert-dies-loading")
-def bert_dies_loading(folder, plan):
-    die(plan)
-
-
 model("bert-dies-in-peak", peak_bytes=lambda plan, pairs, tokens: die(plan))(Bert)
 
 
@@ -380,19 +349,10 @@ def raises_at_once(folder, plan):
     raise OSError("no such weights")
 
 
-@model("bert-nothing")
-def loads_nothing(folder, plan):
-    return None
-
-
-@model("bert-dies")
-def dies_later(folder, plan):
-    return lambda *inputs: os.kill(os.getpid(), signal.SIGSEGV)
-
-
-@model("bert-short", supports=lambda plan: "bert-short takes one layer" if plan.layers > 1 else None)
-def short(folder, plan):
-    return Bert(folder, plan)
+model("bert-dies-loading")(lambda folder, plan: die(plan))
+model("bert-nothing")(lambda folder, plan: None)
+model("bert-dies")(lambda folder, plan: lambda *inputs: os.kill(os.getpid(), signal.SIGSEGV))
+model("bert-short", supports=lambda plan: "bert-short takes one layer" if plan.layers > 1 else None)(Bert)
 
 
 @model("own", patterns=["*"], own_weights=True)

@@ -37,7 +37,7 @@ class Contenders(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
         self.environment = {**os.environ, "ATTNSCOPE_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
-        # As with an installed package; a build outside of build/ finds it in the same way.
+        # A build outside of build/ and an installed package are found in this way.
         self.environment["PYTHONPATH"] = str(HERE.parents[1] / "python")
         self.environment["TMPDIR"] = str(self.folder)
 

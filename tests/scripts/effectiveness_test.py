@@ -105,6 +105,10 @@ class Effectiveness(unittest.TestCase):
         self.assertEqual(len(runs), 15)
         for run in runs:
             self.assertEqual(len({line.split()[0] for line in gzip.open(run, "rt")}), 30)
+        sweep = json.loads((self.folder / "results/sweep.json").read_text())
+        self.assertEqual(len(sweep["contenders"]), 7)
+        for file in (sweep["qrels"], *(contender["run"] for contender in sweep["contenders"])):
+            self.assertTrue((self.folder / "results" / file).is_file(), file)
 
     def check_table(self, table):
         self.assertEqual((self.folder / "results/table.md").read_text(), table)
@@ -121,11 +125,6 @@ class Effectiveness(unittest.TestCase):
         self.assertRegex(table, rf"- sparse w = 0: {same} 0 of 2 seeds; differences -0\.\d+ \(")
         self.assertIn("seed 2 against that of seed 1, for scale: +0.0000 (each query's: no test)", table)
         self.assertIn("| nDCG@10 | full-seed2 |", (self.folder / "results/tests-seed1.md").read_text())
-
-    def test_a_second_run_repeats_nothing(self):
-        first, calls = self.effectiveness("--seeds", "1"), self.calls()
-        second = self.effectiveness("--seeds", "1")
-        self.assertEqual((second.returncode, second.stdout, self.calls()), (0, first.stdout, calls))
 
     def test_a_stopped_run_resumes_in_its_folder(self):
         (self.home / "stops").touch()
@@ -151,21 +150,15 @@ class Effectiveness(unittest.TestCase):
         self.assertEqual(running.returncode, 2)
         self.assertTrue((self.folder / "models/full-seed1/saved").exists())
 
-    def test_other_settings_need_another_folder_but_other_tests_do_not(self):
-        self.assertEqual(self.effectiveness("--seeds", "1").returncode, 0)
+    def test_a_second_run_repeats_nothing_and_other_settings_need_another_folder(self):
+        first, calls = self.effectiveness("--seeds", "1"), self.calls()
+        second = self.effectiveness("--seeds", "1")
+        self.assertEqual((second.returncode, second.stdout, self.calls()), (0, first.stdout, calls))
+        self.assertIn("within ± 0.1 ", self.effectiveness("--margin", "0.1", "--seeds", "1").stdout)
         done = self.effectiveness("--steps", "7", "--batch", "2")
         self.assertEqual(done.returncode, 2)
         self.assertIn("other batch, steps", done.stderr)
-        calls = self.calls()
-        self.assertIn("within ± 0.1 ", self.effectiveness("--margin", "0.1", "--seeds", "1").stdout)
         self.assertEqual(self.calls(), calls)
-
-    def test_the_sweep_names_existing_runs(self):
-        self.assertEqual(self.effectiveness("--seeds", "3").returncode, 0)
-        sweep = json.loads((self.folder / "results/sweep.json").read_text())
-        self.assertEqual(len(sweep["contenders"]), 7)
-        for file in (sweep["qrels"], *(contender["run"] for contender in sweep["contenders"])):
-            self.assertTrue((self.folder / "results" / file).is_file(), file)
 
     def test_long_documents_use_the_long_collection_and_extended_positions(self):
         self.assertEqual(self.effectiveness("--long", "--max-tokens", "4096", "--seeds", "1").returncode, 0)
