@@ -21,8 +21,14 @@
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/page.h"
 #include "tests/gui/gui_test.h"
+#include "tests/inspect/dump_bytes.h"
 
 namespace attnscope::gui {
+
+inline QByteArray bytes_of(const DumpParts& dump) {
+  const std::vector<std::byte> bytes = dump.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), static_cast<qsizetype>(bytes.size())};
+}
 
 template <typename ShownPage>
 class PageSuite : public QObject {
