@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A checkpoint opened on page Attention: computed by another process, refused or cancelled.
-#include "app/gui/views/checkpoint_dialog.h"
 
 #include <QDir>
 #include <QPlainTextEdit>

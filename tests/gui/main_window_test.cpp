@@ -19,7 +19,7 @@
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/new_run_dialog.h"
