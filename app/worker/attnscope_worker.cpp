@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "app/worker/protocol_channel.h"
-#include "app/worker/request_reader.h"
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
 #include "engine/measure/heat_device.h"

@@ -7,9 +7,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "app/worker/cache_requests.h"
-#include "app/worker/request_fields.h"
-#include "app/worker/training_requests.h"
 #include "attnscope/build_info.h"
 #include "base/sentences.h"
 #include "engine/attention/cuda_runtime.h"
@@ -311,6 +308,16 @@ const Handler& handler_of(const JsonField& message) {
 }
 
 }  // namespace
+
+int threads_or_all(int threads) {
+  return threads > 0 ? threads : std::max(static_cast<int>(measure::allowed_cores().size()), 1);
+}
+
+DeviceKind usable(DeviceKind device) {
+  if (device == DeviceKind::cuda && !cuda::usable())
+    throw RequestError("CUDA is not available: " + cuda::usable().error().message);
+  return device;
+}
 
 void Answers::answer(const Request& request, ProtocolChannel& channel) {
   try {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/worker/training_requests.h"
-
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -8,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/worker/model_requests.h"
+#include "app/worker/requests.h"
 #include "base/sentences.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/machine.h"

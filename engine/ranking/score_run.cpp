@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/documents/cache_file.h"
+#include "engine/documents/document_cache.h"
 #include "engine/worker/ask.h"
 #include "engine/worker/model_messages.h"
 

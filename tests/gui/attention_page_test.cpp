@@ -3,15 +3,7 @@
 // Page Attention by mouse and by keyboard.
 #include "app/gui/views/attention_page.h"
 
-#include <QCheckBox>
-#include <QClipboard>
-#include <QComboBox>
 #include <QHeaderView>
-#include <QLabel>
-#include <QLineEdit>
-#include <QPointer>
-#include <QPushButton>
-#include <QSettings>
 #include <QSpinBox>
 #include <QTabBar>
 #include <QTabWidget>
@@ -22,22 +14,16 @@
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
-#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/page.h"
 #include "app/gui/views/token_text.h"
 #include "engine/sweep/sweep.h"
-#include "tests/gui/gui_test.h"
-#include "tests/inspect/dump_bytes.h"
+#include "tests/gui/page_suite.h"
 #include "tests/inspect/regions_file.h"
 
 namespace attnscope::gui {
 
-class AttentionPageTest : public QObject {
+class AttentionPageTest : public PageSuite<AttentionPage> {
   Q_OBJECT
-
-  QTemporaryDir folder_;
-  std::unique_ptr<AttentionPage> page_;
 
   [[nodiscard]] AttentionSession& session() const { return page_->session(); }
   [[nodiscard]] const HeadUnderPatterns& head() const { return session().head(); }
@@ -48,16 +34,28 @@ class AttentionPageTest : public QObject {
   [[nodiscard]] QPoint at(qint64 query, qint64 key) const {
     return map()->position_of(query, key).toPoint();
   }
-  [[nodiscard]] QString written(const DumpParts& parts, const char* name) const {
-    QFile file(folder_.filePath(QLatin1String(name)));
-    const std::vector<std::byte> bytes = parts.bytes();
-    if (!file.open(QIODevice::WriteOnly)) return {};
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<qint64>(bytes.size()));
-    return file.fileName();
+  void open_dump(const char* name, const DumpParts& parts) const {
+    page_->open_file(write(name, bytes_of(parts)));
   }
-  template <typename Widget>
-  Widget* find(const char* name) const {
-    return page_->findChild<Widget*>(QLatin1String(name));
+  void open_regions(const char* name, const tests::RegionsFile& regions) const {
+    QVERIFY(regions.write(path(name).toStdString()));
+    page_->open_file(path(name));
+  }
+  /// Waits for all three sides.
+  void compare_with(const QString& title) const {
+    choose_second(title);
+    QTRY_VERIFY(has(AttentionSide::difference));
+  }
+  [[nodiscard]] RowWeights row_of_a(qint64 query) const {
+    RowWeights weights;
+    head().side(AttentionSide::a).weights->row(query, weights);
+    return weights;
+  }
+  template <typename Numbers>
+  [[nodiscard]] static bool sums_to_one(const Numbers& numbers) {
+    double sum = 0;
+    for (const auto each : numbers) sum += static_cast<double>(each);
+    return std::abs(sum - 1) < 1e-5;
   }
   [[nodiscard]] QString explanation() const { return find<QLabel>("explanation")->text(); }
   void show_tab(const char* name) const {
@@ -75,11 +73,7 @@ class AttentionPageTest : public QObject {
  private Q_SLOTS:
 
   void init() {
-    QSettings().clear();
-    page_ = std::make_unique<AttentionPage>();
-    page_->resize(1200, 760);
-    page_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+    show_page({1200, 760});
     QTRY_VERIFY(has(AttentionSide::a));
     QTRY_VERIFY(session().received().has_value());
     QTRY_VERIFY(map()->is_settled());
@@ -88,8 +82,7 @@ class AttentionPageTest : public QObject {
 
   void OpensTheExampleFirst() {
     QVERIFY(session().file().isEmpty());
-    auto* note = page_->findChild<QLabel*>(u"dump_note"_s);
-    QVERIFY(note->text().contains(u"not a trained model"_s));
+    QVERIFY(find<QLabel>("dump_note")->text().contains(u"not a trained model"_s));
     QVERIFY(has(AttentionSide::a));
   }
 
@@ -128,7 +121,7 @@ class AttentionPageTest : public QObject {
     QCOMPARE(head().layer, 2);
     QCOMPARE(head().head, 1);
     QTRY_VERIFY(has(AttentionSide::a));
-    QCOMPARE(page_->findChild<QLabel*>(u"head_title"_s)->text(), u"Layer 2, head 1"_s);
+    QCOMPARE(find<QLabel>("head_title")->text(), u"Layer 2, head 1"_s);
   }
 
   void ChoosesHeadsByArrowKeys() {
@@ -149,8 +142,6 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(!session().is_busy());
     QCOMPARE(head().layer, 2);
     QCOMPARE(head().head, 3);
-    const auto vectors = session().dump()->head(2, 3);
-    QVERIFY(vectors.has_value());
     QVERIFY(has(AttentionSide::a));
   }
 
@@ -172,9 +163,7 @@ class AttentionPageTest : public QObject {
   void ShowsTokensAndWeightOfAHoveredPair() {
     QTest::mouseMove(map(), at(3, 7));
     QTRY_VERIFY(explanation().contains(u"lighthouses"_s));
-    RowWeights row;
-    head().side(AttentionSide::a).weights->row(3, row);
-    QVERIFY(explanation().contains(share_text(static_cast<double>(row.weights[7]))));
+    QVERIFY(explanation().contains(share_text(static_cast<double>(row_of_a(3).weights[7]))));
     const double score = head().side(AttentionSide::a).weights->score(3, 7);
     QVERIFY(explanation().contains(u"score %1"_s.arg(QString::number(score, 'f', 2))));
   }
@@ -237,20 +226,16 @@ class AttentionPageTest : public QObject {
                       text->visualRect(text->model()->index(4, 0)).center());
     QCOMPARE(session().rows(), (std::vector<TokenRange>{{4, 5}}));
     QTRY_VERIFY(session().received().has_value());
-    double sum = 0;
-    for (const double mass : session().received()->mass) sum += mass;
-    QVERIFY(std::abs(sum - 1) < 1e-5);
+    QVERIFY(sums_to_one(session().received()->mass));
   }
 
   void SortsAttendedTokens() {
-    const QAbstractItemModel* listed = find<QTableView>("attended")->model();
-    QVERIFY(listed->rowCount() > 10);
-    double last = 1;
-    for (int row = 0; row < listed->rowCount(); ++row) {
-      const double mass = listed->index(row, 0).data(AttendedTokensModel::mass_role).toDouble();
-      QVERIFY(mass <= last);
-      last = mass;
-    }
+    const QAbstractItemModel& listed = *find<QTableView>("attended")->model();
+    QVERIFY(listed.rowCount() > 10);
+    std::vector<double> masses;
+    for (int at = 0; at < listed.rowCount(); ++at)
+      masses.push_back(listed.index(at, 0).data(AttendedTokensModel::mass_role).toDouble());
+    QVERIFY(std::ranges::is_sorted(masses, std::greater()));
   }
 
   void ListsAndScalesTheDocumentAlone() {
@@ -281,12 +266,8 @@ class AttentionPageTest : public QObject {
   void ShowsTheMeanOfALayerLast() {
     session().choose_head(2, session().dump()->info().heads);
     QTRY_VERIFY(has(AttentionSide::a));
-    QVERIFY(page_->findChild<QLabel*>(u"head_title"_s)->text().contains(u"mean of 4 heads"_s));
-    RowWeights mean;
-    head().side(AttentionSide::a).weights->row(3, mean);
-    double sum = 0;
-    for (const float weight : mean.weights) sum += static_cast<double>(weight);
-    QVERIFY(std::abs(sum - 1) < 1e-5);
+    QVERIFY(find<QLabel>("head_title")->text().contains(u"mean of 4 heads"_s));
+    QVERIFY(sums_to_one(row_of_a(3).weights));
     choose_second(u"Sparse asymmetric"_s);
     QTRY_VERIFY(head().kept.has_value());
   }
@@ -308,8 +289,7 @@ class AttentionPageTest : public QObject {
 
   void KeepsTheSizeOfMapsInLargeText() {
     choose_second(u"Sparse asymmetric"_s);
-    page_->resize(920, 560);  // of a window of 1000 x 650
-    double_text(*page_);
+    use_large_text();
     QTRY_VERIFY(map()->is_settled());
     QVERIFY2(map()->map_rect().width() > 120,
              qPrintable(QString::number(map()->map_rect().width())));
@@ -348,8 +328,7 @@ class AttentionPageTest : public QObject {
   }
 
   void ShowsOneMapWithoutB() {
-    choose_second(u"Full attention"_s);
-    QTRY_VERIFY(has(AttentionSide::difference));
+    compare_with(u"Full attention"_s);
     choose_second({});
     QVERIFY(!map(AttentionSide::b)->isVisible());
     QCOMPARE(session().side(), AttentionSide::a);
@@ -378,21 +357,22 @@ class AttentionPageTest : public QObject {
   }
 
   void OpensAndRemembersADump() {
-    const QString file = written(small_dump(), "mine.safetensors");
-    page_->open_file(file);
-    QTRY_COMPARE(session().file(), file);
-    QCOMPARE(recent_files(FileKind::dump), QStringList{file});
+    open_dump("mine.safetensors", small_dump());
+    QTRY_COMPARE(session().file(), path("mine.safetensors"));
+    QCOMPARE(recent_files(FileKind::dump), QStringList{session().file()});
     QTRY_VERIFY(has(AttentionSide::a));
     QCOMPARE(map()->tokens(), qint64{12});
   }
 
-  void RefusesABrokenDump() {
+  void KeepsTheDumpAfterABrokenOne() {
+    const DumpPointer before = session().dump();
     DumpParts parts = small_dump();
     parts.tensors.erase("layer.0.k");
-    page_->open_file(written(parts, "broken.safetensors"));
+    open_dump("broken.safetensors", parts);
     QTRY_VERIFY(page_->messages()->isVisible());
     QVERIFY(page_->messages()->error().contains(u"layer.0.k"_s));
-    QVERIFY(session().file().isEmpty());
+    QVERIFY(session().file().isEmpty() && recent_files().isEmpty());
+    QCOMPARE(session().dump(), before);
     QVERIFY(has(AttentionSide::a));
     QTRY_VERIFY(map()->is_settled());
     QCOMPARE(map()->tokens(), qint64{93});
@@ -401,7 +381,7 @@ class AttentionPageTest : public QObject {
   void ExplainsAHeadWithNan() {
     DumpParts parts = small_dump();
     parts.tensors["layer.0.q"].values[0] = NAN;
-    page_->open_file(written(parts, "nan.safetensors"));
+    open_dump("nan.safetensors", parts);
     QTRY_COMPARE(map()->tokens(), qint64{0});
     QTRY_VERIFY(map()->accessibleDescription().contains(u"nan at token 0"_s));
     session().choose_head(1, 0);
@@ -412,15 +392,14 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->has_table());
     show_tab("Groups");
     page_->copy_table(report::TableFormat::csv);
-    const QStringList lines = QApplication::clipboard()->text().split(u'\n', Qt::SkipEmptyParts);
+    const QStringList lines = copied().split(u'\n', Qt::SkipEmptyParts);
     QCOMPARE(lines.size(), 1 + 3 * 3);
     QVERIFY(lines[0].startsWith(u"from,to,"_s));
-    double query = 0;
+    std::vector<double> of_query;
     for (const QString& line : lines) {
-      const QStringList fields = line.split(u',');
-      if (fields[0] == QLatin1String("query")) query += fields[2].toDouble();
+      if (line.startsWith(u"query,"_s)) of_query.push_back(line.section(u',', 2, 2).toDouble());
     }
-    QVERIFY(std::abs(query - 1) < 1e-5);
+    QVERIFY(sums_to_one(of_query));
   }
 
   void ShowsPositionsInANarrowList() {
@@ -440,67 +419,41 @@ class AttentionPageTest : public QObject {
     QTableView* table = find<QTableView>("attended");
     table->setFocus();
     QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
-    const QString copied = QApplication::clipboard()->text();
-    QCOMPARE(copied.count(u'\n'), 1 + static_cast<int>(map()->tokens()));
-    QVERIFY(copied.contains(u"lighthouse\tdocument\t"_s));
+    QCOMPARE(copied().count(u'\n'), 1 + static_cast<int>(map()->tokens()));
+    QVERIFY(copied().contains(u"lighthouse\tdocument\t"_s));
   }
 
   void WritesTheFigureInEveryFormat() {
-    choose_second(u"Sparse asymmetric"_s);
-    QTRY_VERIFY(has(AttentionSide::difference));
+    compare_with(u"Sparse asymmetric"_s);
     QVERIFY(page_->has_figure());
     page_->export_figure();
-    QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
-    QVERIFY(dialog != nullptr);
-    QVERIFY(!dialog->findChild<QCheckBox*>(u"own_height"_s)->isVisible());
-    dialog->findChild<QCheckBox*>(u"csv"_s)->setChecked(true);
-    const QString file = folder_.filePath(u"figure.pdf"_s);
-    dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
-    QTest::mouseClick(dialog->findChild<QPushButton*>(u"write"_s), Qt::LeftButton);
-    QTRY_VERIFY(page_->messages()->text().contains(u"figure.pdf"_s));
-    QVERIFY(QFileInfo(file).size() > 2000);
-    QFile csv(folder_.filePath(u"figure.csv"_s));
-    QVERIFY(csv.open(QIODevice::ReadOnly));
-    QVERIFY(csv.readAll().contains("document"));
-    QTRY_VERIFY(dialog.isNull());
+    QVERIFY(
+        !page_->findChild<FigureDialog*>()->findChild<QCheckBox*>(u"own_height"_s)->isVisible());
+    export_figure(path("figure.pdf"));
+    QVERIFY(QFileInfo(path("figure.pdf")).size() > 2000);
+    QVERIFY(read_bytes(path("figure.csv")).contains("document"));
+    const charts::Printable what = charts::printable(page_->figure());
+    const auto written = [&](const char* name, const charts::FigureOptions& options = {}) {
+      return charts::write_printable(what, path(name).toStdString(), options);
+    };
+    for (const char* name : {"form.svg", "form.png"}) {
+      const auto done = written(name);
+      QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+      QVERIFY(QFileInfo(path(name)).size() > 2000);
+    }
+    QVERIFY(!written("figure.txt").has_value());
+    const auto refused = written("narrow.pdf", {.width_mm = 30, .font_pt = 40});
+    QVERIFY(!refused.has_value());
+    QVERIFY(refused.error().message.find("do not fit into 30 mm") != std::string::npos);
   }
 
   void RefusesToReplaceTheDump() {
-    const QString file = folder_.filePath(u"dump.svg"_s);
-    QVERIFY(QFile::copy(QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors"),
-                        file));
+    const QString file = write(
+        "dump.svg",
+        read_bytes(QStringLiteral(ATTNSCOPE_SOURCE_DIR "/resources/dumps/example.safetensors")));
     session().open(file);
     QTRY_VERIFY(session().file() == file && page_->has_figure());
-    page_->export_figure();
-    auto* dialog = page_->findChild<FigureDialog*>();
-    dialog->findChild<QComboBox*>(u"format"_s)->setCurrentText(u"SVG"_s);
-    dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
-    dialog->write();
-    dialog->findChild<QPushButton*>(u"replace_files"_s)->click();
-    QTRY_VERIFY2(dialog->message().contains(u"is an input of this command"_s),
-                 qPrintable(dialog->message()));
-    delete dialog;
-  }
-
-  void RefusesOtherFormatsOfFigures() {
-    choose_second(u"Sparse asymmetric"_s);
-    QTRY_VERIFY(has(AttentionSide::difference));
-    const charts::Printable what = charts::printable(page_->figure());
-    for (const char* extension : {"svg", "png"}) {
-      const QString file = folder_.filePath(u"form."_s + QLatin1String(extension));
-      const auto written = charts::write_printable(what, file.toStdString(), {});
-      QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
-      QVERIFY(QFileInfo(file).size() > 2000);
-    }
-    const std::string other = folder_.filePath(u"figure.txt"_s).toStdString();
-    QVERIFY(!charts::write_printable(what, other, {}).has_value());
-    charts::FigureOptions narrow;
-    narrow.width_mm = 30;
-    narrow.font_pt = 40;
-    const auto refused =
-        charts::write_printable(what, folder_.filePath(u"narrow.pdf"_s).toStdString(), narrow);
-    QVERIFY(!refused.has_value());
-    QVERIFY(refused.error().message.find("do not fit into 30 mm") != std::string::npos);
+    verify_replacement_is_refused(file);
   }
 
   void OffersARunOfTheProblem() {
@@ -517,19 +470,11 @@ class AttentionPageTest : public QObject {
   }
 
   void ExplainsTerms() {
-    int explained = 0;
-    for (const QLabel* label : page_->findChildren<QLabel*>()) {
-      if (!label->buddy()) continue;
-      QVERIFY2(!label->toolTip().isEmpty(), qPrintable(label->text()));
-      QCOMPARE(label->accessibleDescription(), label->toolTip());
-      ++explained;
-    }
-    QCOMPARE(explained, 5);  // A, B, heads, rows, attended tokens
+    QCOMPARE(explained_terms(), 5);  // A, B, heads, rows, attended tokens
   }
 
   void ShowsEveryTabInLargeText() {
-    page_->resize(920, 560);  // of a window of 1000 x 650
-    double_text(*page_);
+    use_large_text();
     const QTabBar* tabs = find<QTabWidget>("number_tabs")->tabBar();
     const QWidget* page = page_->numbers();
     QTRY_VERIFY(tabs->tabRect(tabs->count() - 1).right() < page->width());
@@ -538,10 +483,7 @@ class AttentionPageTest : public QObject {
   }
 
   void ShowsRegionsUntilADumpIsOpened() {
-    const tests::RegionsFile regions;
-    const QString file = folder_.filePath(u"regions.safetensors"_s);
-    QVERIFY(regions.write(file.toStdString()));
-    page_->open_file(file);
+    open_regions("regions.safetensors", {});
     QTRY_VERIFY(session().regions() != nullptr);
     QVERIFY(page_->regions()->isVisible());
     QVERIFY(!map()->isVisible());
@@ -550,7 +492,7 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->regions()->text().contains(u"tall near cosine 1 (+1.500)"_s));
     QVERIFY(page_->has_figure());
     QVERIFY(!page_->has_table());
-    QCOMPARE(page_->chosen().value(u"file"_s).toString(), file);
+    QCOMPARE(page_->chosen().value(u"file"_s).toString(), path("regions.safetensors"));
     session().open_example();
     QTRY_VERIFY(map()->isVisible());
     QVERIFY(!page_->regions()->isVisible());
@@ -560,9 +502,7 @@ class AttentionPageTest : public QObject {
   void RefusesADamagedFileOfRegions() {
     tests::RegionsFile regions;
     regions.counted[0] = 1000;
-    const QString file = folder_.filePath(u"damaged.safetensors"_s);
-    QVERIFY(regions.write(file.toStdString()));
-    page_->open_file(file);
+    open_regions("damaged.safetensors", regions);
     QTRY_VERIFY(page_->messages()->error().contains(u"names the region 1000"_s));
     QVERIFY(!session().regions());
   }

@@ -1,58 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A checkpoint opened on page Attention: computed by another process, refused or cancelled.
-#include "app/gui/views/checkpoint_dialog.h"
 
-#include <QComboBox>
 #include <QDir>
-#include <QFileDialog>
-#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QProgressBar>
-#include <QPushButton>
-#include <QSettings>
 #include <QSpinBox>
 #include <QToolButton>
-#include <memory>
 
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
-#include "tests/gui/gui_test.h"
-#include "tests/inspect/dump_bytes.h"
+#include "tests/gui/page_suite.h"
 
 namespace attnscope::gui {
 
-class CheckpointDialogTest : public QObject {
+class CheckpointDialogTest : public PageSuite<AttentionPage> {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<AttentionPage> page_;
-
-  [[nodiscard]] QString dump() const { return folder_.filePath(u"dump"_s); }
   [[nodiscard]] CheckpointDialog* dialog() const { return page_->findChild<CheckpointDialog*>(); }
-  [[nodiscard]] QLineEdit* folder() const {
-    return dialog()->findChild<QLineEdit*>(u"checkpoint_folder_path"_s);
-  }
-  [[nodiscard]] QLineEdit* query() const {
-    return dialog()->findChild<QLineEdit*>(u"checkpoint_query"_s);
-  }
+  [[nodiscard]] QLineEdit* folder() const { return find<QLineEdit>("checkpoint_folder_path"); }
+  [[nodiscard]] QLineEdit* query() const { return find<QLineEdit>("checkpoint_query"); }
   [[nodiscard]] QPlainTextEdit* document() const { return dialog()->findChild<QPlainTextEdit*>(); }
-  [[nodiscard]] QPushButton* compute() const {
-    return dialog()->findChild<QPushButton*>(u"compute"_s);
-  }
+  [[nodiscard]] QPushButton* compute() const { return find<QPushButton>("compute"); }
   [[nodiscard]] QString problem() const { return dialog()->findChild<ProblemLabel*>()->text(); }
   void read_document(const QString& file) const {
-    dialog()->findChild<QPushButton*>(u"document_file"_s)->click();
-    auto* files = dialog()->findChild<QFileDialog*>();
-    QVERIFY(files);
-    QMetaObject::invokeMethod(files, "fileSelected", Q_ARG(QString, file));
-    delete files;
-  }
-  [[nodiscard]] QString write(const char* name, const QByteArray& text) const {
-    QFile file(folder_.filePath(QLatin1String(name)));
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
-    return file.fileName();
+    find<QPushButton>("document_file")->click();
+    answer_file(file);
   }
   QAction* checkpoint_action() const { return page_->page_actions().first().actions.first(); }
   /// The dialog, filled in.
@@ -63,28 +37,22 @@ class CheckpointDialogTest : public QObject {
     document()->setPlainText(u"a tall tower"_s);
     return dialog();
   }
-  /// The arguments of the program, one per line.
-  [[nodiscard]] QString requested() const {
-    QFile file(dump() + u".arguments"_s);
-    return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+  /// Computes what the dialog asks for, until the dialog closes.
+  void compute_dump() const {
+    compute()->click();
+    QTRY_VERIFY(dialog() == nullptr);
   }
+  /// The arguments of the program, one per line.
+  [[nodiscard]] QByteArray requested() const { return read_bytes(path("dump.arguments")); }
 
  private Q_SLOTS:
 
   void initTestCase() {
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    qputenv("FAKE_DUMP", dump().toUtf8());
-    QFile file(dump());
-    const std::vector<std::byte> bytes = small_dump().bytes();
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<qint64>(bytes.size()));
+    qputenv("FAKE_DUMP", write("dump", bytes_of(small_dump())).toUtf8());
   }
   void init() {
-    QSettings().clear();
-    page_ = std::make_unique<AttentionPage>();
-    page_->resize(1200, 760);
-    page_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+    show_page({1200, 760});
     QTRY_VERIFY(page_->session().dump() != nullptr);
   }
   void cleanup() { page_.reset(); }
@@ -93,7 +61,7 @@ class CheckpointDialogTest : public QObject {
     QTest::keyClick(page_.get(), Qt::Key_K, Qt::ControlModifier);
     QVERIFY(dialog() != nullptr);
     QCOMPARE(checkpoint_action()->shortcut(), QKeySequence(u"Ctrl+K"_s));
-    QVERIFY(page_->findChild<QToolButton*>(u"open_checkpoint"_s)->isVisible());
+    QVERIFY(find<QToolButton>("open_checkpoint")->isVisible());
   }
 
   void RequiresFolderAndQuery() {
@@ -107,21 +75,24 @@ class CheckpointDialogTest : public QObject {
 
   void OpensTheComputedDump() {
     open_with(u"how tall"_s);
-    compute()->click();
+    compute_dump();
     QTRY_VERIFY(page_->session().file().startsWith(CheckpointInspection::folder()));
-    QTRY_VERIFY(dialog() == nullptr);
     QVERIFY(page_->session().file().endsWith(u"-mini.safetensors"_s));
-    QVERIFY(requested().contains(u"--checkpoint=/models/mini\n--query=how tall\n"_s));
-    QVERIFY(!requested().contains(u"--pattern"_s));
+    QVERIFY(requested().contains("--checkpoint=/models/mini\n--query=how tall\n"));
+    QVERIFY(!requested().contains("--pattern"));
+    // The dialog opens again with the same fields.
+    checkpoint_action()->trigger();
+    QCOMPARE(folder()->text(), u"/models/mini"_s);
+    QCOMPARE(query()->text(), u"how tall"_s);
+    QCOMPARE(document()->toPlainText(), u"a tall tower"_s);
   }
 
   void PassesPatternAndWindow() {
     CheckpointDialog* opened = open_with(u"how tall"_s);
     opened->findChild<PatternPicker*>()->choose(u"Sparse asymmetric"_s);
     opened->findChild<QSpinBox*>(u"window"_s)->setValue(16);
-    compute()->click();
-    QTRY_VERIFY(dialog() == nullptr);
-    QVERIFY(requested().contains(u"/pattern.json\n--window=16\n"_s));
+    compute_dump();
+    QVERIFY(requested().contains("/pattern.json\n--window=16\n"));
   }
 
   void ShowsARefusal() {
@@ -146,25 +117,11 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(page_->session().file().isEmpty());
   }
 
-  void RestoresTheFields() {
-    open_with(u"how tall"_s);
-    compute()->click();
-    QTRY_VERIFY(dialog() == nullptr);
-    checkpoint_action()->trigger();
-    QCOMPARE(folder()->text(), u"/models/mini"_s);
-    QCOMPARE(query()->text(), u"how tall"_s);
-    QCOMPARE(document()->toPlainText(), u"a tall tower"_s);
-  }
-
   void ReadsADocumentFromAFile() {
-    QFile file(folder_.filePath(u"page.txt"_s));
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write("a page");
-    file.close();
     open_with(u"how tall"_s);
-    read_document(file.fileName());
+    read_document(write("page.txt", "a page"));
     QCOMPARE(document()->toPlainText(), u"a page"_s);
-    read_document(folder_.filePath(u"none.txt"_s));
+    read_document(path("none.txt"));
     QVERIFY(problem().contains(u"there is no document"_s));
   }
 
@@ -187,8 +144,7 @@ class CheckpointDialogTest : public QObject {
     QCOMPARE(query()->text(), u"how old"_s);
     QCOMPARE(document()->toPlainText(), u"a bridge"_s);
     opened->findChild<PatternPicker*>(u"checkpoint_compared"_s)->choose(u"Sparse asymmetric"_s);
-    compute()->click();
-    QTRY_VERIFY(dialog() == nullptr);
+    compute_dump();
     QTRY_VERIFY(page_->session().dump() != nullptr);
     QCOMPARE(page_->source()->second()->title(), u"Sparse asymmetric"_s);
     checkpoint_action()->trigger();
@@ -209,8 +165,7 @@ class CheckpointDialogTest : public QObject {
   void KeepsOnlyTheNewestDumps() {
     for (int i = 0; i < CheckpointInspection::most_dumps + 2; ++i) {
       open_with(u"how tall"_s);
-      compute()->click();
-      QTRY_VERIFY(dialog() == nullptr);
+      compute_dump();
     }
     const QDir kept(CheckpointInspection::folder());
     QCOMPARE(kept.entryList(QDir::Files).size(), CheckpointInspection::most_dumps);

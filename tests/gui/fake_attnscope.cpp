@@ -70,22 +70,20 @@ int repeat(const std::string& uuid, const std::string& database) {
   return store.finish_run(*id, RunStatus::done) ? 0 : 3;
 }
 
+/// Blocked in advance, so that a signal cannot come before sigwait.
+sigset_t block(int signal) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, signal);
+  sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  return blocked;
+}
+
 int run(const std::string& sweep_file, const std::string& database) {
-  // Blocked in advance, so that an interrupt cannot come before sigwait.
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  sigprocmask(SIG_BLOCK, &interrupt, nullptr);
-  sigset_t go_on;
-  sigemptyset(&go_on);
-  sigaddset(&go_on, SIGUSR1);
-  sigprocmask(SIG_BLOCK, &go_on, nullptr);
+  const sigset_t interrupt = block(SIGINT), go_on = block(SIGUSR1);
   // While sigwait waits the signal is not blocked; a handler shows that it is accepted.
   std::signal(pause_signal(), [](int) {});
-  sigset_t requested;
-  sigemptyset(&requested);
-  sigaddset(&requested, pause_signal());
-  sigprocmask(SIG_BLOCK, &requested, nullptr);
+  const sigset_t requested = block(pause_signal());
   const auto wait_for = [&](PauseRequest request) {
     siginfo_t signal;
     do {
@@ -147,6 +145,12 @@ std::string value_after(int argc, char** argv, const char* name) {
   return {};
 }
 
+/// Writes the arguments after the command, one per line.
+void write_arguments(const std::filesystem::path& file, int argc, char** argv) {
+  std::ofstream requested(file);
+  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
+}
+
 /// The dump $FAKE_DUMP for every model. A query "wait" is never answered, "refused" is refused.
 int inspect(int argc, char** argv) {
   const std::string query = option(argc, argv, "query");
@@ -154,16 +158,13 @@ int inspect(int argc, char** argv) {
   if (query == "wait") return pause();
   std::error_code failed;
   std::filesystem::copy_file(std::getenv("FAKE_DUMP"), option(argc, argv, "output"), failed);
-  std::ofstream requested(std::string(std::getenv("FAKE_DUMP")) + ".arguments");
-  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
+  write_arguments(std::string(std::getenv("FAKE_DUMP")) + ".arguments", argc, argv);
   return failed ? refuse("cannot copy") : 0;
 }
 
 /// Two documents, of 100 and of 300 tokens; the arguments are written next to the file of pairs.
 int lengths(int argc, char** argv) {
-  const std::string pairs = option(argc, argv, "pairs");
-  std::ofstream requested(pairs + ".arguments");
-  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
+  write_arguments(option(argc, argv, "pairs") + ".arguments", argc, argv);
   if (option(argc, argv, "checkpoint").ends_with("refused"))
     return refuse("there is no model's configuration; check the path");
   std::puts(R"({"documents": {"counted": [[100, 1], [300, 1]]},
@@ -176,15 +177,10 @@ int lengths(int argc, char** argv) {
 int train(int argc, char** argv) {
   if (option(argc, argv, "triples").ends_with("wrong.tsv"))
     return refuse("wrong.tsv: line 1 has no negative");
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+  const sigset_t interrupt = block(SIGINT);
   const std::filesystem::path folder = option(argc, argv, "output");
   std::filesystem::create_directories(folder);
-  std::ofstream requested(folder / "arguments");
-  for (int i = 2; i < argc; ++i) requested << argv[i] << '\n';
-  requested.close();
+  write_arguments(folder / "arguments", argc, argv);
   auto curve = TrainingCurveFile::resume(folder / training_curve_file, 0);
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));

@@ -4,6 +4,7 @@
 // Common to the window's tests: they run offscreen, with settings and data in a temporary folder.
 // The suites of a program are chosen by the names of their files: `window_test heats_test`.
 
+#include <QFile>
 #include <QTemporaryDir>
 #include <QWidget>
 #include <QtTest>
@@ -62,6 +63,19 @@ class SignalLog {
   std::vector<std::tuple<std::decay_t<Values>...>> all_;
   QObject here_;
 };
+
+/// Writes a file, and returns its name.
+inline QString write_bytes(const QString& name, const QByteArray& bytes) {
+  QFile file(name);
+  if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size())
+    qFatal("%s was not written", qPrintable(name));
+  return name;
+}
+/// The bytes of a file; nothing if it cannot be read.
+inline QByteArray read_bytes(const QString& name) {
+  QFile file(name);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
 
 inline void double_text(QWidget& widget) {
   QFont large = widget.font();

@@ -81,7 +81,7 @@ class KeptStateTest : public WindowSuite {
     QTRY_COMPARE(panel()->chosen(), newest);
   }
 
-  void RestoresPatternWindowAndLengths() {
+  void RestoresPageBaselineAndPattern() {
     open_window();
     window_->show_page(MainWindow::patterns_page);
     window_->patterns()->choose(u"longformer"_s);
@@ -89,7 +89,9 @@ class KeptStateTest : public WindowSuite {
     before.set_window(Window::of(16));
     before.set_query(7);
     before.set_documents({30, 40});
+    view()->set_preferred_baseline(u"full/sdpa"_s);
     restart();
+    QCOMPARE(view()->preferred_baseline(), u"full/sdpa"_s);
     QTRY_VERIFY(window_->patterns()->isVisible());
     PatternEditor& editor = window_->patterns()->editor();
     QCOMPARE(editor.pattern().name, std::string("longformer"));

@@ -8,7 +8,6 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
-#include <QListView>
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollBar>
@@ -20,7 +19,7 @@
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
-#include "app/gui/views/checkpoint_dialog.h"
+#include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/new_run_dialog.h"
@@ -157,7 +156,7 @@ class MainWindowTest : public WindowSuite {
     start_by_clicks(u"by-hand"_s, u"64:256:*2"_s);
     QTRY_COMPARE(window_->runs().rowCount(), 1);
     QTRY_COMPARE(status_of(), RunStatus::done);
-    QTRY_VERIFY(view()->isVisible() && view()->run() && !view()->run()->table.rows.empty());
+    QTRY_VERIFY(view()->isVisible() && shows_rows());
     QTRY_VERIFY(view()->run() && view()->run()->table.run.heats_done == 3);
     QCOMPARE(view()->chart()->figure().series.front().points.size(), std::size_t{3});
     QVERIFY(!view()->chart()->drawing(0).empty());
@@ -166,20 +165,6 @@ class MainWindowTest : public WindowSuite {
     QCOMPARE(table->rowCount() * (table->columnCount() - 1),
              static_cast<int>(view()->run()->table.rows.size()));
     QTRY_VERIFY(!page()->progress()->isVisible());
-  }
-
-  void CancelsARun() {
-    open_window();
-    start_by_clicks(u"until-cancelled"_s, u"64:256:*2"_s);
-    ProgressStrip* strip = page()->progress();
-    QTRY_VERIFY(strip->isVisible() && cancel_button()->isVisible());
-    QTRY_VERIFY(strip->text().contains(u"sparse/segment/4"_s));
-    QVERIFY(strip->text().contains(u"of 3"_s));
-    QVERIFY(strip->text().contains(u"left"_s));
-    QTest::mouseClick(cancel_button(), Qt::LeftButton);
-    QTRY_COMPARE(status_of(), RunStatus::cancelled);
-    QTRY_VERIFY(!strip->isVisible());
-    QCOMPARE(window_->runs().index(0).data(RunListModel::fraction_role).toDouble(), 1.0 / 3);
   }
 
   void LeavesTheRunToTheNextWindow() {
@@ -232,20 +217,26 @@ class MainWindowTest : public WindowSuite {
     QCOMPARE(strip->pause_button()->text(), u"Pause run"_s);
   }
 
-  void ReachesHeatsByKeys() {
+  void ShowsHeatsByKeysAndCancelsARun() {
     open_window();
     start_by_clicks(u"until-cancelled"_s, u"64:256:*2"_s);
     ProgressStrip* strip = page()->progress();
+    QTRY_VERIFY(strip->isVisible() && cancel_button()->isVisible());
+    QTRY_VERIFY(strip->text().contains(u"sparse/segment/4"_s));
+    QVERIFY(strip->text().contains(u"of 3"_s));
+    QVERIFY(strip->text().contains(u"left"_s));
     QTRY_VERIFY(strip->heats().count(HeatState::done) == 1);
     activate();
     QTest::keyClick(window_.get(), Qt::Key_H, Qt::ControlModifier);
     QTRY_VERIFY(strip->heats_view()->hasFocus());
-    auto* sentence = strip->findChild<QLabel*>(u"chosen_heat"_s);
+    const auto* sentence = find<QLabel>("chosen_heat");
     QCOMPARE(sentence->text(), u"Heat 2 of 3, 128 tokens: being measured"_s);
     QTest::keyClick(strip->heats_view(), Qt::Key_Left);
     QVERIFY(sentence->text().startsWith(u"Heat 1 of 3, 64 tokens: measured ("_s));
     QTest::mouseClick(cancel_button(), Qt::LeftButton);
     QTRY_COMPARE(status_of(), RunStatus::cancelled);
+    QTRY_VERIFY(!strip->isVisible());
+    QCOMPARE(window_->runs().index(0).data(RunListModel::fraction_role).toDouble(), 1.0 / 3);
   }
 
   void OpensTheNewRunDialogByKey() {
@@ -277,6 +268,9 @@ class MainWindowTest : public WindowSuite {
     };
     press_at_start(Qt::Key_2, Qt::Key_D);
     QVERIFY(window_->patterns()->masks()->is_split());
+    QVERIFY(window_->patterns()->isVisible() && !page()->isVisible());
+    QTest::keyClick(window_.get(), Qt::Key_1, Qt::ControlModifier);
+    QTRY_VERIFY(page()->isVisible());
     press_at_start(Qt::Key_3, Qt::Key_K);
     QVERIFY(window_->findChild<CheckpointDialog*>() != nullptr);
   }
@@ -288,9 +282,7 @@ class MainWindowTest : public WindowSuite {
     panel()->choose(window_->runs().index(0).data(RunListModel::uuid_role).toString());
     const std::unique_ptr<QMenu> menu(panel()->make_menu());
     const QList<QAction*> actions = menu->actions();
-    const auto again = std::find_if(actions.begin(), actions.end(), [](const QAction* action) {
-      return action->text() == u"Measure again"_s;
-    });
+    const auto again = std::ranges::find(actions, u"Measure again"_s, &QAction::text);
     QVERIFY(again != actions.end());
     (*again)->trigger();
     QTRY_COMPARE(window_->runs().rowCount(), 2);
@@ -303,11 +295,7 @@ class MainWindowTest : public WindowSuite {
     start_by_clicks(u"refused"_s, u"64"_s);
     QTRY_COMPARE(messages()->text(), u"the worker attnscope-worker was not found."_s);
     QVERIFY(!page()->progress()->isVisible());
-  }
-
-  void ReportsAMissingProgram() {
     qputenv("ATTNSCOPE_PROGRAM", "/nowhere/attnscope");
-    open_window();
     start_by_clicks(u"any"_s, u"64"_s);
     QTRY_VERIFY(messages()->text().contains(u"/nowhere/attnscope"_s));
   }
@@ -332,7 +320,7 @@ class MainWindowTest : public WindowSuite {
   void LeavesMostOfTheWindowToCharts() {
     add_runs({"made-up"}, {64, 128, 256});
     open_window();
-    QTRY_VERIFY(view()->run() && !view()->run()->table.rows.empty());
+    QTRY_VERIFY(shows_rows());
     QTRY_VERIFY2(view()->chart()->height() >= window_->height() / 2,
                  qPrintable(QString::number(view()->chart()->height())));
     QTRY_VERIFY(find<QLineEdit>("run_tags")->isVisible());
@@ -364,7 +352,7 @@ class MainWindowTest : public WindowSuite {
     const LargeText large;
     open_window();
     window_->resize(1000, 650);
-    QTRY_VERIFY(view()->run() && !view()->run()->table.rows.empty());
+    QTRY_VERIFY(shows_rows());
     QTRY_VERIFY(page()->progress()->isVisible());
     for (const auto at : {MainWindow::compare_page, MainWindow::patterns_page,
                           MainWindow::attention_page, MainWindow::training_page}) {
@@ -400,7 +388,7 @@ class MainWindowTest : public WindowSuite {
     add_live_run(6, {64});
     open_window();
     window_->resize(1000, 650);
-    QTRY_VERIFY(view()->run() && !view()->run()->table.rows.empty());
+    QTRY_VERIFY(shows_rows());
     QTRY_VERIFY(page()->progress()->isVisible());
     auto* around =
         qobject_cast<SideArea*>(page()->progress()->parentWidget()->parentWidget()->parentWidget());
@@ -412,34 +400,6 @@ class MainWindowTest : public WindowSuite {
       QCOMPARE(tabs->currentIndex(), tab);
       QTRY_VERIFY2(!around->verticalScrollBar()->isVisible(), qPrintable(tabs->tabText(tab)));
     }
-  }
-
-  void SwitchesPagesByKeys() {
-    open_window();
-    QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
-    QTRY_VERIFY(window_->patterns()->isVisible());
-    QVERIFY(!page()->isVisible());
-    QTest::keyClick(window_.get(), Qt::Key_1, Qt::ControlModifier);
-    QTRY_VERIFY(page()->isVisible());
-  }
-
-  void FiltersTheList() {
-    add_runs({"alpha", "beta"});
-    open_window();
-    QListView* list = panel()->list();
-    QTRY_COMPARE(list->model()->rowCount(), 2);
-    QTest::keyClicks(panel()->search(), u"ALPHA"_s);
-    QCOMPARE(list->model()->rowCount(), 1);
-    QVERIFY(list->model()->index(0, 0).data().toString().contains(u"alpha"_s));
-  }
-
-  void RestoresPageAndBaseline() {
-    open_window();
-    window_->show_page(MainWindow::patterns_page);
-    view()->set_preferred_baseline(u"full/sdpa"_s);
-    restart();
-    QVERIFY(window_->patterns()->isVisible());
-    QCOMPARE(view()->preferred_baseline(), u"full/sdpa"_s);
   }
 
   void DrawsDarkCharts() {

@@ -6,7 +6,6 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDesktopServices>
-#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -59,14 +58,11 @@ class NewRunDialogTest : public QObject {
     QFAIL(name);
   }
   /// As an editor saves: into the file, or another in its place.
-  void save_file(const QByteArray& text, bool in_place) const {
-    QFile file(in_place ? opened_ : opened_ + u".new"_s);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    QCOMPARE(file.write(text), text.size());
-    file.close();
+  void save_file(const QByteArray& bytes, bool in_place) const {
+    write_bytes(in_place ? opened_ : opened_ + u".new"_s, bytes);
     if (in_place) return;
     QVERIFY(QFile::remove(opened_));
-    QVERIFY(file.rename(opened_));
+    QVERIFY(QFile::rename(opened_ + u".new"_s, opened_));
   }
   void edit_as_file() {
     opened_.clear();
@@ -74,6 +70,17 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!opened_.isEmpty());
   }
   [[nodiscard]] std::string text() const { return dialog_->checked().sweep_text; }
+  [[nodiscard]] QString shown(const char* label) const { return find<QLabel>(label)->text(); }
+  [[nodiscard]] bool shows(const char* label) const { return find<QLabel>(label)->isVisible(); }
+  [[nodiscard]] bool offers(const QString& pair) const {
+    return find<QToolButton>(qPrintable(pair)) != nullptr;
+  }
+  /// Return with Ctrl starts the run from every field.
+  [[nodiscard]] bool starts_by_key(QWidget* widget) const {
+    const qsizetype before = started_->count();
+    QTest::keyClick(widget, Qt::Key_Return, Qt::ControlModifier);
+    return started_->count() > before;
+  }
 
  public Q_SLOTS:
   void open_in_editor(const QUrl& file) { opened_ = file.toLocalFile(); }
@@ -101,7 +108,7 @@ class NewRunDialogTest : public QObject {
 
   void StartsTheQuickPreset() {
     choose("quick");
-    QVERIFY(find<QLabel>("estimate")->text().contains(u"heats"_s));
+    QVERIFY(shown("estimate").contains(u"heats"_s));
     QTest::mouseClick(start_button(), Qt::LeftButton);
     QCOMPARE(started_->count(), 1);
     QVERIFY(!dialog_->isVisible());
@@ -111,19 +118,25 @@ class NewRunDialogTest : public QObject {
     choose("quick");
     type_into("query_tokens", u"ten"_s);
     QVERIFY(!start_button()->isEnabled());
-    const QString reason = find<QLabel>("estimate")->text();
+    const QString reason = shown("estimate");
     QVERIFY2(reason.startsWith(u"The run cannot start. "_s) && reason.contains(u"uery"_s),
              qPrintable(reason));
     QCOMPARE(start_button()->toolTip(), reason);
     type_into("query_tokens", u"10"_s);
+    type_into("sequence_tokens", u"64:4"_s);
+    QTRY_VERIFY(shows("sequence_tokens_problem"));
+    QVERIFY(!start_button()->isEnabled());
+    QVERIFY(!starts_by_key(find<QLineEdit>("sequence_tokens")));
+    type_into("sequence_tokens", u"64:256:*2"_s);
+    QVERIFY(!shows("sequence_tokens_problem"));
     QVERIFY(start_button()->isEnabled());
-    QVERIFY(!find<QLabel>("estimate")->text().contains(u"cannot start"_s));
+    QVERIFY(shown("estimate").startsWith(u"3 heats"_s));
   }
 
   void ReportsADesktopWithoutAnEditor() {
     choose("quick");
     edit_as_file();
-    const QString message = find<QLabel>("preset_saved")->text();
+    const QString message = shown("preset_saved");
     QVERIFY2(message.contains(opened_) && message.contains(u"If no editor opens"_s),
              qPrintable(message));
   }
@@ -205,18 +218,6 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), u"96"_s);
   }
 
-  void RefusesAWrongRange() {
-    type_into("sequence_tokens", u"64:4"_s);
-    QTRY_VERIFY(find<QLabel>("sequence_tokens_problem")->isVisible());
-    QVERIFY(!start_button()->isEnabled());
-    QTest::keyClick(find<QLineEdit>("sequence_tokens"), Qt::Key_Return, Qt::ControlModifier);
-    QCOMPARE(started_->count(), 0);
-    type_into("sequence_tokens", u"64:256:*2"_s);
-    QVERIFY(!find<QLabel>("sequence_tokens_problem")->isVisible());
-    QVERIFY(start_button()->isEnabled());
-    QVERIFY(find<QLabel>("estimate")->text().startsWith(u"3 heats"_s));
-  }
-
   void MarksAnEditedPreset() {
     choose("quick");
     type_into("windows", u"8"_s);
@@ -238,14 +239,14 @@ class NewRunDialogTest : public QObject {
 
   void AddsAPattern() {
     choose("quick");
-    QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
+    QVERIFY(!offers(u"longformer/segment"_s));
     const int before = dialog_->checked().cells;
     add_pattern("longformer");
     QVERIFY(find<QToolButton>("longformer/dense")->hasFocus());
     click_pair(u"longformer"_s, u"segment"_s);
     QVERIFY(dialog_->checked().cells > before);
     choose("quick");
-    QVERIFY(find<QToolButton>("longformer/segment") == nullptr);
+    QVERIFY(!offers(u"longformer/segment"_s));
   }
 
   void CountsUnavailableContenders() {
@@ -257,16 +258,15 @@ class NewRunDialogTest : public QObject {
     }
     QVERIFY(!find<QToolButton>("more_contenders")->isVisible());
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QToolButton>("sparse/dense") == nullptr);
+    QVERIFY(!offers(u"sparse/dense"_s));
     auto* more = find<QToolButton>("more_contenders");
     QCOMPARE(more->text(), u"1 more that cannot run here"_s);
-    auto* why = find<QLabel>("contender_reasons");
-    QVERIFY(!why->isVisible());
+    QVERIFY(!shows("contender_reasons"));
     more->click();
-    QVERIFY(why->isVisible());
-    QCOMPARE(why->text(), u"sparse/dense: dense knows only full attention"_s);
+    QVERIFY(shows("contender_reasons"));
+    QCOMPARE(shown("contender_reasons"), u"sparse/dense: dense knows only full attention"_s);
     dialog_->set_forecast({});
-    QVERIFY(find<QToolButton>("sparse/dense") != nullptr);
+    QVERIFY(offers(u"sparse/dense"_s));
     QVERIFY(!more->isVisible());
   }
 
@@ -276,13 +276,13 @@ class NewRunDialogTest : public QObject {
     Forecast forecast;
     forecast.pairs[first].reason = u"not on this device"_s;
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QLabel>("impossible_contenders")->isVisible());
-    QVERIFY(find<QLabel>("impossible_contenders")->text().contains(u"not on this device"_s));
+    QVERIFY(shows("impossible_contenders"));
+    QVERIFY(shown("impossible_contenders").contains(u"not on this device"_s));
     QVERIFY(start_button()->isEnabled());
     // Unchecked, it is listed among the unavailable ones.
     click_pair(first.first, first.second);
-    QTRY_VERIFY(find<QToolButton>(qPrintable(first.first + u'/' + first.second)) == nullptr);
-    QVERIFY(!find<QLabel>("impossible_contenders")->isVisible());
+    QTRY_VERIFY(!offers(first.first + u'/' + first.second));
+    QVERIFY(!shows("impossible_contenders"));
   }
 
   void EstimatesMemory() {
@@ -297,24 +297,21 @@ class NewRunDialogTest : public QObject {
     forecast.batch_max = 10;
     forecast.batch_bytes = 400 * mebibyte;
     dialog_->set_forecast(forecast);
-    const QString estimate = find<QLabel>("estimate")->text();
-    QVERIFY2(estimate.contains(u"memory"_s), qPrintable(estimate));
-    QVERIFY2(estimate.contains(u"full/dense"_s), qPrintable(estimate));
-    QVERIFY2(estimate.contains(u"2048"_s), qPrintable(estimate));
-    QVERIFY(estimate.contains(u"up to"_s));
-    QVERIFY(!find<QLabel>("too_much")->isVisible());
-    QVERIFY(estimate.contains(u"about 419"_s));
+    const QString estimate = shown("estimate");
+    for (const auto& words : {u"memory"_s, u"full/dense"_s, u"2048"_s, u"up to"_s, u"about 419"_s})
+      QVERIFY2(estimate.contains(words), qPrintable(estimate));
+    QVERIFY(!shows("too_much"));
     forecast.pairs[dense].is_least = true;
     forecast.free_bytes = 200 * mebibyte;
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QLabel>("estimate")->text().contains(u"at least 21"_s));
+    QVERIFY(shown("estimate").contains(u"at least 21"_s));
     QCOMPARE(start_button()->text(), u"Start run"_s);
 
     forecast.free_bytes = 50 * mebibyte;
     forecast.pairs[dense].least_seconds = 86'400;
     dialog_->set_forecast(forecast);
-    QVERIFY(find<QLabel>("estimate")->text().contains(u"more than 24 h"_s));
-    const QString warned = find<QLabel>("too_much")->text();
+    QVERIFY(shown("estimate").contains(u"more than 24 h"_s));
+    const QString warned = shown("too_much");
     QVERIFY2(warned.startsWith(u"full/dense needs"_s), qPrintable(warned));
     QCOMPARE(start_button()->text(), u"Start run anyway"_s);
     QVERIFY(start_button()->isEnabled());
@@ -324,7 +321,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(dialog_->begin_with(
         QStringLiteral(R"({"contenders": ["full/nope"], "sequence_tokens": 64})")));
     QTRY_VERIFY(dialog_->is_checked());
-    QVERIFY(find<QLabel>("contenders_problem")->text().contains(u"full/nope"_s));
+    QVERIFY(shown("contenders_problem").contains(u"full/nope"_s));
     QVERIFY(!start_button()->isEnabled());
   }
 
@@ -340,8 +337,8 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(dialog_->checked().heats, 2 * before);
     dialog_->show_advanced(false);
     type_into("heads", u"none"_s);
-    QTRY_VERIFY(find<QLabel>("heads_problem")->isVisible());
-    QVERIFY(find<QLabel>("heads_problem")->text().startsWith(u"'heads'"_s));
+    QTRY_VERIFY(shows("heads_problem"));
+    QVERIFY(shown("heads_problem").startsWith(u"'heads'"_s));
     QVERIFY(!start_button()->isEnabled());
     type_into("heads", QString());
     QVERIFY(dialog_->checked().ok());
@@ -359,15 +356,15 @@ class NewRunDialogTest : public QObject {
     click_pair(u"sparse-without-kernel"_s, u"segment"_s);
     click_pair(u"full+cls-only-last-layer"_s, u"sdpa"_s);
     type_into("layers", u"1, 2"_s);
-    QTRY_VERIFY(find<QLabel>("memory_order_problem")->isVisible());
+    QTRY_VERIFY(shows("memory_order_problem"));
     type_into("memory_order", QString());
     type_into("batch_per_contender", u"true"_s);
     QVERIFY2(dialog_->checked().ok(), qPrintable(dialog_->checked().problem()));
     QVERIFY(text().find("\"sparse-without-kernel/segment\"") != std::string::npos);
     QVERIFY(text().find("\"per_contender\": true") != std::string::npos);
     type_into("cache", u"cold"_s);
-    QTRY_VERIFY(find<QLabel>("cache_problem")->isVisible());
-    QVERIFY(find<QLabel>("cache_problem")->text().contains(u"operation model"_s));
+    QTRY_VERIFY(shows("cache_problem"));
+    QVERIFY(shown("cache_problem").contains(u"operation model"_s));
   }
 
   void OffersNamedValuesOfAnAxis() {
@@ -386,9 +383,7 @@ class NewRunDialogTest : public QObject {
   void StartsAnEditedFile() {
     choose("quick");
     edit_as_file();
-    QFile file(opened_);
-    QVERIFY(file.open(QIODevice::ReadOnly));
-    QCOMPARE(file.readAll().toStdString(), text());
+    QCOMPARE(read_bytes(opened_).toStdString(), text());
     for (const bool in_place : {true, false, true}) {
       const QByteArray tokens = in_place ? "96" : "80";
       save_file(R"({"name": "typed", "contenders": ["full/sdpa"], "heads": 2,
@@ -411,34 +406,30 @@ class NewRunDialogTest : public QObject {
     const QString lengths = find<QLineEdit>("sequence_tokens")->text();
     edit_as_file();
     const QSize before = dialog_->size();
-    save_file("{\"name\": \"x\",\n\"haeds\": 2}", false);
-    auto* problem = find<QLabel>("other_problem");
-    QTRY_VERIFY(problem->isVisible());
+    const QByteArray wrong = "{\"name\": \"x\",\n\"haeds\": 2}";
+    save_file(wrong, false);
+    QTRY_VERIFY(shows("other_problem"));
     QCoreApplication::processEvents();  // lays it out
     QCOMPARE(dialog_->size(), before);
     const QWidget* start = start_button();
     QVERIFY(dialog_->rect().contains(QRect(start->mapTo(dialog_.get(), QPoint()), start->size())));
-    QVERIFY2(problem->text().contains(u"line 2"_s), qPrintable(problem->text()));
-    QVERIFY2(problem->text().contains(u"heads"_s), qPrintable(problem->text()));
+    QVERIFY2(shown("other_problem").contains(u"line 2"_s), qPrintable(shown("other_problem")));
+    QVERIFY2(shown("other_problem").contains(u"heads"_s), qPrintable(shown("other_problem")));
     QVERIFY(!start_button()->isEnabled());
     QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), lengths);
-    QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
-    QCOMPARE(started_->count(), 0);
+    QVERIFY(!starts_by_key(dialog_.get()));
     // The next edit of the form makes a valid sweep and leaves the file unchanged.
     type_into("sequence_tokens", u"128"_s);
     QTRY_VERIFY(start_button()->isEnabled());
-    QVERIFY(!problem->isVisible());
-    QFile file(opened_);
-    QVERIFY(file.open(QIODevice::ReadOnly));
-    QCOMPARE(file.readAll(), QByteArray("{\"name\": \"x\",\n\"haeds\": 2}"));
+    QVERIFY(!shows("other_problem"));
+    QCOMPARE(read_bytes(opened_), wrong);
   }
 
   void RefusesAnUnreadableFile() {
     choose("quick");
     edit_as_file();
     const auto refused = [&] {
-      QTest::keyClick(dialog_.get(), Qt::Key_Return, Qt::ControlModifier);
-      return find<QLabel>("other_problem")->isVisible() && started_->count() == 0 &&
+      return !starts_by_key(dialog_.get()) && shows("other_problem") &&
              !start_button()->isEnabled();
     };
     const QByteArray sweep = R"({"name": "x", "contenders": ["full/sdpa"], "sequence_tokens": 64})";
@@ -458,12 +449,12 @@ class NewRunDialogTest : public QObject {
   void SavesAPreset() {
     choose("quick");
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
-    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"built-in"_s));
+    QVERIFY(shown("preset_problem").contains(u"built-in"_s));
     type_into("sequence_tokens", u"72"_s);
     type_into("sweep_name", u"mine"_s);
     QTest::keyClick(find<QLineEdit>("sweep_name"), Qt::Key_K,
                     Qt::ControlModifier | Qt::ShiftModifier);
-    QTRY_VERIFY(find<QLabel>("preset_saved")->isVisible());
+    QTRY_VERIFY(shows("preset_saved"));
     QCOMPARE(find<QComboBox>("preset")->currentText(), u"mine"_s);
     const std::string kept = text();
 
@@ -475,7 +466,7 @@ class NewRunDialogTest : public QObject {
     type_into("sequence_tokens", u"80"_s);
     type_into("sweep_name", u"mine"_s);
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
-    QVERIFY(find<QLabel>("preset_problem")->text().contains(u"again"_s));
+    QVERIFY(shown("preset_problem").contains(u"again"_s));
     QTest::mouseClick(find<QPushButton>("save_preset"), Qt::LeftButton);
     QVERIFY(own_presets().front().text.find("80") != std::string::npos);
   }
@@ -492,15 +483,14 @@ class NewRunDialogTest : public QObject {
 
   void ReportsAMissingWorker() {
     dialog_->set_implementations({}, u"attnscope-worker was not found."_s);
-    auto* label = find<QLabel>("implementations_problem");
-    QVERIFY(label->isVisible());
-    QCOMPARE(label->text(), u"attnscope-worker was not found."_s);
+    QVERIFY(shows("implementations_problem"));
+    QCOMPARE(shown("implementations_problem"), u"attnscope-worker was not found."_s);
   }
 
   void RefusesAFileThatIsNoSweep() {
     choose("quick");
     QVERIFY(!dialog_->begin_with(u"{\"name\": 3}"_s));
-    QVERIFY(find<QLabel>("other_problem")->isVisible());
+    QVERIFY(shows("other_problem"));
     QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"quick"_s);
     QVERIFY(!start_button()->isEnabled());
     choose("quick");

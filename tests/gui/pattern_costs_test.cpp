@@ -72,10 +72,7 @@ class PatternCostsTest : public QObject {
     QCOMPARE(row(rows, "Allowed pairs").b.text, u"64"_s);
     QCOMPARE(row(rows, "Allowed pairs").ratio.text, times_text(40.0 / 64));
     QCOMPARE(row(rows, "Tokens").ratio.text, times_text(1));
-  }
-
-  void ShowsExecutedOverUsefulOrTheReason() {
-    const std::vector<CostRow> rows = cost_rows(side(sparse(1)), side(full()), std::nullopt);
+    // Executed over useful work, or the reason why there is none.
     QCOMPARE(row(rows, "dense over useful").a.text, times_text(64.0 / 40));
     QCOMPARE(row(rows, "dense over useful").b.text, times_text(1));
     QCOMPARE(row(rows, "sdpa over useful").a.text, u"–"_s);
@@ -123,6 +120,9 @@ class PatternCostsTest : public QObject {
     std::vector<std::string> ids;
     for (const Contender& contender : sweep.heats[0].contenders) ids.push_back(contender.id());
     QCOMPARE(ids, (std::vector<std::string>{"sparse/segment/4", "sparse/windowed/4", "full/sdpa"}));
+    const Sweep only_full = sweep_made(
+        {.name = "made", .sources = {full()}, .item = item_, .implementations = {u"sdpa"_s}});
+    QCOMPARE(only_full.heats[0].contenders.size(), std::size_t{1});
   }
 
   void SweepsACustomPattern() {
@@ -136,12 +136,6 @@ class PatternCostsTest : public QObject {
     QCOMPARE(contender.pattern, std::string("sparse-own"));
     QCOMPARE(sweep.heats[0].point.documents, std::int64_t{2});
     QCOMPARE(parse_pattern(contender.pattern_json, "kept").value().attends, own.pattern.attends);
-  }
-
-  void SweepsFullAttentionOnce() {
-    const Sweep sweep = sweep_made(
-        {.name = "made", .sources = {full()}, .item = item_, .implementations = {u"sdpa"_s}});
-    QCOMPARE(sweep.heats[0].contenders.size(), std::size_t{1});
   }
 
   void RefusesWhatASweepCannotExpress() {

@@ -23,7 +23,6 @@ class PatternEditorTest : public QObject {
       if (editor_->patterns().pattern(row).name == name) editor_->choose(row);
     }
   }
-  static GroupRule rule(GroupRule::Kind kind) { return {.kind = kind}; }
 
   struct Seen {
     AttentionPattern pattern;
@@ -33,14 +32,13 @@ class PatternEditorTest : public QObject {
   };
   Seen seen() const { return {editor_->pattern(), editor_->chosen_window(), editor_->item()}; }
 
-  QString write(const QByteArray& json) {
-    const QString file = folder_.filePath(u"mine.json"_s);
-    QFile out(file);
-    if (out.open(QIODevice::WriteOnly)) out.write(json);
-    return file;
+  Status set_rule(TokenGroup from, TokenGroup to, GroupRule::Kind kind) const {
+    return editor_->set_rule(from, to, {.kind = kind});
   }
-  const QByteArray mine_ = R"({"name": "mine", "title": "My own",
- "attends": {"document": {"document": "window"}}})";
+  [[nodiscard]] bool is_valid() const {
+    return parse_pattern(pattern_json(editor_->pattern()), "edited").has_value();
+  }
+  [[nodiscard]] QString mine() const { return folder_.filePath(u"mine.json"_s); }
 
  private Q_SLOTS:
 
@@ -51,8 +49,7 @@ class PatternEditorTest : public QObject {
 
   void CopiesAShippedPatternAtTheFirstEdit() {
     const int before = editor_->patterns().rowCount();
-    QVERIFY(
-        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
+    QVERIFY(set_rule(TokenGroup::query, TokenGroup::document, GroupRule::Kind::whole));
     QCOMPARE(editor_->patterns().rowCount(), before + 1);
     QCOMPARE(editor_->pattern().name, std::string("sparse-edited"));
     QVERIFY(editor_->pattern().title.ends_with(" (edited)"));
@@ -61,47 +58,31 @@ class PatternEditorTest : public QObject {
     QCOMPARE(editor_->patterns().pattern(1), built_in_patterns()[1]);
     choose("sparse");
     QVERIFY(!editor_->entry().is_modified());
-    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    QVERIFY(set_rule(TokenGroup::query, TokenGroup::cls, GroupRule::Kind::whole));
     QCOMPARE(editor_->pattern().name, std::string("sparse-edited-2"));
   }
 
   void UndoesEveryEdit() {
     using Edit = std::function<void()>;
+    const auto rule = [this](TokenGroup from, TokenGroup to, const GroupRule& made) -> Edit {
+      return [=, this] { (void)editor_->set_rule(from, to, made); };
+    };
+    constexpr TokenGroup document = TokenGroup::document;
     const std::pair<const char*, Edit> edits[] = {
-        {"rule",
-         [&] {
-           (void)editor_->set_rule(TokenGroup::query, TokenGroup::document,
-                                   rule(GroupRule::Kind::whole));
-         }},
+        {"rule", rule(TokenGroup::query, document, {.kind = GroupRule::Kind::whole})},
         {"own window",
-         [&] {
-           (void)editor_->set_rule(TokenGroup::document, TokenGroup::document,
-                                   {.kind = GroupRule::Kind::window, .fixed_window = 7});
-         }},
-        {"chunks",
-         [&] {
-           (void)editor_->set_rule(
-               TokenGroup::document, TokenGroup::document,
-               {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 7, .overlap = 2}});
-         }},
+         rule(document, document, {.kind = GroupRule::Kind::window, .fixed_window = 7})},
+        {"chunks", rule(document, document,
+                        {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 7, .overlap = 2}})},
         {"sentences take part",
-         [&] {
-           (void)editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
-                                   rule(GroupRule::Kind::window));
-         }},
+         rule(TokenGroup::sentence, document, {.kind = GroupRule::Kind::window})},
         {"stride", [&] { editor_->set_sentences_every(5); }},
-        {"listed",
-         [&] {
-           editor_->set_sentences({0, 9, 20});
-         }},
+        {"listed", [&] { editor_->set_sentences({0, 9, 20}); }},
         {"no sentences", [&] { editor_->set_sentences({}); }},
         {"window", [&] { editor_->set_window(Window::of(9)); }},
         {"infinite window", [&] { editor_->set_window(Window::infinite()); }},
         {"query", [&] { editor_->set_query(3); }},
-        {"documents",
-         [&] {
-           editor_->set_documents({30, 20, 10});
-         }},
+        {"documents", [&] { editor_->set_documents({30, 20, 10}); }},
         {"name", [&] { (void)editor_->set_name("mine"); }},
         {"title", [&] { editor_->set_title("My own"); }},
         {"description", [&] { editor_->set_description("What it is for."); }},
@@ -141,7 +122,7 @@ class PatternEditorTest : public QObject {
   }
 
   void SelectsThePatternOfAnUndoneEdit() {
-    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    QVERIFY(set_rule(TokenGroup::query, TokenGroup::cls, GroupRule::Kind::whole));
     choose("full");
     editor_->undo_stack().undo();
     QCOMPARE(editor_->pattern().name, std::string("sparse"));
@@ -150,7 +131,7 @@ class PatternEditorTest : public QObject {
   void RefusesInvalidEdits() {
     const Seen before = seen();
     const Status window =
-        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::window));
+        set_rule(TokenGroup::query, TokenGroup::document, GroupRule::Kind::window);
     QVERIFY(!window);
     QVERIFY(window.error().message.find("positions") != std::string::npos);
     QVERIFY(!editor_->set_name("with blank"));
@@ -161,29 +142,27 @@ class PatternEditorTest : public QObject {
     std::size_t refused = 0;
     for (const TokenGroup from : token_groups) {
       for (const TokenGroup to : token_groups) {
-        refused += editor_->set_rule(from, to, rule(GroupRule::Kind::none)) ? 0U : 1U;
+        refused += set_rule(from, to, GroupRule::Kind::none) ? 0U : 1U;
       }
     }
     QCOMPARE(refused, std::size_t{1});  // the last rule that was left
     QVERIFY(editor_->pattern().has_rules());
-    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+    QVERIFY(is_valid());
   }
 
   void GivesSentencesAStride() {
-    QVERIFY(editor_->set_rule(TokenGroup::sentence, TokenGroup::document,
-                              rule(GroupRule::Kind::whole)));
+    QVERIFY(set_rule(TokenGroup::sentence, TokenGroup::document, GroupRule::Kind::whole));
     QCOMPARE(editor_->sentences(), PatternEditor::Sentences::every);
-    QVERIFY(
-        editor_->set_rule(TokenGroup::sentence, TokenGroup::document, rule(GroupRule::Kind::none)));
+    QVERIFY(set_rule(TokenGroup::sentence, TokenGroup::document, GroupRule::Kind::none));
     QVERIFY(!editor_->pattern().sentence_every.has_value());
-    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+    QVERIFY(is_valid());
   }
 
   void SwitchesBetweenBlocksAndTable() {
     const AttentionPattern before = editor_->pattern();
     QVERIFY(editor_->set_blocks(BlockRule{}));
-    QVERIFY(!editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
-    QVERIFY(parse_pattern(pattern_json(editor_->pattern()), "edited").has_value());
+    QVERIFY(!set_rule(TokenGroup::query, TokenGroup::cls, GroupRule::Kind::whole));
+    QVERIFY(is_valid());
     QVERIFY(editor_->set_blocks(std::nullopt));
     QCOMPARE(editor_->pattern().attends, before.attends);
     choose("bigbird");
@@ -192,9 +171,8 @@ class PatternEditorTest : public QObject {
   }
 
   void SavesAndReopensAPattern() {
-    QVERIFY(
-        editor_->set_rule(TokenGroup::query, TokenGroup::document, rule(GroupRule::Kind::whole)));
-    const QString file = folder_.filePath(u"mine.json"_s);
+    QVERIFY(set_rule(TokenGroup::query, TokenGroup::document, GroupRule::Kind::whole));
+    const QString file = mine();
     QVERIFY(editor_->save(file));
     QVERIFY(!editor_->entry().is_modified());
     QCOMPARE(find_pattern(file.toStdString()).value(), editor_->pattern());
@@ -207,7 +185,7 @@ class PatternEditorTest : public QObject {
   }
 
   void RefusesToSaveOverAnOpenPattern() {
-    QVERIFY(editor_->set_rule(TokenGroup::query, TokenGroup::cls, rule(GroupRule::Kind::whole)));
+    QVERIFY(set_rule(TokenGroup::query, TokenGroup::cls, GroupRule::Kind::whole));
     const QString file = folder_.filePath(u"taken.json"_s);
     QVERIFY(editor_->save(file));
     choose("full");
@@ -266,17 +244,12 @@ class PatternEditorTest : public QObject {
     QVERIFY(!parse_offsets(u"9, 5"_s));
   }
 
-  void ListsShippedPatterns() {
-    const PatternListModel model;
-    QCOMPARE(model.rowCount(), static_cast<int>(built_in_patterns().size()));
-    QVERIFY(model.rowCount() >= 5);
-  }
-
   void ListsAnOpenedFileOnce() {
     PatternListModel model;
     QAbstractItemModelTester tester(&model);
     const int before = model.rowCount();
-    const QString file = write(mine_);
+    const QString file = write_bytes(mine(), R"({"name": "mine", "title": "My own",
+        "attends": {"document": {"document": "window"}}})");
     const Result<int> row = model.open_file(file);
     QVERIFY(row.has_value());
     QCOMPARE(model.index(*row).data().toString(), u"My own"_s);
@@ -305,23 +278,19 @@ class PatternEditorTest : public QObject {
     QVERIFY(!model.has_name("longformer-global"));
   }
 
-  void RefusesAWrongFile() {
+  void RefusesWrongAndMissingFiles() {
     PatternListModel model;
     const int before = model.rowCount();
-    const QString file =
-        write(R"({"name": "mine", "attends": {"document": {"document": "windw"}}})");
-    const Result<int> row = model.open_file(file);
-    QVERIFY(!row.has_value());
-    QVERIFY(row.error().message.find("mine.json") != std::string::npos);
-    QVERIFY(row.error().message.find("windw") != std::string::npos);
+    const QString wrong =
+        write_bytes(mine(), R"({"name": "mine", "attends": {"document": {"document": "windw"}}})");
+    for (const auto& [file, words] :
+         {std::pair(wrong, u"windw"_s), {u"/nowhere/mine.json"_s, u"/nowhere/mine.json"_s}}) {
+      const Result<int> row = model.open_file(file);
+      QVERIFY(!row.has_value());
+      const QString message = qstring(row.error().message);
+      QVERIFY2(message.contains(u"mine.json"_s) && message.contains(words), qPrintable(message));
+    }
     QCOMPARE(model.rowCount(), before);
-  }
-
-  void RefusesAMissingFile() {
-    PatternListModel model;
-    const Result<int> row = model.open_file(u"/nowhere/mine.json"_s);
-    QVERIFY(!row.has_value());
-    QVERIFY(row.error().message.find("/nowhere/mine.json") != std::string::npos);
   }
 };
 

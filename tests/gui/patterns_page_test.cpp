@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gui/views/patterns_page.h"
 
-#include <QCheckBox>
-#include <QClipboard>
-#include <QComboBox>
-#include <QFileDialog>
-#include <QLabel>
-#include <QLineEdit>
 #include <QListView>
 #include <QMessageBox>
-#include <QPointer>
-#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
@@ -22,25 +14,16 @@
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
-#include "app/gui/views/figure_dialog.h"
-#include "app/gui/views/page.h"
 #include "app/gui/views/pattern_matrix.h"
 #include "app/gui/views/pattern_panel.h"
 #include "engine/sweep/sweep.h"
-#include "tests/gui/gui_test.h"
+#include "tests/gui/page_suite.h"
 
 namespace attnscope::gui {
 
-class PatternsPageTest : public QObject {
+class PatternsPageTest : public PageSuite<PatternsPage> {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<PatternsPage> page_;
-
-  template <typename Widget>
-  Widget* find(const char* name) const {
-    return page_->findChild<Widget*>(QLatin1String(name));
-  }
   void set_number(const char* name, int value) const { find<QSpinBox>(name)->setValue(value); }
   void type(const char* name, const QString& text) const {
     auto* edit = find<QLineEdit>(name);
@@ -63,10 +46,6 @@ class PatternsPageTest : public QObject {
     return {};
   }
   double density() const { return cost(u"Share of all pairs"_s).remove(u" %"_s).toDouble() / 100; }
-  void double_the_text() const {
-    page_->resize(920, 560);  // of a window of 1000 x 650
-    double_text(*page_);
-  }
   /// Every text of the table of costs fits, and the table fits into the side of the page.
   void verify_costs_are_whole() const {
     const auto* table = find<QTableView>("costs");
@@ -97,21 +76,6 @@ class PatternsPageTest : public QObject {
   const GroupRule& rule(TokenGroup from, TokenGroup to) const {
     return page_->editor().pattern().rule(from, to);
   }
-  QString write(const char* name, const QByteArray& json) const {
-    const QString file = folder_.filePath(QLatin1String(name));
-    QFile out(file);
-    if (out.open(QIODevice::WriteOnly)) out.write(json);
-    return file;
-  }
-  /// Chooses a file in the open dialog.
-  static void answer_file(QWidget* window, const QString& file) {
-    QFileDialog* dialog = nullptr;
-    QTRY_VERIFY((dialog = window->findChild<QFileDialog*>()) != nullptr);
-    dialog->selectFile(file);
-    QMetaObject::invokeMethod(dialog, "fileSelected", Q_ARG(QString, file));
-    delete dialog;
-  }
-
   /// No row of the form is squeezed.
   void verify_form_is_whole() const {
     QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);  // as the loop would
@@ -123,38 +87,32 @@ class PatternsPageTest : public QObject {
     }
   }
 
-  void write_figure_to(const QString& file) {
-    page_->export_figure();
-    auto* dialog = page_->findChild<FigureDialog*>();
-    dialog->findChild<QComboBox*>(u"format"_s)->setCurrentText(u"SVG"_s);
-    dialog->findChild<QLineEdit*>(u"file"_s)->setText(file);
-    dialog->write();
-    dialog->findChild<QPushButton*>(u"replace_files"_s)->click();
-    QTRY_VERIFY2(dialog->message().contains(u"is an input of this command"_s),
-                 qPrintable(dialog->message()));
-    delete dialog;
+  [[nodiscard]] std::string name() const { return page_->editor().pattern().name; }
+  [[nodiscard]] const std::vector<std::int64_t>& documents() const {
+    return page_->editor().item().documents;
+  }
+  void let_query_attend_to_documents() const {
+    QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
+                                     {.kind = GroupRule::Kind::whole}));
+  }
+  /// The width on the screen of the first 30 tokens.
+  [[nodiscard]] static double width_of_30(const charts::MaskView& mask) {
+    return mask.position_of(30, 30).x() - mask.position_of(0, 0).x();
   }
 
  private Q_SLOTS:
 
   void initTestCase() { qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE); }
-
-  void init() {
-    page_ = std::make_unique<PatternsPage>();
-    page_->resize(1200, 760);
-    page_->show();
-    page_->activateWindow();
-    QVERIFY(QTest::qWaitForWindowActive(page_.get()));
-  }
+  void init() { show_page({1200, 760}); }
   void cleanup() { page_.reset(); }
 
   void RefusesToReplaceAnOpenPattern() {
     const QString file =
         write("drawn.svg", QByteArray::fromStdString(pattern_json(find_pattern("full").value())));
     QVERIFY(page_->open_file(file));
-    write_figure_to(file);
+    verify_replacement_is_refused(file);
     page_->choose(u"sparse"_s);
-    write_figure_to(file);
+    verify_replacement_is_refused(file);
   }
 
   void KeepsTheHeightOfRows() {
@@ -176,30 +134,30 @@ class PatternsPageTest : public QObject {
     QListView* list = find<QListView>("patterns");
     const QModelIndex full = list->model()->index(0, 0);
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, list->visualRect(full).center());
-    QCOMPARE(page_->editor().pattern().name, std::string("full"));
-    PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
-    const QPoint query_document = cell(TokenGroup::query, TokenGroup::document);
-    QTest::mouseClick(matrix->viewport(), Qt::LeftButton, {}, query_document);
+    QCOMPARE(name(), std::string("full"));
+    const auto click_cell = [&](TokenGroup from, TokenGroup to) {
+      QTest::mouseClick(find<PatternMatrix>("pattern_matrix")->viewport(), Qt::LeftButton, {},
+                        cell(from, to));
+    };
+    click_cell(TokenGroup::query, TokenGroup::document);
     QCOMPARE(rule(TokenGroup::query, TokenGroup::document).kind, GroupRule::Kind::none);
     QTRY_VERIFY(density() < 1);
-    const QPoint documents = cell(TokenGroup::document, TokenGroup::document);
-    QTest::mouseClick(matrix->viewport(), Qt::LeftButton, {}, documents);
+    click_cell(TokenGroup::document, TokenGroup::document);
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
     QVERIFY(find<QSlider>("window_slider")->isEnabled());
-    QCOMPARE(page_->editor().pattern().name, std::string("full-edited"));
-    auto* undo = find<QToolButton>("undo");
-    QTest::mouseClick(undo, Qt::LeftButton);
-    QTest::mouseClick(undo, Qt::LeftButton);
-    QCOMPARE(page_->editor().pattern().name, std::string("full"));
-    QVERIFY(!undo->isEnabled());
-    QTest::mouseClick(find<QToolButton>("redo"), Qt::LeftButton);
+    QCOMPARE(name(), std::string("full-edited"));
+    click("undo");
+    click("undo");
+    QCOMPARE(name(), std::string("full"));
+    QVERIFY(!find<QToolButton>("undo")->isEnabled());
+    click("redo");
     QCOMPARE(rule(TokenGroup::query, TokenGroup::document).kind, GroupRule::Kind::none);
   }
 
   void EditsAPatternByKeyboard() {
     find<QListView>("patterns")->setFocus();
     QTest::keyClick(find<QListView>("patterns"), Qt::Key_Home);
-    QCOMPARE(page_->editor().pattern().name, std::string("full"));
+    QCOMPARE(name(), std::string("full"));
     PatternMatrix* matrix = find<PatternMatrix>("pattern_matrix");
     matrix->setFocus();
     matrix->setCurrentIndex(matrix->model()->index(0, 0));
@@ -255,21 +213,12 @@ class PatternsPageTest : public QObject {
 
   void ExportsMaskAndDifference() {
     QTRY_VERIFY(page_->has_figure());
-    QTemporaryDir folder;
     for (const bool difference : {false, true}) {
       page_->masks()->set_split(difference);
-      page_->export_figure();
-      QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
-      QVERIFY(dialog != nullptr);
-      dialog->findChild<QCheckBox*>(u"csv"_s)->setChecked(true);
-      const QString name = difference ? u"both"_s : u"one"_s;
-      dialog->findChild<QLineEdit*>(u"file"_s)->setText(folder.filePath(name + u".svg"_s));
-      QTest::mouseClick(dialog->findChild<QPushButton*>(u"write"_s), Qt::LeftButton);
-      QTRY_VERIFY(page_->findChild<MessageBar*>()->text().contains(name + u".svg"_s));
-      QFile csv(folder.filePath(name + u".csv"_s));
-      QVERIFY(csv.open(QIODevice::ReadOnly));
-      QCOMPARE(csv.readLine().startsWith("mask,"), difference);
-      QTRY_VERIFY(dialog.isNull());
+      export_figure(path(difference ? "both.svg" : "one.svg"));
+      const QByteArray csv = read_bytes(path(difference ? "both.csv" : "one.csv"));
+      QVERIFY(!csv.isEmpty());
+      QCOMPARE(csv.startsWith("mask,"), difference);
     }
   }
 
@@ -284,17 +233,18 @@ class PatternsPageTest : public QObject {
     set_number("query_tokens", 4);
     set_number("document_tokens", 40);
     page_->masks()->set_style(charts::MaskStyle::true_scale);
+    charts::MaskView* mask = page_->mask();
+    const auto* explanation = find<QLabel>("explanation");
     // Document tokens 10 and 12, after [CLS] and four query tokens; w = 4.
-    const QPoint near = page_->mask()->position_of(15, 17).toPoint();
-    QTest::mouseMove(page_->mask(), near);
-    QTRY_COMPARE(find<QLabel>("explanation")->text(), unbroken(page_->mask()->explain(15, 17)));
-    QVERIFY(find<QLabel>("explanation")->text().contains(u"window"_s));
-    const QPoint query_on_document = page_->mask()->position_of(2, 30).toPoint();
-    QTest::mouseMove(page_->mask(), query_on_document);
-    QTRY_COMPARE(find<QLabel>("explanation")->text(), unbroken(page_->mask()->explain(2, 30)));
-    QTest::mouseClick(page_->mask(), Qt::LeftButton, {}, near);
-    QTest::mouseMove(page_->mask(), QPoint(2, 2));
-    QTRY_COMPARE(find<QLabel>("explanation")->text(), unbroken(page_->mask()->explain(15, 17)));
+    const QPoint near = mask->position_of(15, 17).toPoint();
+    QTest::mouseMove(mask, near);
+    QTRY_COMPARE(explanation->text(), unbroken(mask->explain(15, 17)));
+    QVERIFY(explanation->text().contains(u"window"_s));
+    QTest::mouseMove(mask, mask->position_of(2, 30).toPoint());  // query to document
+    QTRY_COMPARE(explanation->text(), unbroken(mask->explain(2, 30)));
+    QTest::mouseClick(mask, Qt::LeftButton, {}, near);
+    QTest::mouseMove(mask, QPoint(2, 2));
+    QTRY_COMPARE(explanation->text(), unbroken(mask->explain(15, 17)));
   }
 
   void KeepsTypedDigitsInEveryLocale() {
@@ -314,43 +264,41 @@ class PatternsPageTest : public QObject {
   }
 
   void SetsTheWindow() {
-    find<QSlider>("window_slider")->setValue(0);
+    auto* slider = find<QSlider>("window_slider");
+    slider->setValue(0);
     QCOMPARE(page_->editor().window(), std::optional(Window::of(0)));
     const double narrow = density();
-    find<QSlider>("window_slider")->setValue(find<QSlider>("window_slider")->maximum());
+    slider->setValue(slider->maximum());
     QVERIFY(page_->editor().window()->is_infinite());
     QTRY_VERIFY(density() > narrow);
     auto* box = find<QSpinBox>("window_box");
     QCOMPARE(box->text(), u"inf"_s);
     box->setFocus();
-    box->selectAll();
-    QTest::keyClicks(box, u"37"_s);
-    QCOMPARE(page_->editor().window(), std::optional(Window::of(37)));
-    box->selectAll();
-    QTest::keyClicks(box, u"inf"_s);
-    QVERIFY(page_->editor().window()->is_infinite());
-  }
-
-  void ShowsFullAttention() {
+    for (const auto& [typed, window] :
+         {std::pair(u"37"_s, Window::of(37)), {u"inf"_s, Window::infinite()}}) {
+      box->selectAll();
+      QTest::keyClicks(box, typed);
+      QCOMPARE(page_->editor().window(), std::optional(window));
+    }
     page_->choose(u"full"_s);
     QVERIFY(!page_->editor().window().has_value());
-    QVERIFY(!find<QSlider>("window_slider")->isEnabled());
+    QVERIFY(!slider->isEnabled());
     QTRY_COMPARE(density(), 1.0);
   }
 
   void AcceptsNumbersAndLengthsOfDocuments() {
     set_number("document_tokens", 50);
     set_number("document_count", 3);
-    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{50, 50, 50}));
+    QCOMPARE(documents(), (std::vector<std::int64_t>{50, 50, 50}));
     type("document_lengths", u"30, 2x10"_s);
-    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{30, 10, 10}));
+    QCOMPARE(documents(), (std::vector<std::int64_t>{30, 10, 10}));
     QVERIFY(!find<QSpinBox>("document_tokens")->isEnabled());
     type("document_lengths", u"30, many"_s);
     QVERIFY(problem("documents_problem").contains(u"many"_s));
-    QCOMPARE(page_->editor().item().documents.size(), std::size_t{3});
+    QCOMPARE(documents().size(), std::size_t{3});
     type("document_lengths", u"30"_s);
     QVERIFY(problem("documents_problem").isEmpty());
-    QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{30}));
+    QCOMPARE(documents(), (std::vector<std::int64_t>{30}));
     set_number("document_tokens", 1'000'000);
     QVERIFY(problem("documents_problem").contains(u"1,000,000"_s));
     const auto* label = find<ProblemLabel>("documents_problem");
@@ -401,7 +349,7 @@ class PatternsPageTest : public QObject {
     QVERIFY(!problem("name_problem").isEmpty());
     type("pattern_name", u"my-pattern"_s);
     QVERIFY(problem("name_problem").isEmpty());
-    QCOMPARE(page_->editor().pattern().name, std::string("my-pattern"));
+    QCOMPARE(name(), std::string("my-pattern"));
     type("pattern_title", u"Mine"_s);
     QCOMPARE(page_->editor().pattern().title, std::string("Mine"));
   }
@@ -426,8 +374,7 @@ class PatternsPageTest : public QObject {
   }
 
   void RestoresEditsUndoAndB() {
-    QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
-                                     {.kind = GroupRule::Kind::whole}));
+    let_query_attend_to_documents();
     page_->masks()->compare_with(u"Longformer"_s);
     const auto next = std::make_unique<PatternsPage>(page_->shared_editor());
     next->restore(page_->chosen());
@@ -441,10 +388,10 @@ class PatternsPageTest : public QObject {
 
   void ShowsMaskAndCostsInLargeText() {
     verify_costs_are_whole();
-    double_the_text();
+    use_large_text();
     QTRY_VERIFY(page_->mask()->is_settled());
-    const auto side = page_->mask()->position_of(30, 30).x() - page_->mask()->position_of(0, 0).x();
-    QVERIFY2(side > 160, qPrintable(QString::number(side)));
+    QVERIFY2(width_of_30(*page_->mask()) > 160,
+             qPrintable(QString::number(width_of_30(*page_->mask()))));
     QTRY_VERIFY(page_->mask()->height() <= page_->mask()->parentWidget()->height());
     QVERIFY2(page_->minimumSizeHint().width() <= 1000, "a small window is enough");
     verify_costs_are_whole();
@@ -454,12 +401,11 @@ class PatternsPageTest : public QObject {
 
   void ShowsTwoMasksInLargeText() {
     page_->masks()->compare_with(u"Full attention"_s);
-    double_the_text();
+    use_large_text();
     for (const char* name : {"mask", "partner_mask", "difference_mask"}) {
       auto* view = find<charts::MaskView>(name);
       QTRY_VERIFY(view->problem() != nullptr);
-      const auto side = view->position_of(30, 30).x() - view->position_of(0, 0).x();
-      QVERIFY2(side > 100, qPrintable(QString::number(side)));
+      QVERIFY2(width_of_30(*view) > 100, qPrintable(QString::number(width_of_30(*view))));
     }
     for (const char* name : {"only_a", "only_b", "both"}) {
       const auto* label = find<QLabel>(name);
@@ -470,14 +416,7 @@ class PatternsPageTest : public QObject {
 
   void ExplainsTerms() {
     page_->choose(u"bigbird"_s);
-    int explained = 0;
-    for (const QLabel* label : page_->findChildren<QLabel*>()) {
-      if (!label->buddy() || label->buddy()->objectName() == QLatin1String("costs")) continue;
-      QVERIFY2(!label->toolTip().isEmpty(), qPrintable(label->text()));
-      QCOMPARE(label->accessibleDescription(), label->toolTip());
-      ++explained;
-    }
-    QVERIFY(explained > 12);
+    QVERIFY(explained_terms("costs") > 12);
     const QAbstractItemModel& costs = *find<QTableView>("costs")->model();
     for (int row = 0; row < costs.rowCount(); ++row) {
       QVERIFY(!costs.index(row, 0).data(Qt::ToolTipRole).toString().isEmpty());
@@ -485,8 +424,7 @@ class PatternsPageTest : public QObject {
   }
 
   void ComparesAnEditedPatternWithItsOriginal() {
-    QVERIFY(page_->editor().set_rule(TokenGroup::query, TokenGroup::document,
-                                     {.kind = GroupRule::Kind::whole}));
+    let_query_attend_to_documents();
     QCOMPARE(find<QComboBox>("partner")->itemText(1), u"Before the edits"_s);
     page_->masks()->compare_with(u"Before the edits"_s);
     QVERIFY(find<charts::MaskView>("difference_mask")->masks().b != nullptr);
@@ -494,27 +432,22 @@ class PatternsPageTest : public QObject {
     QVERIFY(page_->masks()->compared_with().isEmpty());
   }
 
-  void OpensAPattern() {
+  void OpensAPatternAndRefusesAWrongFile() {
     const QString file =
         write("mine.json", R"({"name": "mine", "attends": {"document": {"document": "window"}}})");
     QVERIFY(page_->open_file(file).has_value());
-    QCOMPARE(page_->editor().pattern().name, std::string("mine"));
+    QCOMPARE(name(), std::string("mine"));
     QVERIFY(problem("open_problem").isEmpty());
-  }
-
-  void RefusesAWrongPatternFile() {
-    const std::string before = page_->editor().pattern().name;
-    const QString file = write("wrong.json", R"({"name": "wrong", "atends": {}})");
-    QVERIFY(!page_->open_file(file).has_value());
+    QVERIFY(!page_->open_file(write("wrong.json", R"({"name": "wrong", "atends": {}})")));
     QVERIFY(problem("open_problem").contains(u"atends"_s));
-    QCOMPARE(page_->editor().pattern().name, before);
+    QCOMPARE(name(), std::string("mine"));
   }
 
   void SavesAPattern() {
-    const QString file = folder_.filePath(u"saved.json"_s);
+    const QString file = path("saved.json");
     page_->editor().set_title("Saved");
     QTest::keyClick(page_.get(), Qt::Key_S, Qt::ControlModifier);
-    answer_file(page_.get(), file);
+    answer_file(file);
     QTRY_VERIFY(!page_->has_unsaved());
     QCOMPARE(find_pattern(file.toStdString()).value(), page_->editor().pattern());
     page_->editor().set_title("Saved again");
@@ -526,30 +459,29 @@ class PatternsPageTest : public QObject {
 
   void ConfirmsDiscardingChanges() {
     bool settled = false;
-    const auto discard = [&] { page_->ask_about_unsaved([&settled] { settled = true; }); };
-    discard();
-    QVERIFY(settled);
-    settled = false;
-    page_->editor().set_title("Not saved");
-    const auto press = [&](QMessageBox::ButtonRole role) {
-      auto* box = page_->findChild<QMessageBox*>(u"unsaved"_s);
+    const auto discard = [&] {
+      settled = false;
+      page_->ask_about_unsaved([&settled] { settled = true; });
+    };
+    const auto answer = [&](QMessageBox::ButtonRole role) {
+      discard();
+      auto* box = find<QMessageBox>("unsaved");
       QVERIFY(box);
       for (QAbstractButton* button : box->buttons()) {
-        if (box->buttonRole(button) == role) return button->click();
+        if (box->buttonRole(button) == role) button->click();
       }
     };
     discard();
-    press(QMessageBox::RejectRole);
+    QVERIFY(settled);
+    page_->editor().set_title("Not saved");
+    answer(QMessageBox::RejectRole);
     QVERIFY(!settled);
     QTRY_VERIFY(!page_->findChild<QMessageBox*>());
-    discard();
-    press(QMessageBox::DestructiveRole);
+    answer(QMessageBox::DestructiveRole);
     QVERIFY(settled);
-    settled = false;
     QTRY_VERIFY(!page_->findChild<QMessageBox*>());
-    discard();
-    press(QMessageBox::AcceptRole);
-    answer_file(page_.get(), folder_.filePath(u"kept.json"_s));
+    answer(QMessageBox::AcceptRole);
+    answer_file(path("kept.json"));
     QTRY_VERIFY(settled);
     QVERIFY(!page_->has_unsaved());
   }
@@ -564,7 +496,7 @@ class PatternsPageTest : public QObject {
     page_->editor().set_title("Own");  // makes a new pattern
     QTRY_VERIFY(button->isEnabled());
     QSignalSpy requested(page_.get(), &Page::run_requested);
-    QTest::mouseClick(button, Qt::LeftButton);
+    click("new_run");
     QCOMPARE(requested.size(), 1);
     const auto sweep = parse_sweep(requested[0][0].toString().toStdString(), "arguments");
     QVERIFY(sweep.has_value());
@@ -597,18 +529,21 @@ class PatternsPageTest : public QObject {
   void CopiesTheCosts() {
     QTRY_VERIFY(page_->has_table());
     page_->copy_table(report::TableFormat::markdown);
-    QVERIFY(QApplication::clipboard()->text().startsWith(u"| A: Sparse asymmetric"_s));
+    QVERIFY(copied().startsWith(u"| A: Sparse asymmetric"_s));
   }
 
-  void DrawsALargeItem() {
+  void DrawsLargeAndEmptyItems() {
     page_->masks()->set_style(charts::MaskStyle::true_scale);
     set_number("document_tokens", 400'000);
     QTRY_VERIFY(page_->mask()->problem() && page_->mask()->problem()->tokens() == 400'012);
     QTRY_COMPARE(cost(u"Tokens"_s), count_text(400'012));
+    set_number("query_tokens", 0);
+    set_number("document_tokens", 0);
+    QTRY_VERIFY(page_->mask()->problem() && page_->mask()->problem()->tokens() == 1);
   }
 
   void ScrollsOnlyTheMatrixSideways() {
-    double_the_text();
+    use_large_text();
     const auto* matrix = find<PatternMatrix>("pattern_matrix");
     const auto* side = qobject_cast<SideArea*>(
         find<PatternPanel>("pattern_panel")->parentWidget()->parentWidget());
@@ -616,14 +551,6 @@ class PatternsPageTest : public QObject {
     QTRY_VERIFY(matrix->horizontalScrollBar()->maximum() > 0);
     QTRY_COMPARE(side->horizontalScrollBar()->maximum(), 0);
     QVERIFY(matrix->horizontalScrollBar()->geometry().bottom() <= matrix->height());
-  }
-
-  void DrawsEmptyQueryAndDocument() {
-    set_number("query_tokens", 0);
-    set_number("document_tokens", 0);
-    page_->masks()->set_style(charts::MaskStyle::true_scale);
-    QVERIFY(page_->mask()->problem() != nullptr);
-    QCOMPARE(page_->mask()->problem()->tokens(), std::int64_t{1});
   }
 
   void FitsASmallWindow() {

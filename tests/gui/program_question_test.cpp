@@ -74,11 +74,10 @@ class ProgramQuestionTest : public QObject {
   /// Uses a shell script as the program.
   void set_program(const QByteArray& lines) {
     static int number = 0;  // a running script cannot be written
-    QFile script(folder_.filePath(u"program-%1"_s.arg(++number)));
-    QVERIFY(script.open(QIODevice::WriteOnly));
-    script.write("#!/bin/sh\n" + lines + '\n');
-    script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
-    qputenv("ATTNSCOPE_PROGRAM", script.fileName().toUtf8());
+    const QString script =
+        write_bytes(folder_.filePath(u"program-%1"_s.arg(++number)), "#!/bin/sh\n" + lines + '\n');
+    QFile::setPermissions(script, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    qputenv("ATTNSCOPE_PROGRAM", script.toUtf8());
   }
   void set_working_program() {
     set_program(
@@ -88,8 +87,7 @@ class ProgramQuestionTest : public QObject {
   /// Reports its process and waits forever.
   void set_hanging_program() { set_program("echo $$ > " + pid_file().toUtf8() + "\nexec cat"); }
   [[nodiscard]] qint64 hanging_process() const {
-    QFile file(pid_file());
-    return file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().toLongLong() : 0;
+    return read_bytes(pid_file()).trimmed().toLongLong();
   }
   [[nodiscard]] QString problem_of_one_answer() const {
     return answers_->size() == 1 && !question_->is_pending() ? question_->problem() : QString();
@@ -98,9 +96,7 @@ class ProgramQuestionTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString dump = folder_.filePath(u"dump"_s);
-    QVERIFY(QFile(dump).open(QIODevice::WriteOnly));
-    qputenv("FAKE_DUMP", dump.toUtf8());
+    qputenv("FAKE_DUMP", write_bytes(folder_.filePath(u"dump"_s), {}).toUtf8());
   }
 
   void init() {
@@ -113,11 +109,9 @@ class ProgramQuestionTest : public QObject {
 
   void initTestCase_data() {
     QTest::addColumn<int>("kind");
-    QTest::newRow("devices") << static_cast<int>(Kind::devices);
-    QTest::newRow("implementations") << static_cast<int>(Kind::implementations);
-    QTest::newRow("costs") << static_cast<int>(Kind::costs);
-    QTest::newRow("forecast") << static_cast<int>(Kind::forecast);
-    QTest::newRow("inspection") << static_cast<int>(Kind::inspection);
+    int kind = 0;
+    for (const char* name : {"devices", "implementations", "costs", "forecast", "inspection"})
+      QTest::newRow(name) << kind++;
   }
 
   void AsksOnce() {
@@ -191,9 +185,7 @@ class ProgramQuestionTest : public QObject {
   void PassesProgramsWithContenders() {
     const QString reported = folder_.filePath(u"reported"_s);
     const auto is_reported = [&] {
-      QFile file(reported);
-      return file.open(QIODevice::ReadOnly) &&
-             file.readAll().contains("--with mine.py --with flex");
+      return read_bytes(reported).contains("--with mine.py --with flex");
     };
     QFile::remove(reported);
     set_program("echo \"$@\" > " + reported.toUtf8() + "; exit 2");

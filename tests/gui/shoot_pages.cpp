@@ -19,7 +19,6 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
-#include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/page.h"
@@ -35,7 +34,7 @@ namespace attnscope::gui {
 namespace {
 
 /// 4096 tokens, one layer of 12 heads whose queries and keys turn with the position: bands of
-/// several widths. Written by hand, because metadata is not write_safetensors' business.
+/// several widths.
 QString long_dump(const QTemporaryDir& folder) {
   constexpr std::int64_t tokens = 4096;
   constexpr std::int64_t heads = 12;
@@ -58,34 +57,20 @@ QString long_dump(const QTemporaryDir& folder) {
   const char* sentence[] = {"a", "word", "that", "stands", "for", "itself", "##s", "."};
   while (texts.size() + 1 < tokens) texts.push_back(sentence[texts.size() % std::size(sentence)]);
   texts.push_back("[SEP]");
-  nlohmann::json header;
-  header["__metadata__"] = {{"attnscope_dump", "1"},
-                            {"model", "bands of positions"},
-                            {"note", "Made up for the screenshots; no model."},
-                            {"layout", R"({"items": [{"cls": 1, "query": 6, "document": 4089}]})"},
-                            {"tokens", texts.dump()},
-                            {"pattern", "full"},
-                            {"scale", "1"}};
-  const std::size_t bytes = q.size() * sizeof(float);
-  for (const char* part : {"q", "k", "v"}) {
-    header[std::string("layer.0.") + part] = {
-        {"dtype", "F32"}, {"shape", {tokens, heads, dim}}, {"data_offsets", {0, 0}}};
-  }
-  std::size_t begin = 0;
-  for (const char* part : {"k", "q", "v"}) {
-    header[std::string("layer.0.") + part]["data_offsets"] = {begin, begin + bytes};
-    begin += bytes;
-  }
-  const std::string text = header.dump();
-  QFile file(folder.filePath(u"long.safetensors"_s));
-  if (!file.open(QIODevice::WriteOnly)) return {};
-  const auto length = static_cast<quint64>(text.size());
-  file.write(reinterpret_cast<const char*>(&length), sizeof length);
-  file.write(text.data(), static_cast<qint64>(text.size()));
-  for (int part = 0; part < 3; ++part) {
-    file.write(reinterpret_cast<const char*>(q.data()), static_cast<qint64>(bytes));
-  }
-  return file.fileName();
+  const QString file = folder.filePath(u"long.safetensors"_s);
+  std::vector<NamedTensor> tensors;
+  for (const char* part : {"q", "k", "v"})
+    tensors.push_back({std::string("layer.0.") + part, {tokens, heads, dim}, q});
+  const Status written = write_safetensors(
+      file.toStdString(), tensors,
+      {.metadata = {{"attnscope_dump", "1"},
+                    {"model", "bands of positions"},
+                    {"note", "Made up for the screenshots; no model."},
+                    {"layout", R"({"items": [{"cls": 1, "query": 6, "document": 4089}]})"},
+                    {"tokens", texts.dump()},
+                    {"pattern", "full"},
+                    {"scale", "1"}}});
+  return written ? file : QString();
 }
 
 /// The regions of a document of 700 words, of which three are relevant.

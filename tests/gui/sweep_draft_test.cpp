@@ -17,14 +17,24 @@ bool has_problem(const SweepDraft& draft, const char* field) {
   return check(draft).problems.contains(QLatin1String(field));
 }
 
+/// What the draft measures; a draft with a problem fails the test.
+CheckedDraft checked_ok(const SweepDraft& draft) {
+  CheckedDraft checked = check(draft);
+  if (!checked.ok()) QTest::qFail(qPrintable(checked.problem()), __FILE__, __LINE__);
+  return checked;
+}
+
+nlohmann::json sweep_of(const CheckedDraft& draft) {
+  return draft.ok() ? nlohmann::json::parse(draft.sweep_text) : nlohmann::json();
+}
+
 class SweepDraftTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
 
   void KeepsPresetsByteForByte() {
     for (const NamedSweep& sweep : built_in_sweeps()) {
-      const CheckedDraft checked = check(draft_of(sweep));
-      QVERIFY2(checked.ok(), qPrintable(checked.problem()));
+      const CheckedDraft checked = checked_ok(draft_of(sweep));
       QCOMPARE(checked.sweep_text, sweep.text);
       QVERIFY(checked.heats > 0);
       QVERIFY(checked.cells >= checked.heats);
@@ -35,11 +45,10 @@ class SweepDraftTest : public QObject {
   void ChangesOnlyTheLength() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths] = u"64:256:*2, 300"_s;
-    const CheckedDraft checked = check(draft);
-    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
+    const CheckedDraft checked = checked_ok(draft);
     QCOMPARE(checked.heats, 4);
     const auto before = nlohmann::json::parse(preset().text);
-    const auto after = nlohmann::json::parse(checked.sweep_text);
+    const auto after = sweep_of(checked);
     QVERIFY(after.at("stop") == before.at("stop"));
     QVERIFY(after.at("contenders") == before.at("contenders"));
     QVERIFY(after.at("sequence_tokens") == nlohmann::json::array({"64:256:*2", 300}));
@@ -65,9 +74,8 @@ class SweepDraftTest : public QObject {
         {u"longformer+cls-only-last-layer"_s, u"longformer-chunks"_s}};
     QVERIFY(draft.contenders == expected);
     draft.fields[lengths] = u"64"_s;
-    CheckedDraft checked = check(draft);
-    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
-    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("contenders") ==
+    CheckedDraft checked = checked_ok(draft);
+    QVERIFY(sweep_of(checked).at("contenders") ==
             nlohmann::json::parse(models.text).at("contenders"));
     draft.contenders.push_back({u"sparse"_s, u"segment"_s});
     QVERIFY(has_problem(draft, "contenders"));
@@ -80,17 +88,16 @@ class SweepDraftTest : public QObject {
     const QString words = u"document_tokens"_s;
     SweepDraft draft = draft_of(models);
     QCOMPARE(draft.fields[words], u"lognormal 804/3267 up to 2000, 300"_s);
-    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
+    checked_ok(draft);
     draft.fields[words].append(u", lognormal 804/3267 up to 4000"_s);
-    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
-    QCOMPARE(check(draft).heats, 3);
+    QCOMPARE(checked_ok(draft).heats, 3);
     draft.fields[words] = u"lognormal 804 up to 2000"_s;
     QVERIFY(has_problem(draft, "document_tokens"));
     draft.fields[words] = u"200"_s;
     draft.fields[lengths] = u"64"_s;
     QVERIFY(has_problem(draft, "document_tokens"));
     draft.fields[words].clear();
-    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
+    checked_ok(draft);
     draft.fields[lengths].clear();
     QVERIFY(has_problem(draft, "sequence_tokens"));
   }
@@ -125,17 +132,10 @@ class SweepDraftTest : public QObject {
     SweepDraft draft = draft_of(preset());
     draft.contenders = {{u"full"_s, u"sdpa"_s}};
     draft.fields[u"windows"_s].clear();
-    const CheckedDraft checked = check(draft);
-    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
-    QCOMPARE(checked.cells, checked.heats);
-  }
-
-  void ChangesOnlyTheName() {
-    SweepDraft draft = draft_of(preset());
     draft.name = u"renamed"_s;
-    const CheckedDraft checked = check(draft);
-    QVERIFY(checked.ok());
-    QVERIFY(nlohmann::json::parse(checked.sweep_text).at("name") == "renamed");
+    const CheckedDraft checked = checked_ok(draft);
+    QCOMPARE(checked.cells, checked.heats);
+    QVERIFY(sweep_of(checked).at("name") == "renamed");
   }
 
   void ReadsAndWritesOtherAxes() {
@@ -148,10 +148,9 @@ class SweepDraftTest : public QObject {
     draft.fields[u"heads"_s] = u"2, 4"_s;
     draft.fields[u"shared_query"_s] = u"true"_s;
     draft.fields[u"memory_order"_s] = u"token-major"_s;
-    const CheckedDraft checked = check(draft);
-    QVERIFY2(checked.ok(), qPrintable(checked.problem()));
+    const CheckedDraft checked = checked_ok(draft);
     QCOMPARE(checked.heats, 4);
-    const auto sweep = nlohmann::json::parse(checked.sweep_text);
+    const auto sweep = sweep_of(checked);
     QVERIFY(!sweep.contains("batch"));
     QVERIFY(sweep.at("heads") == nlohmann::json::array({2, 4}));
     QVERIFY(sweep.at("shared_query") == true);

@@ -3,42 +3,27 @@
 // Page Training with running trainings.
 #include "app/gui/views/training_page.h"
 
-#include <QClipboard>
-#include <QComboBox>
-#include <QFileDialog>
-#include <QLabel>
-#include <QLineEdit>
-#include <QPointer>
+#include <QDir>
 #include <QProcess>
-#include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QToolButton>
-#include <memory>
 #include <string>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/run_launcher.h"
-#include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
-#include "app/gui/views/page.h"
 #include "engine/report/training_curve.h"
-#include "tests/gui/gui_test.h"
+#include "tests/gui/page_suite.h"
 
 namespace attnscope::gui {
 
-class TrainingPageTest : public QObject {
+class TrainingPageTest : public PageSuite<TrainingPage> {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
   RunLauncher launcher_{{}};
-  std::unique_ptr<TrainingPage> page_;
 
-  [[nodiscard]] QString path(const char* name) const {
-    return folder_->filePath(QLatin1String(name));
-  }
   [[nodiscard]] QString file_of(const char* training) const {
     return path(training) + u'/' + QLatin1String("training.tsv");
   }
@@ -64,42 +49,39 @@ class TrainingPageTest : public QObject {
     return page_->table()->model()->index(row, column).data().toString();
   }
   [[nodiscard]] QAbstractButton* button(const char* name) const {
-    return page_->findChild<QAbstractButton*>(QLatin1String(name));
+    return find<QAbstractButton>(name);
   }
-  [[nodiscard]] MessageBar* ended() const {
-    return page_->findChild<MessageBar*>(u"training_ended"_s);
-  }
+  [[nodiscard]] MessageBar* ended() const { return find<MessageBar>("training_ended"); }
+  [[nodiscard]] TrainingDialog* dialog() const { return page_->findChild<TrainingDialog*>(); }
+  [[nodiscard]] QString problem() const { return find<QLabel>("problem")->text(); }
   /// Types what is needed into the form, and starts.
   void start_training(const QString& triples, int steps) {
-    QTest::mouseClick(button("new_training"), Qt::LeftButton);
-    auto* dialog = page_->findChild<TrainingDialog*>();
-    QVERIFY(dialog && dialog->isVisible());
+    click("new_training");
+    QVERIFY(dialog() && dialog()->isVisible());
     QVERIFY(!button("start_training")->isEnabled());
     for (const auto& [field, typed] : {std::pair("checkpoint_path", path("bert")),
                                        {"triples_path", triples},
                                        {"output_path", path("full")}}) {
-      auto* line = dialog->findChild<QLineEdit*>(QLatin1String(field));
+      auto* line = find<QLineEdit>(field);
       line->clear();
       QTest::keyClicks(line, typed);
     }
-    dialog->findChild<QSpinBox*>(u"steps"_s)->setValue(steps);
-    QTest::mouseClick(button("start_training"), Qt::LeftButton);
+    find<QSpinBox>("steps")->setValue(steps);
+    click("start_training");
     QVERIFY2(!button("start_training")->isEnabled(), "it is starting");
   }
-  void show_page() {
-    page_ = std::make_unique<TrainingPage>(&launcher_);
-    page_->resize(1000, 650);
-    page_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+  /// Opens one after the other, and waits until all are drawn.
+  void open(const std::vector<const char*>& trainings) {
+    for (const char* training : trainings) page_->open_file(path(training));
+    QTRY_COMPARE(series(), trainings.size());
   }
 
  private Q_SLOTS:
 
   void init() {
-    QSettings().clear();
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     folder_ = std::make_unique<QTemporaryDir>();
-    show_page();
+    show_page({1000, 650}, &launcher_);
   }
   void cleanup() { page_.reset(); }
 
@@ -112,16 +94,14 @@ class TrainingPageTest : public QObject {
   void StartsDrawsAndStopsATraining() {
     start_training(path("triples.tsv"), 1000);
     QTRY_COMPARE(points(), std::size_t{3});
-    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    QFile requested(path("full") + u"/arguments"_s);
-    QVERIFY(requested.open(QIODevice::ReadOnly));
-    const QList<QByteArray> all = requested.readAll().trimmed().split('\n');
+    QTRY_VERIFY(dialog() == nullptr);
+    const QList<QByteArray> all = read_bytes(path("full/arguments")).trimmed().split('\n');
     QCOMPARE(all, (QList<QByteArray>{"--margin-mse", "--steps=1000",
                                      "--checkpoint=" + path("bert").toUtf8(),
                                      "--triples=" + path("triples.tsv").toUtf8(),
                                      "--output=" + path("full").toUtf8()}));
     QTRY_VERIFY(button("stop_training")->isEnabled());
-    QTest::mouseClick(button("stop_training"), Qt::LeftButton);
+    click("stop_training");
     QTRY_VERIFY(ended()->text().contains(u"interrupted after step 3 of 1000"_s));
     QVERIFY(!button("stop_training")->isEnabled());
   }
@@ -129,12 +109,12 @@ class TrainingPageTest : public QObject {
   void ReportsAFailedTraining() {
     start_training(path("short.tsv"), 1000);
     QTRY_VERIFY(ended()->error().endsWith(u"full: short.tsv: ends after line 3"_s));
-    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
+    QTRY_VERIFY(dialog() == nullptr);
     page_->messages()->show_info(u"Wrote a figure"_s);
     QVERIFY(ended()->isVisible() && ended()->findChild<QToolButton*>()->isVisible());
-    QTest::mouseClick(button("new_training"), Qt::LeftButton);  // with what was typed
-    page_->findChild<QLineEdit*>(u"triples_path"_s)->setText(path("triples.tsv"));
-    QTest::mouseClick(button("start_training"), Qt::LeftButton);
+    click("new_training");  // with what was typed
+    find<QLineEdit>("triples_path")->setText(path("triples.tsv"));
+    click("start_training");
     QTRY_VERIFY(ended()->isHidden());
     launcher_.stop_training(path("full"));
     QTRY_VERIFY(ended()->isVisible());
@@ -142,21 +122,19 @@ class TrainingPageTest : public QObject {
 
   void ReportsARefusedTraining() {
     start_training(path("wrong.tsv"), 10);
-    auto* problem = page_->findChild<QLabel*>(u"problem"_s);
-    QTRY_COMPARE(problem->text(), u"wrong.tsv: line 1 has no negative"_s);
+    QTRY_COMPARE(problem(), u"wrong.tsv: line 1 has no negative"_s);
     QVERIFY(button("start_training")->isEnabled());
     QVERIFY(!page_->has_table());
-    page_->findChild<TrainingDialog*>()->reject();
-    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
-    QTest::mouseClick(button("new_training"), Qt::LeftButton);
-    QCOMPARE(page_->findChild<QLineEdit*>(u"triples_path"_s)->text(), path("wrong.tsv"));
+    dialog()->reject();
+    QTRY_VERIFY(dialog() == nullptr);
+    click("new_training");
+    QCOMPARE(find<QLineEdit>("triples_path")->text(), path("wrong.tsv"));
   }
 
   void PassesTheFormToTheRealProgram() {
     qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
     start_training(path("triples.tsv"), 10);
-    auto* problem = page_->findChild<QLabel*>(u"problem"_s);
-    QTRY_VERIFY(problem->text().contains(path("bert")));
+    QTRY_VERIFY(problem().contains(path("bert")));
   }
 
   void WaitsForTheFirstStep() {
@@ -171,11 +149,8 @@ class TrainingPageTest : public QObject {
 
   void ShowsLossAndValidation() {
     train("full", 1, 8);
-    QTest::mouseClick(button("open_training"), Qt::LeftButton);
-    auto* dialog = page_->findChild<QFileDialog*>();
-    QVERIFY(dialog != nullptr);
-    Q_EMIT dialog->fileSelected(path("full"));
-    dialog->close();
+    click("open_training");
+    answer_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{8});
     QCOMPARE(chart()->facets().panels.size(), std::size_t{2});
     QCOMPARE(points(1), std::size_t{2});
@@ -219,7 +194,7 @@ class TrainingPageTest : public QObject {
     QTest::mouseClick(chart(), Qt::LeftButton, {}, entry.center().toPoint());
     QCOMPARE(chart()->shown_facets().panels[0].series.size(), std::size_t{1});
     page_->table()->selectRow(0);
-    QTest::mouseClick(button("close_training"), Qt::LeftButton);
+    click("close_training");
     QCOMPARE(series(), std::size_t{1});
     QCOMPARE(cell(0, 0), u"sparse"_s);
     QTest::keyClick(page_->table(), Qt::Key_W, Qt::ControlModifier);
@@ -228,11 +203,7 @@ class TrainingPageTest : public QObject {
   }
 
   void RefusesAFileWithoutACurve() {
-    QFile other(path("other.tsv"));
-    QVERIFY(other.open(QIODevice::WriteOnly));
-    other.write("a\tb\n");
-    other.close();
-    page_->open_file(other.fileName());
+    page_->open_file(write("other.tsv", "a\tb\n"));
     QTRY_VERIFY(page_->messages()->error().contains(u"is not a training curve"_s));
     QCOMPARE(series(), std::size_t{0});
     QVERIFY(recent_files().isEmpty());
@@ -250,34 +221,25 @@ class TrainingPageTest : public QObject {
   void WritesTheSameBytesAsPlot() {
     train("full", 1, 60);
     train("sparse", 1, 50);
-    page_->open_file(path("full"));
-    page_->open_file(path("sparse"));
-    QTRY_COMPARE(series(), std::size_t{2});
+    open({"full", "sparse"});
     QDir(folder_->path()).mkpath(u"plot"_s);
     for (const char* format : {"pdf", "svg", "png"}) {
       chart()->setFocus();
       QTest::keyClick(chart(), Qt::Key_E);
-      const QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
-      QVERIFY(dialog != nullptr);
+      QVERIFY(page_->findChild<FigureDialog*>());
       const QString name = u"curves."_s + QLatin1String(format);
-      dialog->findChild<QComboBox*>(u"format"_s)
-          ->setCurrentText(QString::fromLatin1(format).toUpper());
-      dialog->findChild<QLineEdit*>(u"file"_s)->setText(folder_->filePath(name));
+      const QPointer<FigureDialog> opened = figure_dialog(folder_->filePath(name));
       QSignalSpy written(page_.get(), &Page::succeeded);
-      QTest::mouseClick(dialog->findChild<QPushButton*>(u"write"_s), Qt::LeftButton);
+      click("write");
       QTRY_COMPARE(written.size(), 1);
-      QTRY_VERIFY(!dialog);
+      QTRY_VERIFY(!opened);
       QProcess plot;
       plot.start(QStringLiteral(REAL_ATTNSCOPE), {u"plot"_s, u"--training"_s, path("full"),
                                                   path("sparse"), u"-o"_s, path("plot/") + name});
       QVERIFY(plot.waitForFinished());
       QVERIFY2(plot.exitCode() == 0, plot.readAllStandardError().constData());
-      const auto bytes = [](const QString& file_name) {
-        QFile file(file_name);
-        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-      };
-      QVERIFY(bytes(folder_->filePath(name)).size() > 1000);
-      QVERIFY2(bytes(folder_->filePath(name)) == bytes(path("plot/") + name), format);
+      QVERIFY(read_bytes(folder_->filePath(name)).size() > 1000);
+      QVERIFY2(read_bytes(folder_->filePath(name)) == read_bytes(path("plot/") + name), format);
     }
   }
 
@@ -286,18 +248,16 @@ class TrainingPageTest : public QObject {
     page_->open_file(path("full"));
     QTRY_COMPARE(points(), std::size_t{8});
     page_->copy_table(report::TableFormat::csv);
-    QVERIFY(QGuiApplication::clipboard()->text().startsWith(
-        u"training,steps,loss,ndcg10,best_ndcg10,best_step,tokens_per_second,"
-        "hours\r\n"
-        "full,8,"_s));
+    QVERIFY(
+        copied().startsWith(u"training,steps,loss,ndcg10,best_ndcg10,best_step,tokens_per_second,"
+                            "hours\r\n"
+                            "full,8,"_s));
   }
 
   void RestoresTrainings() {
     train("full", 1, 8);
     train("sparse", 1, 6);
-    page_->open_file(path("full"));
-    page_->open_file(path("sparse"));
-    QTRY_COMPARE(series(), std::size_t{2});
+    open({"full", "sparse"});
     const QVariantMap chosen = page_->chosen();
     QVERIFY(QDir(path("sparse")).removeRecursively());
     page_ = std::make_unique<TrainingPage>(&launcher_);

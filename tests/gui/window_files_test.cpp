@@ -61,13 +61,31 @@ class WindowFilesTest : public WindowSuite {
   }
   static void collect(const QMenu& menu, QList<QAction*>& leaves) {
     for (QAction* action : menu.actions()) {
-      if (action->isSeparator()) continue;
       if (action->menu()) {
         collect(*action->menu(), leaves);
-      } else {
+      } else if (!action->isSeparator()) {
         leaves.append(action);
       }
     }
+  }
+  /// The actions of all menus.
+  [[nodiscard]] QList<QAction*> menu_actions() const {
+    QList<QAction*> leaves;
+    for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), leaves);
+    return leaves;
+  }
+  [[nodiscard]] QWidget* shown(MainWindow::PageNumber number) const {
+    switch (number) {
+      case MainWindow::compare_page:
+        return page();
+      case MainWindow::patterns_page:
+        return window_->patterns();
+      case MainWindow::attention_page:
+        return window_->attention();
+      case MainWindow::training_page:
+        return window_->training();
+    }
+    return nullptr;
   }
 
  private Q_SLOTS:
@@ -144,19 +162,22 @@ class WindowFilesTest : public WindowSuite {
     QVERIFY(window_->frameGeometry().bottom() <= there.bottom());
   }
 
-  void ImportsADroppedRun() {
+  void OpensDroppedFiles() {
     open_window();
     QTRY_VERIFY(window_->runs().is_known());
     drop({exported("runs.attn.gz")});
     QTRY_COMPARE(window_->runs().rowCount(), 1);
     QTRY_VERIFY(messages()->text().startsWith(u"Imported 1 run, 0 already present"_s));
-  }
-
-  void OpensADroppedPattern() {
-    open_window();
     drop({resource("patterns/qds.json")});
     QVERIFY(window_->patterns()->isVisible());
     QVERIFY(qstring(window_->patterns()->editor().pattern().name).startsWith(u"qds"_s));
+    write("training.tsv",
+          "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
+          "1\t0.5\t0.1\t1\t8\t0.1\t\n");
+    drop({folder_->path()});
+    QVERIFY(window_->training()->isVisible());
+    QTRY_COMPARE(window_->training()->chart()->figure().series.size(), std::size_t{1});
+    QTRY_COMPARE(recent_files().first(), path("training.tsv"));
   }
 
   void OpensADroppedSweep() {
@@ -167,26 +188,29 @@ class WindowFilesTest : public WindowSuite {
                       "sequence_tokens": [96], "heads": 2, "head_dim": 16})")});
     auto* form = window_->findChild<NewRunDialog*>();
     QVERIFY(form && form->isVisible());
-    QCOMPARE(form->findChild<QLineEdit*>(u"sweep_name"_s)->text(), u"mine"_s);
-    QCOMPARE(form->findChild<QLineEdit*>(u"sequence_tokens"_s)->text(), u"96"_s);
+    QCOMPARE(find<QLineEdit>("sweep_name")->text(), u"mine"_s);
+    QCOMPARE(find<QLineEdit>("sequence_tokens")->text(), u"96"_s);
+    auto* start = find<QPushButton>("start_run");
+    QTRY_VERIFY(form->is_checked() && start->isEnabled());
+    drop({write("mine.json", R"({"contenders": )")});  // no JSON
+    QVERIFY(!start->isEnabled());
   }
 
-  void OpensADroppedTraining() {
+  void RefusesDroppedFiles() {
     open_window();
-    write("training.tsv",
-          "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
-          "1\t0.5\t0.1\t1\t8\t0.1\t\n");
-    drop({folder_->path()});
-    QVERIFY(window_->training()->isVisible());
-    QTRY_COMPARE(window_->training()->chart()->figure().series.size(), std::size_t{1});
-    QCOMPARE(recent_files(), QStringList{path("training.tsv")});
-  }
-
-  void ReportsAFileThatCannotBeOpened() {
-    open_window();
-    drop({write("other.json", "{}")});
-    QVERIFY(messages()->text().contains(u"neither a sweep"_s));
-    QVERIFY(recent_files().isEmpty());
+    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
+    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
+    const auto refuse = [this](const char* name, const QByteArray& text, const QString& message) {
+      drop({write(name, text)});
+      QTRY_VERIFY2(messages()->text().contains(message), name);
+      QVERIFY2(recent_files().isEmpty(), name);
+    };
+    refuse("other.json", "{}", u"neither a sweep"_s);
+    refuse("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})", path("mine.json"));
+    QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
+    refuse("broken.attn", "no runs", path("broken.attn"));
+    refuse("other.db", "SQLite format 3" + QByteArray(500, '\0'), path("other.db"));
+    QCOMPARE(requested.count(), 0);
   }
 
   void OpensADatabaseInANewWindow() {
@@ -197,15 +221,6 @@ class WindowFilesTest : public WindowSuite {
     QTRY_COMPARE(requested.count(), 1);
     QCOMPARE(qstring(requested[0][0].value<WindowOptions>().database.string()), path("source.db"));
     QCOMPARE(recent_files(), QStringList{path("source.db")});
-  }
-
-  void KeepsTheDatabaseAfterARefusedOne() {
-    open_window();
-    const QSignalSpy requested(window_.get(), &MainWindow::window_requested);
-    drop({write("other.db", "SQLite format 3" + QByteArray(500, '\0'))});
-    QTRY_VERIFY(messages()->text().contains(path("other.db")));
-    QCOMPARE(requested.count(), 0);
-    QVERIFY(recent_files().isEmpty());
   }
 
   void ImportsAnExportedRun() {
@@ -222,45 +237,6 @@ class WindowFilesTest : public WindowSuite {
     QCOMPARE(requested.count(), 0);
   }
 
-  void ForgetsARefusedExport() {
-    open_window();
-    drop({write("broken.attn", "no runs")});
-    QTRY_VERIFY(messages()->text().contains(path("broken.attn")));
-    QVERIFY(recent_files().isEmpty());
-  }
-
-  void RefusesASweepWithAnError() {
-    open_window();
-    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
-    drop({write("mine.json", R"({"contenders": ["full/sdpa"], "windows": "none"})")});
-    QVERIFY2(messages()->text().contains(path("mine.json")), qPrintable(messages()->text()));
-    QVERIFY(window_->findChild<NewRunDialog*>() == nullptr);
-    QVERIFY(recent_files().isEmpty());
-  }
-
-  void RefusesASweepThatIsNotJson() {
-    open_window();
-    QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
-    window_->open_new_run();
-    auto* form = window_->findChild<NewRunDialog*>();
-    auto* start = form->findChild<QPushButton*>(u"start_run"_s);
-    QTRY_VERIFY(form->is_checked() && start->isEnabled());
-    drop({write("mine.json", R"({"contenders": )")});
-    QVERIFY(!start->isEnabled());
-  }
-
-  void KeepsTheDumpAfterARefusedOne() {
-    open_window();
-    window_->show_page(MainWindow::attention_page);
-    const AttentionPage* page = window_->attention();
-    QTRY_VERIFY(window_->attention()->session().dump() != nullptr);
-    const DumpPointer before = window_->attention()->session().dump();
-    drop({write("broken.safetensors", "no tensors")});
-    QTRY_VERIFY(page->messages()->error().contains(u"broken"_s));
-    QCOMPARE(window_->attention()->session().dump(), before);
-    QVERIFY(recent_files().isEmpty());
-  }
-
   void OpensTheFileOfTheCommandLine() {
     open_window({.file = resource("patterns/qds.json").toStdString()});
     QTRY_VERIFY(window_->patterns()->isVisible());
@@ -270,9 +246,7 @@ class WindowFilesTest : public WindowSuite {
     open_window();
     QTRY_VERIFY(window_->commands()->run_action()->isEnabled());
     const auto listed = [this](const QString& text) {
-      QList<QAction*> leaves;
-      for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), leaves);
-      return std::ranges::count_if(leaves, [&](const QAction* action) {
+      return std::ranges::count_if(menu_actions(), [&](const QAction* action) {
         return action->isVisible() && action->text().remove(u'&') == text;
       });
     };
@@ -290,12 +264,7 @@ class WindowFilesTest : public WindowSuite {
          {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page,
           MainWindow::training_page}) {
       window_->show_page(number);
-      QList<QAction*> menus;
-      for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), menus);
-      const QWidget* shown = page();
-      if (number == MainWindow::patterns_page) shown = window_->patterns();
-      if (number == MainWindow::attention_page) shown = window_->attention();
-      if (number == MainWindow::training_page) shown = window_->training();
+      const QWidget* page = shown(number);
       std::map<QString, std::set<const QObject*>> taken;  // an action may be in several places
       std::set<QString> of_parts;                         // of the page, while they have the focus
       const auto take = [&](const QKeySequence& keys, const QObject* who) {
@@ -306,19 +275,19 @@ class WindowFilesTest : public WindowSuite {
           return take(action->shortcut(), action);
         of_parts.insert(action->shortcut().toString());
       };
-      for (const QAction* action : menus) take_action(action);
-      for (const QAction* action : shown->findChildren<QAction*>()) take_action(action);
-      for (const QShortcut* shortcut : shown->findChildren<QShortcut*>()) {
+      for (const QAction* action : menu_actions()) take_action(action);
+      for (const QAction* action : page->findChildren<QAction*>()) take_action(action);
+      for (const QShortcut* shortcut : page->findChildren<QShortcut*>()) {
         if (shortcut->context() == Qt::WindowShortcut)
           take(shortcut->key(), shortcut);
         else
           of_parts.insert(shortcut->key().toString());
       }
-      for (const auto* button : shown->findChildren<QAbstractButton*>()) {
+      for (const auto* button : page->findChildren<QAbstractButton*>()) {
         const auto* tool = qobject_cast<const QToolButton*>(button);
         if (!tool || !tool->defaultAction()) take(button->shortcut(), button);
       }
-      for (const QLabel* label : shown->findChildren<QLabel*>()) {
+      for (const QLabel* label : page->findChildren<QLabel*>()) {
         if (label->buddy()) take(QKeySequence::mnemonic(label->text()), label);
       }
       for (const QAction* menu : window_->menuBar()->actions())
@@ -341,10 +310,15 @@ class WindowFilesTest : public WindowSuite {
     }
   }
 
-  void ListsEveryShortcut() {
+  void ListsEveryShortcutInLargeText() {
+    const LargeText large;
     open_window();
     QTest::keyClick(window_.get(), Qt::Key_F1);
-    const auto* table = find<QDialog>("shortcuts")->findChild<QTableView*>();
+    const QWidget* dialog = find<QDialog>("shortcuts");
+    const QSize screen = dialog->screen()->availableSize();
+    QVERIFY2(dialog->height() < screen.height() && dialog->width() < screen.width(),
+             qPrintable(u"%1 x %2"_s.arg(dialog->width()).arg(dialog->height())));
+    const auto* table = dialog->findChild<QTableView*>();
     const auto keys_of = [model = table->model()](const QString& what) {
       QStringList keys;
       for (int row = 0; row < model->rowCount(); ++row) {
@@ -393,16 +367,6 @@ class WindowFilesTest : public WindowSuite {
              static_cast<int>(MainWindow::patterns_page));
     QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
     QCOMPARE(stored_text_size(), 100);
-  }
-
-  void FitsHelpInLargeText() {
-    const LargeText large;
-    open_window();
-    QTest::keyClick(window_.get(), Qt::Key_F1);
-    const auto* keys = find<QDialog>("shortcuts");
-    const QSize screen = keys->screen()->availableSize();
-    QVERIFY2(keys->height() < screen.height() && keys->width() < screen.width(),
-             qPrintable(u"%1 x %2"_s.arg(keys->width()).arg(keys->height())));
   }
 
   void ShowsVersionAndPapers() {

@@ -4,7 +4,6 @@
 // The base of suites that open a main window on a database in a temporary folder, with empty
 // settings and fake_attnscope as the program.
 
-#include <QFile>
 #include <QSettings>
 #include <memory>
 #include <string>
@@ -33,10 +32,7 @@ class WindowSuite : public QObject {
     return folder_->filePath(QLatin1String(name));
   }
   QString write(const char* name, const QByteArray& text) const {
-    QFile file(path(name));
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size())
-      qFatal("%s was not written", name);
-    return file.fileName();
+    return write_bytes(path(name), text);
   }
   [[nodiscard]] std::filesystem::path database() const {
     return path("attnscope.db").toStdString();

@@ -30,7 +30,6 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_numbers.h"
 #include "app/gui/views/attention_source.h"
-#include "app/gui/views/checkpoint_dialog.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"

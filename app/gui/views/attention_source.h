@@ -2,21 +2,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The left side of page Attention: the source of the weights, the patterns, and the heads to select
-// from.
+// from; and the dialog in which the attention of a checkpoint is computed.
 
+#include <QDialog>
 #include <QTableWidget>
+#include <QVariantMap>
 #include <QWidget>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "app/gui/models/pattern_editor.h"
 #include "app/gui/session/attention_session.h"
+#include "app/gui/session/worker_questions.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/head_summary.h"
 
 class QAction;
 class QComboBox;
+class QPushButton;
 
 namespace attnscope::gui {
 
@@ -65,6 +71,7 @@ class HeadGrid : public QTableWidget {
 class WindowBox;
 namespace Ui {
 class AttentionSource;
+class CheckpointDialog;
 }
 
 /// Selects a pattern and, if it takes one, its window. The first entry means no choice.
@@ -124,6 +131,39 @@ class AttentionSource : public QWidget {
   AttentionSession* session_;
   PatternListModel patterns_;
   std::unique_ptr<Ui::AttentionSource> ui_;
+};
+
+/// Takes a checkpoint's folder, a query with its document and an attention pattern; the model's
+/// attention is computed in the background while the window stays usable. Input is remembered.
+/// Queries and documents may come from a comparison of rankings (engine/report/effectiveness.h),
+/// pair by pair.
+class CheckpointDialog : public QDialog {
+  Q_OBJECT
+ public:
+  explicit CheckpointDialog(QWidget* parent = nullptr);
+  ~CheckpointDialog() override;
+
+  /// Selects the first pair of the comparison.
+  void open_comparison(const QString& file);
+
+ Q_SIGNALS:
+  /// Emitted as the dialog closes. `alongside`: the choice of the PatternPicker to compare with.
+  void written(const QString& file, const QVariantMap& alongside);
+
+ private:
+  void build();
+  void read_document(const QString& file);
+  [[nodiscard]] Status read_comparison(const QString& file);
+  void take_pair(int at);
+  void compute();
+  void busy_changed();
+  void changed();
+
+  PatternListModel patterns_;
+  CheckpointInspection inspection_;
+  std::unique_ptr<Ui::CheckpointDialog> ui_;
+  QPushButton* compute_ = nullptr;
+  std::vector<std::pair<std::string, std::string>> pairs_;  // texts of the comparison's pairs
 };
 
 }  // namespace attnscope::gui
