@@ -126,7 +126,8 @@ class RunListPanelTest : public WindowSuite {
     QTest::keyClick(find<QToolButton>("comparison_back"), Qt::Key_Escape);
     QTRY_VERIFY(!comparison->isVisible());
     QVERIFY(view()->isVisible());
-    list()->setFocus();
+    click(list(), 0);
+    click(list(), 1, Qt::ControlModifier);
     QTest::keyClick(list(), Qt::Key_D, Qt::ControlModifier);
     QTRY_VERIFY(comparison->isVisible());
     QCOMPARE(comparison->findChild<QTableView*>()->model()->rowCount(), 3);
