@@ -3,13 +3,17 @@
 //
 // Tables of the window: a model of rows, and tables as text for the clipboard and for files.
 
+#include <fmt/format.h>
+
 #include <QAbstractTableModel>
 #include <QString>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "app/drawing/chart_style.h"
+#include "app/gui/session/text.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::gui {
@@ -71,9 +75,15 @@ class RowsModel : public QAbstractTableModel {
 };
 
 /// A number with all its digits and a decimal point, in every locale.
-[[nodiscard]] std::string number_text(double value);
+[[nodiscard]] inline std::string number_text(double value) {
+  return fmt::format("{:.9g}", value);
+}
 
 /// Text for other applications: tabs for spreadsheets in place of the spaces for a terminal.
-[[nodiscard]] QString clipboard_text(const report::Sheet& sheet, report::TableFormat format);
+[[nodiscard]] inline QString clipboard_text(const report::Sheet& sheet,
+                                            report::TableFormat format) {
+  return qstring(format == report::TableFormat::text ? report::write_tabbed(sheet)
+                                                     : report::write_sheet(sheet, format));
+}
 
 }  // namespace attnscope::gui
