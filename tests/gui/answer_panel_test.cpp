@@ -30,19 +30,12 @@
 
 namespace attnscope::gui {
 
-class AnswerPanelTest : public QObject {
+class AnswerPanelTest : public StoreSuite {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<Store> store_;
   RunPointer run_, mixed_, empty_;
   std::unique_ptr<AnswerPanel> panel_;
 
-  [[nodiscard]] RunPointer read(const RunId& run) const {
-    RunRequest request;
-    request.uuid = QString::fromStdString(run.uuid);
-    return read_run(*store_, request);
-  }
   [[nodiscard]] QLineEdit* field(const char* name) const {
     return panel_->findChild<QLineEdit*>(QLatin1String(name));
   }
@@ -94,28 +87,24 @@ class AnswerPanelTest : public QObject {
     Q_EMIT dialog->fileSelected(folder);
     delete dialog;
   }
-  [[nodiscard]] QString write_lengths(const QByteArray& text) const {
-    QFile file(folder_.filePath(u"lengths.txt"_s));
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
-    return file.fileName();
+  /// The path of a file with this text.
+  [[nodiscard]] QString write(const char* name, const char* text) const {
+    if (!write_file(path(name).toStdString(), text)) qFatal("%s was not written", name);
+    return path(name);
   }
 
  private Q_SLOTS:
 
   void initTestCase() {
     qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
-    const QString file = folder_.filePath(u"a.db"_s);
-    store_ = std::make_unique<Store>(open_store(file.toStdString()));
+    open();
     run_ = read(add_done_run(*store_, "made-up", {64, 128, 256, 512, 1024, 2048}));
     empty_ = read(begin_run_with(*store_, "empty", {}, 2));
     const RunId mixed = begin_run_with(*store_, "mixed", {64, 128}, 4);
     HeatResult half = made_up_heat(2, 64, three_contenders());
     half.point.dtype = DType::float16;
     QVERIFY(store_->add_heat(mixed, half).has_value());
-    RunRequest request;
-    request.uuid = QString::fromStdString(mixed.uuid);
-    request.facet = "dtype";
-    mixed_ = read_run(*store_, request);
+    mixed_ = read(mixed, {.facet = "dtype"});
   }
   void init() {
     QSettings().clear();
@@ -129,6 +118,8 @@ class AnswerPanelTest : public QObject {
   void cleanup() { panel_.reset(); }
 
   void RanksContendersInSentences() {
+    panel_->resize(720, 200);
+    QTRY_VERIFY(panel_->list()->height() >= 3 * panel_->fontMetrics().height());
     QCOMPARE(panel_->list()->model()->rowCount(), 5);  // the first is the verdict, the last a note
     const QString verdict = panel_->list()->model()->index(0, 0).data().toString();
     QVERIFY2(verdict.startsWith(u"Fastest that is equivalent to "_s), qPrintable(verdict));
@@ -208,16 +199,13 @@ class AnswerPanelTest : public QObject {
     QVERIFY(again.requested() && again.requested()->question.of_sequences);
   }
 
-  void AcceptsSeveralLengths() {
+  void AcceptsAListOrAFileOfLengthsAndShowsErrorsOfTheFile() {
     type("document_tokens", u"3x100, 400"_s);
     QTRY_VERIFY(
         heading_has("documents with the lengths of a sample of 4 (100 to 400 tokens, mean 175"));
-  }
-
-  void ReadsAFileOfLengthsAndShowsItsErrors() {
-    type("document_tokens", write_lengths("100\n# a comment\n200\n300\n"));
+    type("document_tokens", write("lengths.txt", "100\n# a comment\n200\n300\n"));
     QTRY_VERIFY(heading_has("documents with the lengths of a sample of 3"));
-    type("document_tokens", write_lengths("100\nmany\n"));
+    type("document_tokens", write("lengths.txt", "100\nmany\n"));
     QTRY_VERIFY(label("answer_nothing")->text().contains(u"line 2"_s));
     QCOMPARE(label("document_tokens_problem")->text(), label("answer_nothing")->text());
     QVERIFY(panel_->advice() == nullptr);
@@ -227,7 +215,7 @@ class AnswerPanelTest : public QObject {
   }
 
   void ChoosesAFileOfLengthsByMouse() {
-    const QString file = write_lengths("100\n200\n");
+    const QString file = write("lengths.txt", "100\n200\n");
     QTest::mouseClick(question(), Qt::LeftButton);
     QTest::mouseClick(button("lengths_file"), Qt::LeftButton);
     QFileDialog* dialog = nullptr;
@@ -239,8 +227,7 @@ class AnswerPanelTest : public QObject {
   }
 
   void CountsTheTokensOfDroppedPairs() {
-    const QString pairs = folder_.filePath(u"pairs.tsv"_s);
-    QVERIFY(write_file(pairs.toStdString(), "how tall\tIt is tall.\n").has_value());
+    const QString pairs = write("pairs.tsv", "how tall\tIt is tall.\n");
     QVERIFY(drop(pairs));
     choose_checkpoint(u"/models/mini"_s);
     QTRY_VERIFY(heading_has("documents with the lengths of a sample of 2 (100 to 300 tokens"));
@@ -257,12 +244,9 @@ class AnswerPanelTest : public QObject {
   }
 
   void AcceptsOnlyDroppedFilesOfLengths() {
-    const QString lengths = write_lengths("100\n200\n300\n");
-    QVERIFY(drop(lengths));
+    QVERIFY(drop(write("lengths.txt", "100\n200\n300\n")));
     QTRY_VERIFY(heading_has("documents with the lengths of a sample of 3"));
-    const QString sweep = folder_.filePath(u"sweep.json"_s);
-    QVERIFY(write_file(sweep.toStdString(), "{\"contenders\": []}").has_value());
-    QVERIFY(!drop(sweep));
+    QVERIFY(!drop(write("sweep.json", "{\"contenders\": []}")));
     QVERIFY(panel_->findChild<QFileDialog*>() == nullptr);
   }
 
@@ -298,10 +282,13 @@ class AnswerPanelTest : public QObject {
   }
 
   void MarksInterpolatedLengthsAndOffersToMeasureThem() {
-    type("document_tokens", u"600"_s);
-    QTRY_VERIFY(sentence(0).contains(u"≈"_s));
     QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
     auto* measure = button("measure_exactly_button");
+    QVERIFY(!measure->isEnabled());  // the answer is at a measured length
+    measure->click();
+    QCOMPARE(requested.size(), 0);
+    type("document_tokens", u"600"_s);
+    QTRY_VERIFY(sentence(0).contains(u"≈"_s));
     QVERIFY(measure->isEnabled());
     const auto tokens = panel_->advice()->to_measure.front();
     QCOMPARE(measure->text(), u"Measure %1 tokens"_s.arg(tokens));
@@ -330,13 +317,6 @@ class AnswerPanelTest : public QObject {
     for (const Heat& heat : sweep->heats) lengths.push_back(heat.point.sequence_tokens);
     QCOMPARE(lengths.size(), std::size_t{2});
     QCOMPARE(lengths, panel_->advice()->to_measure);
-  }
-
-  void OffersNoMeasurementForMeasuredLengths() {
-    QVERIFY(!button("measure_exactly_button")->isEnabled());
-    QSignalSpy requested(panel_.get(), &AnswerPanel::measure_requested);
-    button("measure_exactly_button")->click();
-    QCOMPARE(requested.size(), 0);
   }
 
   void OpensRemarksByKeyboardAndCopiesThem() {
@@ -373,15 +353,13 @@ class AnswerPanelTest : public QObject {
       QTRY_VERIFY(panel_->findChild<QFileDialog*>() == nullptr);
     };
     QSignalSpy refused(panel_.get(), &AnswerPanel::failed);
-    save_as(folder_.filePath(u"answer.doc"_s));
+    save_as(path("answer.doc"));
     QCOMPARE(refused.size(), 1);
     QVERIFY(refused.front().front().toString().contains(u".json"_s));
-    const QString file = folder_.filePath(u"answer.JSON"_s);
-    save_as(file);
+    save_as(path("answer.JSON"));
     QCOMPARE(message.size(), 1);
-    QFile written(file);
-    QVERIFY(written.open(QIODevice::ReadOnly));
-    const auto json = nlohmann::json::parse(written.readAll().toStdString());
+    const auto json = nlohmann::json::parse(
+        read_text_file(path("answer.JSON").toStdString(), "answer", 1 << 20).value_or(""));
     QCOMPARE(json.at(0).at("contenders").size(), std::size_t{3});
   }
 
@@ -393,11 +371,6 @@ class AnswerPanelTest : public QObject {
     QVERIFY(!label("without_published")->isVisible());
     type("document_tokens", u"5000"_s);  // longer than the paper's documents
     QTRY_VERIFY(chart->figure().series.empty());
-  }
-
-  void ShowsContendersInALowPanel() {
-    panel_->resize(720, 200);
-    QTRY_VERIFY(panel_->list()->height() >= 3 * panel_->fontMetrics().height());
   }
 
   void RestoresTheQuestion() {
@@ -432,27 +405,18 @@ class AnswerPanelTest : public QObject {
   void NamesEveryControlAndReachesItByTab() {
     type("document_tokens", u"600"_s);
     QTRY_VERIFY(button("measure_exactly_button")->isEnabled());
-    std::set<QWidget*> reached;
-    const auto walk = [&reached](QWidget* from) {
-      from->setFocus();
-      for (int i = 0; i < 40 && reached.insert(QApplication::focusWidget()).second; ++i)
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
-    };
-    walk(question());
+    std::set<QWidget*> reached = reached_by_tab(question());
     QVERIFY(reached.contains(panel_->list()));
     QVERIFY(reached.contains(panel_->plot()->chart()));
     QVERIFY(reached.contains(button("measure_exactly_button")));
     QTest::keyClick(question(), Qt::Key_Space);
-    walk(QApplication::focusWidget());
+    reached.merge(reached_by_tab(QApplication::focusWidget()));
     for (const char* name :
          {"query_tokens", "document_tokens", "candidates", "memory_mb", "latency_ms"})
       QVERIFY2(reached.contains(field(name)), name);
     QVERIFY(reached.contains(button("lengths_file")));
-    for (const QWidget* widget : reached) {
-      const auto* named = qobject_cast<const QAbstractButton*>(widget);
-      QVERIFY2(!widget->accessibleName().isEmpty() || (named && !named->text().isEmpty()),
-               qPrintable(widget->objectName()));
-    }
+    for (const QWidget* widget : reached)
+      QVERIFY2(is_named(widget), qPrintable(widget->objectName()));
   }
 };
 

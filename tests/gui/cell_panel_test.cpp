@@ -17,11 +17,9 @@ namespace attnscope::gui {
 
 using report::Quantity;
 
-class CellPanelTest : public QObject {
+class CellPanelTest : public StoreSuite {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<Store> store_;
   RunPointer run_;
   std::unique_ptr<CellPanel> panel_;
 
@@ -53,11 +51,8 @@ class CellPanelTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString file = folder_.filePath(u"a.db"_s);
-    store_ = std::make_unique<Store>(open_store(file.toStdString()));
-    RunRequest request;
-    request.uuid = QString::fromStdString(add_done_run(*store_, "made-up", {64, 8192}).uuid);
-    run_ = read_run(*store_, request);
+    open();
+    run_ = read(add_done_run(*store_, "made-up", {64, 8192}));
     QVERIFY(run_->problem.isEmpty());
   }
   void init() {
@@ -73,13 +68,10 @@ class CellPanelTest : public QObject {
     panel_.reset();
   }
 
-  void ExplainsHowToChooseACell() {
+  void ShowsEverySectionOfAMeasuredCell() {
     QVERIFY(panel_->text().contains(u"Choose a cell in the table"_s));
     QVERIFY(panel_->samples()->page().empty());
     QVERIFY(panel_->command().isEmpty());
-  }
-
-  void ShowsEverySectionOfAMeasuredCell() {
     panel_->show_cell(run_, 2);
     const QString text = panel_->text();
     for (const char* part :
@@ -97,14 +89,6 @@ class CellPanelTest : public QObject {
     QVERIFY(panel_->samples()->page().empty());
     QVERIFY(!panel_->text().contains(u"95 % interval"_s));
     QVERIFY(!panel_->command().isEmpty());
-  }
-
-  void HidesTheValuesOfADamagedCell() {
-    auto damaged = std::make_shared<RunSnapshot>(*run_);
-    damaged->table.rows[2].cell.damaged = true;
-    panel_->show_cell(damaged, 2);
-    QVERIFY(panel_->text().contains(u"damaged: its stored values"_s));
-    QVERIFY(!panel_->text().contains(u"GFLOP"_s));
   }
 
   void CopiesTheCommand() {
@@ -133,16 +117,6 @@ class CellPanelTest : public QObject {
     QVERIFY(drawing.ceilings().front().text.startsWith(u"median "_s));
   }
 
-  void PlotsOutliersAsASeries() {
-    auto odd = std::make_shared<RunSnapshot>(*run_);
-    odd->table.rows[2].cell.outliers[3] = true;
-    panel_->show_cell(odd, 2);
-    const auto& series = panel_->samples()->drawing().series();
-    QCOMPARE(series.size(), std::size_t{2});
-    QCOMPARE(series.back().points.size(), std::size_t{1});
-    QVERIFY(series.back().points.front().text.contains(u"outlier"_s));
-  }
-
   void ReadsSamplesByMouseAndKeyboard() {
     panel_->show_cell(run_, 2);
     charts::RunChart* chart = panel_->samples();
@@ -158,7 +132,7 @@ class CellPanelTest : public QObject {
     QCOMPARE(chart->accessibleDescription(), chart->current_value());
   }
 
-  void ThinsManySamplesExceptOutliers() {
+  void ThinsManySamplesAndPlotsEveryOutlierAsASeries() {
     auto many = std::make_shared<RunSnapshot>(*run_);
     report::Row& row = many->table.rows[2];
     const Sample sample = row.cell.cell.samples.front();
@@ -166,17 +140,11 @@ class CellPanelTest : public QObject {
     row.cell.outliers.assign(100'000, false);
     row.cell.outliers[77'777] = true;
     panel_->show_cell(many, 2);
-    const report::Figure& figure = panel_->samples()->figure();
-    QVERIFY(figure.series.front().points.size() < 5000);
-    QCOMPARE(figure.series.back().points.size(), std::size_t{1});
-  }
-
-  void ShowsIntervalAndDisturbances() {
-    report::Table table = table_at(64);
-    QVERIFY(cell_tip(table.rows[2], Quantity::time)
-                .startsWith(u"95 % interval: 2.35 ms to 2.47 ms; 10 samples in 2"_s));
-    table.rows[2].cell.cell.samples.front().throttled = true;
-    QVERIFY(cell_tip(table.rows[2], Quantity::time).contains(u"; 1 of 10 samples"_s));
+    QCOMPARE(panel_->samples()->figure().series.size(), std::size_t{2});
+    QVERIFY(panel_->samples()->figure().series.front().points.size() < 5000);
+    const auto& outliers = panel_->samples()->drawing().series().back();
+    QCOMPARE(outliers.points.size(), std::size_t{1});
+    QVERIFY(outliers.points.front().text.contains(u"outlier"_s));
   }
 
   void ExplainsACellWithoutATime() {
@@ -188,7 +156,7 @@ class CellPanelTest : public QObject {
     }
   }
 
-  void ExplainsADamagedCell() {
+  void ShowsNoValueOfADamagedCell() {
     report::Table table = table_at(64);
     table.rows[1].cell.damaged = true;
     for (const Quantity quantity : {Quantity::time, Quantity::memory, Quantity::ratio,
@@ -197,6 +165,11 @@ class CellPanelTest : public QObject {
       QVERIFY(cell_tip(table.rows[1], quantity).contains(u"attnscope export"_s));
     }
     QVERIFY(cell_facts(table, table.rows[1]).sections.empty());
+    auto damaged = std::make_shared<RunSnapshot>(*run_);
+    damaged->table.rows[2].cell.damaged = true;
+    panel_->show_cell(damaged, 2);
+    QVERIFY(panel_->text().contains(u"damaged: its stored values"_s));
+    QVERIFY(!panel_->text().contains(u"GFLOP"_s));
   }
 
   void ExplainsARatio() {
@@ -224,8 +197,12 @@ class CellPanelTest : public QObject {
     }
   }
 
-  void ExplainsDrift() {
+  void ExplainsIntervalDisturbancesAndDrift() {
     report::Table table = table_at(64);
+    QVERIFY(cell_tip(table.rows[2], Quantity::time)
+                .startsWith(u"95 % interval: 2.35 ms to 2.47 ms; 10 samples in 2"_s));
+    table.rows[2].cell.cell.samples.front().throttled = true;
+    QVERIFY(cell_tip(table.rows[2], Quantity::time).contains(u"; 1 of 10 samples"_s));
     table.rows[2].drift = {.change = 0.031, .is_flagged = true};
     table.rows[2].ratio_drifted = false;
     QVERIFY(pivot_text(table, Quantity::time, 2).endsWith(u" ~"_s));

@@ -43,20 +43,11 @@ std::vector<Heat> three_heats() {
 
 }  // namespace
 
-class HeatsTest : public QObject {
+class HeatsTest : public StoreSuite {
   Q_OBJECT
 
-  std::unique_ptr<QTemporaryDir> folder_;
-  std::unique_ptr<Store> store_;
-  RunId run_;
+  RunId run_;  // planned with three heats
 
-  void begin(bool with_plan) {
-    NewRun start = new_run("live", 3);
-    if (with_plan) start.provenance = nlohmann::json{{"plan", plan_json(three_heats())}}.dump();
-    const Result<RunId> run = store_->begin_run(start);
-    QVERIFY(run.has_value());
-    run_ = *run;
-  }
   void add_heat(std::int64_t tokens, CellStatus last = CellStatus::ok) {
     HeatResult heat = made_up_heat(0, tokens, three_contenders());
     heat.cells.back().status = last;
@@ -75,49 +66,42 @@ class HeatsTest : public QObject {
  private Q_SLOTS:
 
   void init() {
-    folder_ = std::make_unique<QTemporaryDir>();
-    store_ = std::make_unique<Store>(open_store(folder_->filePath(u"heats.db"_s).toStdString()));
+    open();
+    NewRun start = new_run("live", 3);
+    start.provenance = nlohmann::json{{"plan", plan_json(three_heats())}}.dump();
+    run_ = store_->begin_run(start).value();
   }
-  void cleanup() { store_.reset(); }
 
-  void ListsTheHeatsOfThePlan() {
-    begin(true);
-    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+  void ListsTheHeatsOfThePlanAndMarksTheMeasuredOne() {
+    HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QVERIFY(heats);
     QCOMPARE(heats->heats.size(), std::size_t{3});
     QCOMPARE(heats->heats[2].point, u"256 tokens"_s);
     for (const HeatEntry& heat : heats->heats) QCOMPARE(heat.state, HeatState::waiting);
-  }
-
-  void MarksTheHeatBeingMeasured() {
-    begin(true);
     add_heat(64);
     set_current("128 tokens, sparse/segment/4");
-    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
+    heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats[0].state, HeatState::done);
     QCOMPARE(heats->heats[0].outcome, u"3 ok"_s);
     QCOMPARE(heats->heats[1].state, HeatState::running);
     QCOMPARE(heats->heats[2].state, HeatState::waiting);
   }
 
-  void MarksNoHeatOfAPausedRun() {
-    begin(true);
-    set_current("ceilings of this machine");
-    HeatsPointer heats = read_heats(*store_, entry(), nullptr);
-    QCOMPARE(heats->heats[0].state, HeatState::waiting);
-    set_current(std::string(paused_words));
-    heats = read_heats(*store_, entry(), heats);
-    QCOMPARE(heats->heats[0].state, HeatState::paused);
-    set_current("waiting for run 'other' (process 7, since 14:02) to finish");
-    heats = read_heats(*store_, entry(), heats);
-    QCOMPARE(heats->heats[0].state, HeatState::waiting);
-    set_current("64 tokens");
-    heats = read_heats(*store_, entry(), heats);
-    QCOMPARE(heats->heats[0].state, HeatState::running);
+  void MarksAHeatOnlyWhileItIsMeasured() {
+    HeatsPointer heats;
+    const std::pair<std::string, HeatState> expected[] = {
+        {"ceilings of this machine", HeatState::waiting},
+        {std::string(paused_words), HeatState::paused},
+        {"waiting for run 'other' (process 7, since 14:02) to finish", HeatState::waiting},
+        {"64 tokens", HeatState::running}};
+    for (const auto& [current, state] : expected) {
+      set_current(current);
+      heats = read_heats(*store_, entry(), heats);
+      QVERIFY2(heats->heats[0].state == state, current.c_str());
+    }
   }
 
   void GivesAHeatTheWorstStateOfItsCells() {
-    begin(true);
     add_heat(64, CellStatus::oom);
     add_heat(128, CellStatus::wrong);
     add_heat(256, CellStatus::unsupported);
@@ -128,22 +112,16 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[2].state, HeatState::done);
   }
 
-  void ReusesTheSnapshotWithoutChanges() {
-    begin(true);
+  void CountsHeatsWithoutAPlanAndReusesAnUnchangedSnapshot() {
+    run_ = store_->begin_run(new_run("live", 3)).value();
     add_heat(64);
     const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(read_heats(*store_, entry(), heats), heats);
-    add_heat(128);
-    QVERIFY(read_heats(*store_, entry(), heats) != heats);
-  }
-
-  void CountsHeatsWithoutAPlan() {
-    begin(false);
-    add_heat(64);
-    const HeatsPointer heats = read_heats(*store_, entry(), nullptr);
     QCOMPARE(heats->heats.size(), std::size_t{3});
     QCOMPARE(heats->heats[0].state, HeatState::done);
     QCOMPARE(heats->heats[1].state, HeatState::waiting);
+    add_heat(128);
+    QVERIFY(read_heats(*store_, entry(), heats) != heats);
   }
 
   void ChangesSingleRows() {
@@ -211,7 +189,6 @@ class HeatsTest : public QObject {
   }
 
   void ShowsOnlyTheHeatsOfItsRun() {
-    begin(true);
     ProgressStrip strip;
     const RunEntry live = entry();
     strip.show_run(&live);
@@ -225,20 +202,7 @@ class HeatsTest : public QObject {
     QVERIFY(!strip.heats_action()->isEnabled());
   }
 
-  void ShowsNoNegativeRemainingTime() {
-    begin(true);
-    ProgressStrip strip;
-    RunEntry live = entry();
-    for (const auto& [seconds, words] :
-         {std::pair(90.0, "about 2 min left"), {0.0, "longer than"}}) {
-      live.progress = Progress{1, 3, "64 tokens", seconds};
-      strip.show_run(&live);
-      QVERIFY2(strip.text().contains(QLatin1String(words)), qPrintable(strip.text()));
-    }
-  }
-
-  void NeverMovesTheBarBack() {
-    begin(true);
+  void NeverMovesTheBarBackNorShowsANegativeTime() {
     ProgressStrip strip;
     const auto* bar = strip.findChild<QProgressBar*>();
     const auto start = std::chrono::steady_clock::now();
@@ -254,10 +218,15 @@ class HeatsTest : public QObject {
     QCOMPARE(share_at(20, std::nullopt), 100);  // it waits
     QCOMPARE(share_at(500, 20), 500);
     QCOMPARE(share_at(540, 0), 1000);
+    for (const auto& [seconds, words] :
+         {std::pair(90.0, "about 2 min left"), {0.0, "longer than"}}) {
+      live.progress = Progress{1, 3, "64 tokens", seconds};
+      strip.show_run(&live);
+      QVERIFY2(strip.text().contains(QLatin1String(words)), qPrintable(strip.text()));
+    }
   }
 
   void FollowsPausesOfTheRun() {
-    begin(true);
     ProgressStrip strip;
     set_current("64 tokens");
     RunEntry live = entry();

@@ -9,18 +9,13 @@
 
 namespace attnscope::gui {
 
-class PivotTableModelTest : public QObject {
+class PivotTableModelTest : public StoreSuite {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<Store> store_;
   RunId run_;
 
   [[nodiscard]] RunPointer read(const report::PivotChoice& pivot) const {
-    RunRequest request;
-    request.uuid = QString::fromStdString(run_.uuid);
-    request.pivot = pivot;
-    return read_run(*store_, request);
+    return StoreSuite::read(run_, {.pivot = pivot});
   }
   static QString text(const PivotTableModel& model, int row, int column) {
     return model.index(row, column).data().toString();
@@ -29,10 +24,7 @@ class PivotTableModelTest : public QObject {
  private Q_SLOTS:
 
   void init() {
-    store_.reset();
-    QFile::remove(folder_.filePath(u"a.db"_s));
-    const QString file = folder_.filePath(u"a.db"_s);
-    store_ = std::make_unique<Store>(open_store(file.toStdString()));
+    open();
     run_ = begin_run_with(*store_, "made-up", {64, 8192}, 3);
   }
 
@@ -63,8 +55,16 @@ class PivotTableModelTest : public QObject {
     QCOMPARE(model.columnCount(), 4);
   }
 
-  void HeadsEveryBlock() {
+  void HeadsEveryBlockAndExplainsHeaders() {
     PivotTableModel model;
+    model.set_run(read({}));
+    QVERIFY(model.headerData(0, Qt::Horizontal, Qt::ToolTipRole)
+                .toString()
+                .contains(u"attention pattern"_s));
+    QVERIFY(model.index(0, 0)
+                .data(Qt::ToolTipRole)
+                .toString()
+                .startsWith(u"full/dense: attention of the pattern \"full\""_s));
     model.set_run(read({.rows = "pattern", .columns = "implementation"}));
     QVERIFY(model.is_heading(0));
     QVERIFY(text(model, 0, 0).contains(u"64 tokens"_s));
@@ -95,29 +95,15 @@ class PivotTableModelTest : public QObject {
       const auto shade = [&](int contender) {
         const QModelIndex cell =
             by_length ? model.index(0, 1 + contender) : model.index(contender, 1);
-        return cell.data(shade_role);
+        return cell.data(shade_role).toDouble();
       };
-      QCOMPARE(shade(0).toDouble(), 0.0);
-      QVERIFY(shade(1).toDouble() > 0.05);
-      QVERIFY2(shade(2).toDouble() > shade(1).toDouble() && shade(2).toDouble() <= 1,
-               "which takes longest");
+      QCOMPARE(shade(0), 0.0);
+      QVERIFY(shade(1) > 0.05);
+      QVERIFY2(shade(2) > shade(1) && shade(2) <= 1, "the slowest has the darkest shade");
     }
-    QVERIFY(!model.index(1, 1).data(shade_role).isValid());  // of what did not fit
+    QVERIFY(!model.index(1, 1).data(shade_role).isValid());  // the cell did not fit
     model.set_run(read({.cells = {report::Quantity::ratio}}));
     QVERIFY(!model.index(2, 1).data(shade_role).isValid());
-  }
-
-  void ExplainsHeaders() {
-    PivotTableModel model;
-    model.set_run(read({}));
-    const auto tip = [&](int section) {
-      return model.headerData(section, Qt::Horizontal, Qt::ToolTipRole).toString();
-    };
-    QVERIFY(tip(0).contains(u"attention pattern"_s));
-    QVERIFY(model.index(0, 0)
-                .data(Qt::ToolTipRole)
-                .toString()
-                .startsWith(u"full/dense: attention of the pattern \"full\""_s));
   }
 
   void LabelsRowsOfSeveralQuantities() {

@@ -111,7 +111,7 @@ class PublishedTest : public WindowSuite {
     QCOMPARE(results_folder(in("nowhere/bin")), std::filesystem::path());
   }
 
-  void ShowsPublishedRunsReadOnly() {
+  void ShowsPublishedRunsReadOnlyAtTheFirstStart() {
     open_published();
     QTRY_VERIFY(shows_rows());
     QVERIFY(view()->isVisible());
@@ -124,11 +124,7 @@ class PublishedTest : public WindowSuite {
     QTRY_VERIFY(look != nullptr && look->isVisible());
     QTest::mouseClick(look, Qt::LeftButton);
     QTRY_VERIFY(view()->isVisible());
-  }
-
-  void OffersTheQuickSweepAtTheFirstStart() {
-    open_published();
-    QTRY_VERIFY(page()->place()->isVisible());
+    // The quick sweep is offered and adds the first run.
     const QSignalSpy requested(page(), &ComparePage::quick_sweep_requested);
     QTest::mouseClick(page()->place()->fix_button(), Qt::LeftButton);
     QCOMPARE(requested.count(), 1);

@@ -3,25 +3,17 @@
 
 #include <unistd.h>
 
+#include <QAbstractButton>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace attnscope::gui {
 namespace {
 
-template <typename T>
-T needed(Result<T> result) {
-  if (result) return std::move(*result);
-  std::fprintf(stderr, "fixture: %s\n", result.error().message.c_str());
-  std::abort();
-}
-
-void needed(const Status& status) {
-  if (status) return;
-  std::fprintf(stderr, "fixture: %s\n", status.error().message.c_str());
-  std::abort();
+template <typename Outcome>
+Outcome needed(Outcome outcome) {
+  if (!outcome) qFatal("fixture: %s", outcome.error().message.c_str());
+  return outcome;
 }
 
 Cell made_up_cell(const Contender& contender, std::int64_t tokens, int place) {
@@ -101,12 +93,12 @@ NewRun new_run(const std::string& name, int heats_planned) {
 }
 
 Store open_store(const std::filesystem::path& file) {
-  return needed(Store::open(file, Store::Mode::read_write));
+  return *needed(Store::open(file, Store::Mode::read_write));
 }
 
 RunId begin_run_with(Store& store, const std::string& name,
                      const std::vector<std::int64_t>& lengths, int heats_planned) {
-  RunId run = needed(store.begin_run(new_run(name, heats_planned)));
+  RunId run = *needed(store.begin_run(new_run(name, heats_planned)));
   int index = 0;
   for (const std::int64_t tokens : lengths)
     needed(store.add_heat(run, made_up_heat(index++, tokens, three_contenders())));
@@ -118,6 +110,32 @@ RunId add_done_run(Store& store, const std::string& name,
   RunId run = begin_run_with(store, name, lengths, static_cast<int>(lengths.size()));
   needed(store.finish_run(run, RunStatus::done));
   return run;
+}
+
+void StoreSuite::open() {
+  store_.reset();
+  folder_ = std::make_unique<QTemporaryDir>();
+  store_ = std::make_unique<Store>(open_store(path("a.db").toStdString()));
+}
+
+RunPointer StoreSuite::read(const RunId& run, RunRequest request) const {
+  request.uuid = QString::fromStdString(run.uuid);
+  return read_run(*store_, request);
+}
+
+std::set<QWidget*> reached_by_tab(QWidget* from) {
+  std::set<QWidget*> reached;
+  from->setFocus();
+  for (int i = 0; i < 60 && QApplication::focusWidget(); ++i) {
+    reached.insert(QApplication::focusWidget());
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+  }
+  return reached;
+}
+
+bool is_named(const QWidget* widget) {
+  const auto* button = qobject_cast<const QAbstractButton*>(widget);
+  return !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
 }
 
 StoreClient::StoreClient(const std::filesystem::path& database)

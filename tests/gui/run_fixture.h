@@ -4,6 +4,8 @@
 // Runs with made-up numbers, written through the store as the driver writes real ones.
 
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,25 @@ namespace attnscope::gui {
 /// The same, finished.
 [[nodiscard]] RunId add_done_run(Store& store, const std::string& name,
                                  const std::vector<std::int64_t>& lengths);
+
+/// The base of suites that read runs from a store in a temporary folder.
+class StoreSuite : public QObject {
+ protected:
+  /// Opens an empty store.
+  void open();
+  [[nodiscard]] QString path(const char* name) const {
+    return folder_->filePath(QLatin1String(name));
+  }
+  [[nodiscard]] RunPointer read(const RunId& run, RunRequest request = {}) const;
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<Store> store_;
+};
+
+/// The widgets that Tab reaches from this one.
+[[nodiscard]] std::set<QWidget*> reached_by_tab(QWidget* from);
+/// Whether assistive technology has a name for the widget.
+[[nodiscard]] bool is_named(const QWidget* widget);
 
 /// A store thread, with the list of its runs and the runs read as received on this thread.
 class StoreClient {

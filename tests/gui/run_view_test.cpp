@@ -34,11 +34,9 @@ void choose(QComboBox* box, int index) {
   QCOMPARE(box->currentIndex(), index);
 }
 
-class RunViewTest : public QObject {
+class RunViewTest : public StoreSuite {
   Q_OBJECT
 
-  QTemporaryDir folder_;
-  std::unique_ptr<Store> store_;
   QString uuid_, mixed_;
   std::unique_ptr<RunView> view_;
   std::vector<RunRequest> requested_;
@@ -51,12 +49,19 @@ class RunViewTest : public QObject {
   [[nodiscard]] QComboBox* box(const char* name) const {
     return view_->findChild<QComboBox*>(QLatin1String(name));
   }
+  [[nodiscard]] QLabel* label(const char* name) const {
+    return view_->findChild<QLabel*>(QLatin1String(name));
+  }
+  void click_tab(int index) const {
+    QTabBar* tabs = view_->tabs()->tabBar();
+    QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(index).center());
+  }
   [[nodiscard]] QTableView* pivot() const { return view_->run_table()->view(); }
   [[nodiscard]] QString pivot_text(int row, int column) const {
     return pivot()->model()->index(row, column).data().toString();
   }
 
-  /// float32 at 64 and 128 tokens with one head; float16 at 64 tokens with one and with four.
+  /// float32 at 64 and 128 tokens with 12 heads; float16 at 64 tokens with 12 and with 4.
   [[nodiscard]] QString add_mixed_run() {
     const RunId run = begin_run_with(*store_, "mixed", {64, 128}, 4);
     for (const std::int64_t heads : {12, 4}) {
@@ -71,8 +76,7 @@ class RunViewTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
-    const QString file = folder_.filePath(u"a.db"_s);
-    store_ = std::make_unique<Store>(open_store(file.toStdString()));
+    open();
     uuid_ = QString::fromStdString(add_done_run(*store_, "made-up", {64, 128, 8192}).uuid);
     mixed_ = add_mixed_run();
     QVERIFY(!mixed_.isEmpty());
@@ -115,29 +119,27 @@ class RunViewTest : public QObject {
     QVERIFY2(button->isHidden(), "while it is measured");
     QVERIFY(store_->finish_run(run, RunStatus::done));
     view_->choose_run(uuid);
-    QCOMPARE(view_->findChild<QLabel*>(u"disturbed_cells"_s)->text(),
-             u"3 of 3 cells were disturbed (! in the table)."_s);
+    QCOMPARE(label("disturbed_cells")->text(), u"3 of 3 cells were disturbed (! in the table)."_s);
     QVERIFY(view_->findChild<QToolButton*>(u"disturbed_hint"_s)
                 ->toolTip()
                 .contains(u"close the other programs"_s));
-    const auto* marks = view_->findChild<QLabel*>(u"table_marks"_s);
-    QVERIFY(marks->isVisible());
-    QVERIFY(marks->text().contains(u"! disturbed: "_s));
+    QVERIFY(label("table_marks")->isVisible());
+    QVERIFY(label("table_marks")->text().contains(u"! disturbed: "_s));
     QVERIFY2(pivot_text(0, 1).contains(u'!'), qPrintable(pivot_text(0, 1)));
     const QSignalSpy again(view_.get(), &RunView::again_requested);
     button->click();
     QCOMPARE(again.count(), 1);
     QCOMPARE(again.front().front().toString(), uuid);
     view_->choose_run(uuid, /*is_own=*/false);
-    QVERIFY2(button->isHidden(), "one that ships, or in the trash, cannot be measured again here");
+    QVERIFY2(button->isHidden(), "a published run or one in the trash is not measured again here");
   }
 
   void ExplainsOnlyMarksInTheTable() {
-    const auto* marks = view_->findChild<QLabel*>(u"table_marks"_s);
+    const QLabel* marks = label("table_marks");
     QVERIFY(marks->text().startsWith(u"~ drifted: "_s));
     QVERIFY(!marks->text().contains(u"disturbed"_s));
     choose(box("pivot_cells"), 1);
-    QVERIFY2(marks->isHidden(), "of memory there are none");
+    QVERIFY2(marks->isHidden(), "memory has no marks");
   }
 
   void ContinuesACancelledRun() {
@@ -189,7 +191,7 @@ class RunViewTest : public QObject {
     }
   }
 
-  void ExportsPanels() {
+  void ExportsPanelsByKey() {
     view_->choose_run(mixed_);
     QComboBox* panels = box("facets");
     QVERIFY(!panels->isHidden());
@@ -199,13 +201,6 @@ class RunViewTest : public QObject {
     QCOMPARE(shown.panels[1].title, shown.panels[0].title);
     QVERIFY(shown.panels[1].y_label != shown.panels[0].y_label);
     QVERIFY(shown.panels[2].title != shown.panels[0].title);
-    view_->export_figure();
-    auto* dialog = view_->findChild<FigureDialog*>();
-    QVERIFY(dialog && dialog->isVisible());
-    dialog->reject();
-  }
-
-  void ExportsByKey() {
     choose(box("time_view"), 1);
     QTest::keyClick(view_->chart(), Qt::Key_E);
     auto* dialog = view_->findChild<FigureDialog*>();
@@ -225,7 +220,7 @@ class RunViewTest : public QObject {
   }
 
   void ShowsTheVerdict() {
-    const auto* verdict = view_->findChild<QLabel*>(u"verdict"_s);
+    const QLabel* verdict = label("verdict");
     QVERIFY(verdict->isVisible());
     // Its patterns have published effectiveness.
     QVERIFY2(verdict->text().startsWith(unbroken(
@@ -241,14 +236,18 @@ class RunViewTest : public QObject {
   }
 
   void ShowsFiveRowsInASmallWindow() {
+    view_->choose_run(mixed_);
+    const QSize least = view_->minimumSizeHint();
+    QVERIFY2(least.width() <= 640 && least.height() <= 500,
+             qPrintable(u"%1x%2"_s.arg(least.width()).arg(least.height())));
+    view_->choose_run(uuid_);
     view_->resize(640, 590);
-    QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
-                      view_->tabs()->tabBar()->tabRect(0).center());
+    click_tab(0);
     QTableView* table = pivot();
     QTRY_VERIFY(table->isVisible());
     QTRY_VERIFY(table->viewport()->height() >=
                 std::min(5, table->model()->rowCount()) * table->rowHeight(0));
-    const auto* detail = view_->findChild<QLabel*>(u"run_detail"_s);
+    const QLabel* detail = label("run_detail");
     QCOMPARE(detail->height(), detail->sizeHint().height());
     QVERIFY(detail->toolTip().startsWith(detail->text()));
     QVERIFY(view_->minimumSizeHint().height() <= 590);
@@ -277,12 +276,8 @@ class RunViewTest : public QObject {
     QTest::mouseClick(chart, Qt::LeftButton, {}, point.position.toPoint());
     QVERIFY(view_->cell_panel()->isVisible());
     QVERIFY(pivot()->currentIndex().isValid());
-    const auto numbers = [this] {
-      std::vector<std::int64_t> all;
-      for (const report::Row& row : view_->run()->table.rows) all.push_back(row.cell.cell_number);
-      return all;
-    };
-    QCOMPARE(std::ranges::count(numbers(), point.cell), 1);
+    const auto number = [](const report::Row& row) { return row.cell.cell_number; };
+    QCOMPARE(std::ranges::count(view_->run()->table.rows, point.cell, number), 1);
     view_->show_tab(u"table"_s);
     QVERIFY(!view_->cell_panel()->isVisible());
     chart->setFocus();
@@ -310,7 +305,7 @@ class RunViewTest : public QObject {
     QCOMPARE(length->accessibleName(), u"Length"_s);
   }
 
-  void SlicesDtypesAndHeads() {
+  void SlicesDtypesAndHeadsUntilAnotherRunIsChosen() {
     view_->choose_run(mixed_);
     QComboBox* dtype = box("slice_dtype");
     QComboBox* heads = box("slice_heads");
@@ -319,6 +314,9 @@ class RunViewTest : public QObject {
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{2, 2, 2}));
     choose(dtype, 1);
     QCOMPARE(points_of(view_->chart()->figure()), (std::vector<std::size_t>{1, 1, 1}));
+    view_->choose_run(uuid_);
+    QVERIFY(requested_.back().slice.values.empty());
+    QVERIFY(box("slice_dtype") == nullptr);
   }
 
   void MarksValuesOutsideTheSlice() {
@@ -327,22 +325,13 @@ class RunViewTest : public QObject {
     QVERIFY(heads != nullptr);
     QCOMPARE(heads->itemText(0), u"(4)"_s);
     QCOMPARE(heads->itemText(1), u"12"_s);
-    const auto* moved = view_->findChild<QLabel*>(u"slice_moved"_s);
+    const QLabel* moved = label("slice_moved");
     QVERIFY(moved->isHidden());
     choose(heads, 0);
     QCOMPARE(box("slice_dtype")->currentText(), u"float16"_s);
     QVERIFY(!moved->isHidden());
     QCOMPARE(moved->text(),
-             u"Dtype float32 was not measured with Heads 4: showing "
-             "Dtype float16."_s);
-  }
-
-  void ResetsTheSliceForAnotherRun() {
-    view_->choose_run(mixed_);
-    choose(box("slice_dtype"), 1);
-    view_->choose_run(uuid_);
-    QVERIFY(requested_.back().slice.values.empty());
-    QVERIFY(box("slice_dtype") == nullptr);
+             u"Dtype float32 was not measured with Heads 4: showing Dtype float16."_s);
   }
 
   void ListsContendersByLength() {
@@ -365,20 +354,17 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot_text(0, 0), u"64 tokens"_s);
   }
 
-  void CopiesTheShownTable() {
+  void CopiesTheShownTableAndSelectedCells() {
     view_->copy_table(report::TableFormat::csv);
-    QVERIFY(
-        QApplication::clipboard()->text().startsWith(u"setting,contender,quantity,64,128,8192"_s));
+    const auto copied = [] { return QApplication::clipboard()->text(); };
+    QVERIFY(copied().startsWith(u"setting,contender,quantity,64,128,8192"_s));
     view_->copy_table(report::TableFormat::latex);
-    QVERIFY(QApplication::clipboard()->text().contains(u"\\toprule"_s));
-  }
-
-  void CopiesSelectedCells() {
+    QVERIFY(copied().contains(u"\\toprule"_s));
     pivot()->setFocus();
     pivot()->setCurrentIndex(pivot()->model()->index(1, 0));
     QTest::keyClick(pivot(), Qt::Key_Right, Qt::ShiftModifier);
     QTest::keySequence(pivot(), QKeySequence::Copy);
-    const QStringList lines = QApplication::clipboard()->text().split(u'\n');
+    const QStringList lines = copied().split(u'\n');
     QCOMPARE(lines[0], u"Contender\t64 tokens"_s);
     QVERIFY2(lines[1].startsWith(u"full/sdpa\t"_s), qPrintable(lines[1]));
   }
@@ -398,20 +384,23 @@ class RunViewTest : public QObject {
     QCOMPARE(pivot()->currentIndex(), pivot()->model()->index(0, 1));
   }
 
-  void KeepsTheChosenCell() {
+  void KeepsTheChosenCellAndIgnoresRepliesForAnotherRun() {
     view_->choose_cell(5);
     const QString before = view_->cell_panel()->text();
     view_->choose_run(uuid_);
     QCOMPARE(view_->cell_panel()->text(), before);
     view_->choose_run(mixed_);
     QVERIFY(view_->cell_panel()->text().startsWith(u"No cell chosen"_s));
+    const RunPointer before_reply = view_->run();
+    auto late = std::make_shared<RunSnapshot>(*before_reply);
+    late->request.uuid = uuid_;
+    view_->show_run(late);
+    QCOMPARE(view_->run(), before_reply);
   }
 
   void RestoresTheTab() {
     QVERIFY(view_->run_table()->isVisible());
-    const int cell = 1;
-    QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
-                      view_->tabs()->tabBar()->tabRect(cell).center());
+    click_tab(1);
     QVERIFY(view_->cell_panel()->isVisible());
     const RunView another;
     QCOMPARE(another.tabs()->currentWidget(), another.cell_panel());
@@ -442,16 +431,13 @@ class RunViewTest : public QObject {
     QTRY_COMPARE(tabs->indexOf(view_->chart()), tabs->count() - 1);
     QVERIFY(view_->run_table()->isVisible() && !view_->chart()->isVisible());
     QVERIFY(view_->height() < 500);
-    QTest::mouseClick(tabs->tabBar(), Qt::LeftButton, {},
-                      tabs->tabBar()->tabRect(tabs->count() - 1).center());
+    click_tab(tabs->count() - 1);
     QTRY_VERIFY(view_->chart()->isVisible() && !view_->run_table()->isVisible());
     // A clicked value shows its cell.
     Q_EMIT view_->chart()->cell_chosen(1);
     QTRY_VERIFY(view_->cell_panel()->isVisible());
     // Choosing a view shows the charts.
-    auto* first = view_->findChild<QComboBox*>(u"time_view"_s);
-    QVERIFY(first != nullptr);
-    Q_EMIT first->activated(first->currentIndex());
+    Q_EMIT box("time_view")->activated(box("time_view")->currentIndex());
     QTRY_VERIFY(view_->chart()->isVisible() && !view_->cell_panel()->isVisible());
     Q_EMIT view_->chart()->cell_chosen(1);
     QTRY_VERIFY(view_->cell_panel()->isVisible());
@@ -461,66 +447,27 @@ class RunViewTest : public QObject {
     QVERIFY(view_->chart()->height() > 200);
   }
 
-  void WritesFigures() {
-    for (const char* extension : {"pdf", "svg", "png"}) {
-      const QString file = folder_.filePath(u"figure."_s + QLatin1String(extension));
-      const Result<charts::Files> written =
-          charts::write_printable(charts::printable(view_->chart()->shown_facets()),
-                                  file.toStdString(), view_->chart()->shown_options());
-      QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
-      QVERIFY(QFileInfo(file).size() > 1000);
-    }
-  }
-
-  void IgnoresAnswersForAnotherRun() {
-    const RunPointer before = view_->run();
-    auto other = std::make_shared<RunSnapshot>();
-    other->request.uuid = u"another"_s;
-    view_->show_run(other);
-    QCOMPARE(view_->run(), before);
-  }
-
   void NamesEveryControlAndReachesItByTab() {
     view_->choose_run(mixed_);
     view_->choose_cell(0);
     std::set<QWidget*> reached;
-    const auto walk = [&reached](QWidget* from) {
-      from->setFocus();
-      for (int i = 0; i < 60; ++i) {
-        reached.insert(QApplication::focusWidget());
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
-      }
-    };
     for (const char* tab : {"table", "cell", "samples"}) {
       view_->show_tab(QLatin1String(tab));
-      walk(view_->choices());
+      reached.merge(reached_by_tab(view_->choices()));
     }
     view_->show_tab(u"table"_s);
     for (const char* button : {"chart_choices", "table_choices"}) {
-      auto* opened = view_->findChild<QPushButton*>(QLatin1String(button));
-      QTest::keyClick(opened, Qt::Key_Space);
-      walk(QApplication::focusWidget());
+      QTest::keyClick(view_->findChild<QPushButton*>(QLatin1String(button)), Qt::Key_Space);
+      reached.merge(reached_by_tab(QApplication::focusWidget()));
       QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
     }
-    QStringList names;
-    for (const QWidget* widget : reached) names.append(widget->objectName());
-    const QString all = names.join(u' ');
     for (const char* name : {"x_axis", "slice_dtype", "slice_heads", "time_view", "second_view",
                              "run_chart", "pivot_rows", "pivot_columns", "pivot_cells",
                              "save_table", "pivot", "samples", "repeat_command", "copy_command"}) {
       auto* widget = view_->findChild<QWidget*>(QLatin1String(name));
-      QVERIFY2(widget != nullptr, name);
-      QVERIFY2(reached.contains(widget), qPrintable(QLatin1String(name) + u" of "_s + all));
-      const auto* button = qobject_cast<QAbstractButton*>(widget);
-      QVERIFY2(!widget->accessibleName().isEmpty() || (button && !button->text().isEmpty()), name);
+      QVERIFY2(reached.contains(widget), name);
+      QVERIFY2(is_named(widget), name);
     }
-  }
-
-  void FitsASmallWindow() {
-    view_->choose_run(mixed_);
-    const QSize least = view_->minimumSizeHint();
-    QVERIFY2(least.width() <= 640 && least.height() <= 500,
-             qPrintable(u"%1x%2"_s.arg(least.width()).arg(least.height())));
   }
 
   void PlacesTheButtonOfAMessage() {

@@ -30,12 +30,24 @@ class RunsAndWindowTest : public WindowSuite {
     window->show();
     return window;
   }
-  /// A window in another process that has started the sweep and waits for its end.
-  void start_window(QProcess& window, const std::string& sweep) const {
+  /// A window in another process that measures the sweep this many times.
+  void start_window(QProcess& window, const std::string& sweep, const char* times = "1") const {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     environment.insert(u"TMPDIR"_s, folder_->path());  // a killed process leaves its folder
     window.setProcessEnvironment(environment);
-    window.start(QStringLiteral(DRIVE_WINDOW), {path("attnscope.db"), sweep_file(sweep), u"1"_s});
+    window.start(QStringLiteral(DRIVE_WINDOW),
+                 {path("attnscope.db"), sweep_file(sweep), QLatin1String(times)});
+  }
+  /// Kills a window in another process while its run is measured; that run.
+  [[nodiscard]] RunInfo kill_window(MainWindow& watching, const std::string& sweep) const {
+    QProcess killed;
+    start_window(killed, sweep);
+    if (!QTest::qWaitFor([&] { return measured(watching).has_value(); }, timeout_ms))
+      qFatal("the run did not begin");
+    const RunInfo run = *measured(watching);
+    killed.kill();
+    killed.waitForFinished(timeout_ms);
+    return run;
   }
   /// Starts the real program and waits until it has opened its database.
   void start_real_window(QProcess& window) const {
@@ -77,16 +89,7 @@ class RunsAndWindowTest : public WindowSuite {
     (void)open_store(database());  // so that no process creates it concurrently
   }
 
-  void ClosesOnATermSignal() {
-    QProcess window;
-    start_real_window(window);
-    ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
-    QVERIFY(window.waitForFinished(timeout_ms));
-    QCOMPARE(window.exitStatus(), QProcess::NormalExit);
-    QCOMPARE(window.exitCode(), 0);
-  }
-
-  void IgnoresHangupUnderNohup() {
+  void IgnoresHangupUnderNohupAndClosesOnATermSignal() {
     for (const bool nohup : {false, true}) {
       QProcess window;
       if (nohup) window.setChildProcessModifier([] { ::signal(SIGHUP, SIG_IGN); });
@@ -99,17 +102,14 @@ class RunsAndWindowTest : public WindowSuite {
       QCOMPARE((ignored >> (SIGHUP - 1) & 1) != 0, nohup);
       ::kill(static_cast<pid_t>(window.processId()), SIGTERM);
       QVERIFY(window.waitForFinished(timeout_ms));
+      QCOMPARE(window.exitStatus(), QProcess::NormalExit);
+      QCOMPARE(window.exitCode(), 0);
     }
   }
 
   void CancelsTheRunOfAKilledWindow() {
-    QProcess killed;
-    start_window(killed, sweep_named("until-cancelled", "[64, 128]"));
     const auto window = another_window();
-    QTRY_VERIFY(measured(*window).has_value());
-    const RunInfo run = *measured(*window);
-    killed.kill();
-    QVERIFY(killed.waitForFinished(timeout_ms));
+    const RunInfo run = kill_window(*window, sweep_named("until-cancelled", "[64, 128]"));
     QVERIFY(is_alive(run.start.process_id, run.start.process_start_ticks));
 
     const auto next = another_window();
@@ -121,13 +121,8 @@ class RunsAndWindowTest : public WindowSuite {
   }
 
   void CompletesTheRunOfAKilledWindow() {
-    QProcess killed;
-    start_window(killed, sweep_named("until-signalled", "[64, 128, 256]"));
     const auto window = another_window();
-    QTRY_VERIFY(measured(*window).has_value());
-    const RunInfo run = *measured(*window);
-    killed.kill();
-    QVERIFY(killed.waitForFinished(timeout_ms));
+    const RunInfo run = kill_window(*window, sweep_named("until-signalled", "[64, 128, 256]"));
     QCOMPARE(::kill(static_cast<pid_t>(run.start.process_id), SIGUSR1), 0);
     QTRY_COMPARE(status_of(window->runs(), run.id.uuid), RunStatus::done);
     QCOMPARE(lengths_of(run.id.uuid), (std::vector<std::int64_t>{64, 64, 128, 128, 256, 256}));
@@ -175,10 +170,9 @@ class RunsAndWindowTest : public WindowSuite {
     QCOMPARE(lengths_of(second.toStdString()), (std::vector<std::int64_t>{256, 256, 512, 512}));
   }
 
-  void MeasuresRepeatedly() {
+  void MeasuresRepeatedlyAndReportsAnErrorOfTheDriver() {
     QProcess window;
-    window.start(QStringLiteral(DRIVE_WINDOW),
-                 {path("attnscope.db"), sweep_file(sweep_named("driven", "[64]")), u"2"_s});
+    start_window(window, sweep_named("driven", "[64]"), "2");
     QVERIFY(window.waitForFinished(timeout_ms));
     QCOMPARE(window.exitCode(), 0);
     QVERIFY(window.readAllStandardOutput().startsWith("run 1 of 2 done\nrun 2 of 2 done\n"));
@@ -186,12 +180,7 @@ class RunsAndWindowTest : public WindowSuite {
     const std::vector<RunInfo> runs = store.runs().value();
     QCOMPARE(runs.size(), std::size_t{2});
     for (const RunInfo& run : runs) QCOMPARE(run.status, RunStatus::done);
-  }
-
-  void ReportsAnErrorOfTheDriver() {
-    QProcess window;
-    window.start(QStringLiteral(DRIVE_WINDOW),
-                 {path("attnscope.db"), sweep_file(sweep_named("refused", "[64]")), u"1"_s});
+    start_window(window, sweep_named("refused", "[64]"));
     QVERIFY(window.waitForFinished(timeout_ms));
     QCOMPARE(window.exitCode(), 1);
     QVERIFY(window.readAllStandardError().endsWith("the worker attnscope-worker was not found.\n"));

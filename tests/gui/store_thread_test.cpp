@@ -85,7 +85,7 @@ class StoreThreadTest : public QObject {
       QVERIFY(store.last_run()->figures.at(view).figure.has_value());
   }
 
-  void ReplacesAMissingBaseline() {
+  void ReplacesAMissingBaselineAndReportsAMissingRun() {
     const RunId run = add_done_run(other(), "done", {64, 128});
     StoreClient store(path("a.db"));
     store.start();
@@ -98,39 +98,18 @@ class StoreThreadTest : public QObject {
                RunRequest{.uuid = text_of(run), .baseline = {}, .any_baseline = false});
     QTRY_COMPARE(store.runs_read(), 2);
     QVERIFY(!store.last_run()->table.baseline.has_value());
-  }
-
-  void SlicesLengthsAlongWindows() {
-    const RunId run = add_done_run(other(), "done", {64, 128});
-    StoreClient store(path("a.db"));
-    store.start();
-    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run),
-                                                  .baseline = {},
-                                                  .x = report::XAxis::window,
-                                                  .slice = {.values = {{"sequence_tokens", "128"}}},
-                                                  .facet = {},
-                                                  .pivot = {}});
-    QTRY_COMPARE(store.runs_read(), 1);
-    const RunPointer shown = store.last_run();
-    QCOMPARE(shown->slice.axes.size(), std::size_t{1});
-    QCOMPARE(shown->slice.axes.front().name, std::string("Length"));
-    QCOMPARE(shown->slice.axes.front().values.size(), std::size_t{2});
-    QCOMPARE(shown->slice.axes.front().chosen, std::size_t{1});
-    const FigureSnapshot& time = shown->figures.at(report::YAxis::time);
-    QVERIFY2(time.figure.has_value(), qPrintable(time.problem));
+    store.post(&StoreReader::show_run, RunRequest{.uuid = u"00000000-removed"_s});
+    QTRY_COMPARE(store.runs_read(), 3);
+    QVERIFY(!store.last_run()->problem.isEmpty());
   }
 
   void SlicesCacheStates() {
-    const RunId run = add_done_run(other(), "done", {64});
+    const RunId run = begin_run_with(other(), "cold", {64}, 2);
     HeatResult cold = made_up_heat(1, 64, three_contenders());
     cold.point.cache = CacheState::cold;
     cold.point.documents = 4;
     QVERIFY(other().add_heat(run, cold));
-    StoreClient store(path("a.db"));
-    store.start();
-    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run), .baseline = {}});
-    QTRY_COMPARE(store.runs_read(), 1);
-    const RunPointer shown = store.last_run();
+    const RunPointer shown = read_run(other(), {.uuid = text_of(run), .baseline = {}});
     QCOMPARE(shown->slice.axes.size(), std::size_t{2});
     QCOMPARE(shown->slice.axes[0].key, std::string("documents"));
     QCOMPARE(shown->slice.axes[1].key, std::string("cache"));
@@ -179,14 +158,6 @@ class StoreThreadTest : public QObject {
     QCOMPARE(drawn_along(run, report::XAxis::length), report::XAxis::candidates);
     QCOMPARE(drawn_along(run, report::XAxis::window), report::XAxis::window);
     QCOMPARE(drawn_along(lengths, report::XAxis::candidates), report::XAxis::length);
-  }
-
-  void RemovesARun() {
-    const RunId run = add_done_run(other(), "done", {64});
-    StoreClient store(path("a.db"));
-    store.start(1);
-    store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
-    QTRY_COMPARE(store.list().rowCount(), 0);
   }
 
   void KeepsTheNoteOfAnotherProcess() {
@@ -239,6 +210,8 @@ class StoreThreadTest : public QObject {
     QTRY_COMPARE(trash.rowCount(), 1);
     QCOMPARE(store.list().rowCount(), 0);
     QTRY_COMPARE(trashed.count(), 1);
+    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run)});
+    QTRY_VERIFY(store.last_run() && store.last_run()->table.rows.size() == 3);
     store.post(&StoreReader::take_from_trash, QStringList{text_of(run)});
     QTRY_COMPARE(store.list().rowCount(), 1);
     QCOMPARE(trash.rowCount(), 0);
@@ -246,15 +219,6 @@ class StoreThreadTest : public QObject {
     store.post(&StoreReader::empty_trash);
     QTRY_VERIFY(other().run_list(RunsOf::both)->empty());
     QTRY_COMPARE(trash.rowCount(), 0);
-  }
-
-  void ShowsARunInTheTrash() {
-    const RunId run = add_done_run(other(), "done", {64});
-    QVERIFY(other().put_in_trash({run}));
-    StoreClient store(path("a.db"));
-    store.start();
-    store.post(&StoreReader::show_run, RunRequest{.uuid = text_of(run)});
-    QTRY_VERIFY(store.last_run() && store.last_run()->table.rows.size() == 3);
   }
 
   void ShowsPublishedRunsWithoutImport() {
@@ -268,9 +232,12 @@ class StoreThreadTest : public QObject {
     StoreClient store(path("a.db"));
     SignalLog published(store.reader(), &StoreReader::published_read);
     store.start();
-    store.post(&StoreReader::read_published, path("results"));
+    store.post(&StoreReader::read_published, path("nowhere"));
     QTRY_COMPARE(published.count(), 1);
-    const auto list = std::get<0>(published.all().front());
+    QVERIFY(std::get<0>(published.all().front())->empty());
+    store.post(&StoreReader::read_published, path("results"));
+    QTRY_COMPARE(published.count(), 2);
+    const auto list = std::get<0>(published.all().back());
     QCOMPARE(list->size(), std::size_t{2});
     QCOMPARE(list->front().entry.info.id.uuid, run.uuid);
     QCOMPARE(list->back().entry.info.id.uuid, plain.uuid);
@@ -279,71 +246,25 @@ class StoreThreadTest : public QObject {
     QVERIFY(open_store(path("a.db")).runs()->empty());
   }
 
-  void MissingFolderHasNoPublishedRuns() {
-    StoreClient store(path("a.db"));
-    SignalLog published(store.reader(), &StoreReader::published_read);
-    store.start();
-    store.post(&StoreReader::read_published, path("nowhere"));
-    QTRY_COMPARE(published.count(), 1);
-    QVERIFY(std::get<0>(published.all().front())->empty());
-  }
-
-  void ImportsAnExportedRun() {
+  void ImportsAnExportedRunAndOpensItsFileReadOnly() {
     const RunId run = add_done_run(other(), "done", {64});
-    StoreClient from(path("a.db"));
-    StoreClient to(path("b.db"));
+    const QString file = folder_->filePath(u"run.attn"_s);
+    StoreClient from(path("a.db")), to(path("b.db")), opened(path("run.attn"));
     SignalLog exported(from.reader(), &StoreReader::succeeded);
     from.start();
     to.start();
-    const QString file = folder_->filePath(u"run.attn"_s);
     from.post(&StoreReader::export_runs, QStringList{text_of(run)}, file);
     QTRY_COMPARE(exported.count(), 1);
     to.post(&StoreReader::import_file, file);
     QTRY_COMPARE(to.list().rowCount(), 1);
     QVERIFY(to.entry(run) != nullptr);
-  }
 
-  void OpensARunFileReadOnly() {
-    const RunId run = add_done_run(other(), "done", {64});
-    QVERIFY(other().export_runs({run}, path("run.attn")).has_value());
-    StoreClient store(path("run.attn"));
-    SignalLog failed(store.reader(), &StoreReader::failed);
-    store.start(1);
-    store.post(&StoreReader::remove_runs, QStringList{text_of(run)});
+    SignalLog failed(opened.reader(), &StoreReader::failed);
+    opened.start(1);
+    opened.post(&StoreReader::remove_runs, QStringList{text_of(run)});
     QTRY_COMPARE(failed.count(), 1);
     QVERIFY(std::get<0>(failed.all().front()).contains(u"read-only"_s));
-    QCOMPARE(store.list().rowCount(), 1);
-  }
-
-  void NamesADamagedRun() {
-    for (const char* name : {"intact", "damaged"})
-      static_cast<void>(add_done_run(other(), name, {64}));
-    other_.reset();
-    QFile file(QString::fromStdString(path("a.db").string()));
-    QVERIFY(file.open(QIODevice::ReadWrite));
-    QByteArray bytes = file.readAll();
-    const qsizetype at = bytes.lastIndexOf("made-up processor");
-    QVERIFY(at > 0);
-    bytes[at] = 'M';
-    file.seek(0);
-    file.write(bytes);
-    file.close();
-    StoreClient store(path("a.db"));
-    SignalLog damaged(store.reader(), &StoreReader::damaged);
-    store.start();
-    QTRY_COMPARE_WITH_TIMEOUT(damaged.count(), 1, 60000);  // verification yields to other requests
-    const QString sentence = std::get<1>(damaged.all().front());
-    QVERIFY2(sentence.contains(u"attnscope export"_s), qPrintable(sentence));
-    QVERIFY2(sentence.contains(u"a.db"_s), qPrintable(sentence));
-  }
-
-  void ReportsARemovedRun() {
-    StoreClient store(path("a.db"));
-    store.start();
-    store.post(&StoreReader::show_run,
-               RunRequest{.uuid = u"00000000-0000-0000-0000-000000000000"_s});
-    QTRY_COMPARE(store.runs_read(), 1);
-    QVERIFY(!store.last_run()->problem.isEmpty());
+    QCOMPARE(opened.list().rowCount(), 1);
   }
 };
 

@@ -22,6 +22,11 @@ TEST(AxisScale, LabelsEveryPowerOfTwo) {
   EXPECT_EQ(labels(axis), (Labels{"64", "128", "256", "512", "1024", "2048", "4096"}));
   EXPECT_LT(axis.low(), 64);
   EXPECT_GT(axis.high(), 4096);
+  for (int power = 1; power < 45; ++power) {
+    const double high = std::exp2(power);
+    const AxisScale two(ScaleKind::log2, std::vector<double>{high / 2, high});
+    EXPECT_EQ(two.ticks().size(), 2U) << power;
+  }
 }
 
 TEST(AxisScale, OneLengthHasTwoTicksAroundIt) {
@@ -33,25 +38,12 @@ TEST(AxisScale, OneLengthHasTwoTicksAroundIt) {
   }
 }
 
-TEST(AxisScale, HighPowersOfTwoKeepTheirTicks) {
-  for (int power = 1; power < 45; ++power) {
-    const double high = std::exp2(power);
-    const AxisScale axis(ScaleKind::log2, std::vector<double>{high / 2, high});
-    EXPECT_EQ(axis.ticks().size(), 2U) << power;
-  }
-}
-
 TEST(AxisScale, TimesSpanDecadesWithMinorTicks) {
   const AxisScale axis(ScaleKind::log10, std::vector<double>{0.02, 300});
   EXPECT_EQ(labels(axis), (Labels{"0.1", "1", "10", "100"}));
   EXPECT_GT(axis.minor_ticks().size(), 20U);
   EXPECT_DOUBLE_EQ(axis.low(), 0.02);
   EXPECT_DOUBLE_EQ(axis.high(), 500);
-}
-
-TEST(AxisScale, ExactPowersOfTenKeepTheirTicks) {
-  const AxisScale axis(ScaleKind::log10, std::vector<double>{0.1, 10});
-  EXPECT_EQ(labels(axis), (Labels{"0.1", "0.2", "0.5", "1", "2", "5", "10"}));
 }
 
 TEST(AxisScale, SimilarValuesFillTheAxis) {
@@ -87,17 +79,15 @@ TEST(AxisScale, LinearAxisStartsAtZero) {
   EXPECT_EQ(labels(axis).front(), "0");
 }
 
-TEST(AxisScale, ThinnedTicksKeepPowersOfTen) {
+TEST(AxisScale, ThinnedTicksKeepPowersOfTenWithinTheLimit) {
   AxisScale axis(ScaleKind::log10, std::vector<double>{0.1, 10});
+  EXPECT_EQ(labels(axis), (Labels{"0.1", "0.2", "0.5", "1", "2", "5", "10"}));
   axis.keep_at_most(4);
   EXPECT_EQ(labels(axis), (Labels{"0.1", "1", "10"}));
-}
-
-TEST(AxisScale, ThinnedTicksRespectTheLimit) {
   for (int most = 2; most < 12; ++most) {
-    AxisScale axis(ScaleKind::log2, std::vector<double>{1, 1 << 20});
-    axis.keep_at_most(most);
-    EXPECT_LE(static_cast<int>(axis.ticks().size()), most);
+    AxisScale thinned(ScaleKind::log2, std::vector<double>{1, 1 << 20});
+    thinned.keep_at_most(most);
+    EXPECT_LE(static_cast<int>(thinned.ticks().size()), most);
   }
 }
 
