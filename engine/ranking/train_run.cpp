@@ -123,7 +123,7 @@ Status TrainRun::run() {
     if (!next) {
       auto request = data_.request_of(done_ + 1);
       if (!request) return tl::unexpected(request.error());
-      next = std::move(*request);
+      next.emplace(std::move(*request));
     }
     if (Status sent = send_request(worker_, *next); !sent) return sent;
     next.reset();
@@ -135,7 +135,7 @@ Status TrainRun::run() {
     if (Status after = take_step(**answer); !after) return after;
     if (!following) continue;
     if (!*following) return tl::unexpected(following->error());
-    next = std::move(**following);
+    next.emplace(std::move(**following));
   }
   if (done_ < options_.steps) return save();
   return finish();

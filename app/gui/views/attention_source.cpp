@@ -28,7 +28,7 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/theme.h"
 #include "app/gui/views/token_text.h"
-#include "base/text_file.h"
+#include "base/open_file.h"
 #include "engine/report/effectiveness.h"
 #include "views/ui_attention_source.h"
 #include "views/ui_checkpoint_dialog.h"
