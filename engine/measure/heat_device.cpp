@@ -403,8 +403,7 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
 
 /// LibTorch's messages have several lines; the first one states the error.
 std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('
-'));
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace
