@@ -58,7 +58,7 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
     return file == baseline || (id != FileId{} && file_id(file) == id);
   });
   if (found != files.end()) return static_cast<std::size_t>(found - files.begin());
-  // By its name in the table, unless a file has that name.
+  // A baseline may also be named as in the table, unless a file has that name.
   const std::vector<std::string> names = names_of(files);
   const auto named = std::ranges::find(names, baseline);
   if (id == FileId{} && named != names.end())

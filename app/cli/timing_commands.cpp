@@ -72,7 +72,7 @@ struct MostDocuments {
 MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& arguments,
                              const ScoringModel& model, const std::string& file) {
   const auto ahead = static_cast<std::int64_t>(arguments.options.read_ahead);
-  // As in `score`: a larger set is not accepted.
+  // Like `score`, this accepts no larger set.
   if (model.is_listwise && ahead < sample.documents())
     return {ahead, "the limit of --read-ahead for a set"};
   if (sample.documents() == QuerySample::most_documents)

@@ -59,7 +59,8 @@ Result<std::vector<float>> finite_floats(const SafetensorsFile& file, const char
   return std::vector<float>(values->begin(), values->end());
 }
 
-/// By query word, whether it is not in the vocabulary; without this metadata, all words are known.
+/// States for each query word whether it is missing in the vocabulary; without this metadata, all
+/// words are known.
 Result<std::vector<bool>> unknown_in_metadata(const SafetensorsFile& file, std::size_t words,
                                               const std::string& name) {
   std::vector<bool> unknown(words);

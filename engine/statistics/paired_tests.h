@@ -33,7 +33,7 @@ struct PairedTests {
   };
   std::optional<Interval> interval90{}, interval_alpha{};
   std::optional<double> p_equivalence{}, p_difference{};
-  /// From the test or, if all of at least two differences are equal (`without_test`), from whether
+  /// The test decides or, if all of at least two differences are equal (`without_test`), whether
   /// this difference is within the margin: without spread there is no test.
   bool equivalent = false;
   bool without_test = false;
