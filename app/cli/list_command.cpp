@@ -109,7 +109,7 @@ std::string cell_text(const json& value) {
   return value.dump();
 }
 
-/// Without columns that are empty in every row, unless all are.
+/// Leaves out columns that are empty in every row, unless all are.
 std::vector<std::string> filled(const json& rows, const std::vector<std::string>& columns) {
   std::vector<std::string> some;
   for (const std::string& column : columns) {

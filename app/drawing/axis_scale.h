@@ -76,7 +76,7 @@ class AxisScale {
   [[nodiscard]] double place(double value) const;
   /// The value at a position.
   [[nodiscard]] double value_at(double place) const;
-  /// As place(), but values beyond the ends stay at the ends.
+  /// Does the same as place(), but values beyond the ends stay at the ends.
   [[nodiscard]] double fraction(double value) const;
   [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
   [[nodiscard]] const std::vector<double>& minor_ticks() const { return minor_ticks_; }
@@ -101,7 +101,8 @@ class AxisScale {
   std::vector<double> minor_ticks_;
 };
 
-/// At most `digits` significant digits, no exponent between 1e-4 and 1e7, decimal point everywhere.
+/// Writes at most `digits` significant digits, no exponent between 1e-4 and 1e7, and always a
+/// decimal point.
 [[nodiscard]] QString number_text(double value, int digits = 3);
 
 }  // namespace attnscope::charts

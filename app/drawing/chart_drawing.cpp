@@ -137,7 +137,7 @@ QString rail_text(const report::Figure& figure, const report::Series& series,
 
 constexpr int steps = 64;  // of a slanted line, which is curved unless both axes are logarithmic
 
-/// Where the flat ceilings begin and the slanted ones end.
+/// The ridge is where the flat ceilings begin and the slanted ones end.
 struct Ridge {
   double highest_flat = 0;  // 0: none, so that the slanted ones do not end
   double steepest = 0;
@@ -621,7 +621,8 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
   const Ridge ridge = ridge_of(figure);
   for (const report::Ceiling& ceiling : figure.ceilings) {
     QPolygonF line;
-    // From the line of the fastest memory to the right, or up to the highest flat line.
+    // A flat line goes from the line of the fastest memory to the right; a slanted line goes up to
+    // the highest flat line.
     const double from = !ceiling.per_x && ridge.steepest > 0 ? ceiling.rate / ridge.steepest : 0;
     const double to = ceiling.per_x && ridge.highest_flat > 0
                           ? ridge.highest_flat / ceiling.rate
@@ -771,7 +772,7 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
   }
 }
 
-/// At the centres of their bars.
+/// Paints each mark at the centre of its bar.
 void ChartDrawing::paint_marks_of_bars(QPainter& painter) const {
   painter.setFont(figure_font(look_.em * small_text));
   const double step =

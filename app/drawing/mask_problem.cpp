@@ -224,7 +224,7 @@ void DifferenceRow::split(const MaskProblem& a, const MaskProblem& b, std::int64
   std::size_t i = 0;
   std::size_t j = 0;
   std::int64_t at = 0;
-  // From boundary to boundary: between two of them, membership is constant.
+  // The loop goes from boundary to boundary: between two of them, membership is constant.
   while (i < a_.size() || j < b_.size()) {
     const bool in_a = i < a_.size() && a_[i].begin <= at;
     const bool in_b = j < b_.size() && b_[j].begin <= at;

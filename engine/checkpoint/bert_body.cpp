@@ -27,10 +27,6 @@ void append_layer(const ModelShape& shape, std::string_view prefix, std::int64_t
 
 }  // namespace
 
-std::optional<JsonField> present_field(const JsonField& config, std::string_view name) {
-  return config.present(name);
-}
-
 JsonField needed(const JsonField& config, std::string_view name) {
   const auto field = config.present(name);
   if (!field) config.wrong(fmt::format("has no '{}'", name));

@@ -9,7 +9,6 @@
 //   append_bert_body(model.shape, "bert.", specs);
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +20,6 @@ namespace attnscope {
 /// Far beyond any such model; products of two of them stay far below 2^63.
 inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
 
-/// The field, if it is present and not null.
-[[nodiscard]] std::optional<JsonField> present_field(const JsonField& config,
-                                                     std::string_view name);
 [[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
 [[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
 

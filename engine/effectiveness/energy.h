@@ -36,7 +36,8 @@ class EnergyCounters {
   /// Adds the counters' increments. They wrap around after some 65 to 262 kJ, and several wraps
   /// between two updates cannot be detected: at 400 W, call this at least every 160 s.
   void update();
-  /// As of the last update. If one counter of a kind cannot be read, that kind is unknown.
+  /// Returns the energy up to the last update. If one counter of a kind cannot be read, that kind
+  /// is unknown.
   [[nodiscard]] Energy used() const;
 
  private:

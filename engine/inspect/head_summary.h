@@ -73,7 +73,7 @@ struct HeadSummary {
   /// [from][to]: the mean over the tokens of `from` of the mass that they put on all tokens of
   /// `to`. For a difference of heads, the mean difference.
   MassTable group_mass{};
-  /// By attending group: the mass that each token receives from all rows of the group.
+  /// For each attending group, the mass that each token receives from all rows of the group.
   std::array<std::vector<double>, token_group_count> received;
   PooledMap map;  // of all tokens
 
@@ -99,9 +99,9 @@ struct Received {
   std::int64_t rows = 0;
   std::vector<double> mass;  // by token; sums to 1 if every row has an allowed key
 };
-/// From all rows, by the summary.
+/// Returns the mass received from all rows, by the summary.
 [[nodiscard]] Received received_from_all(const HeadSummary& summary);
-/// From disjoint ranges of rows. Empty if stopped.
+/// Returns the mass received from disjoint ranges of rows, nothing if stopped.
 [[nodiscard]] std::optional<Received> received_from(const WeightRows& weights,
                                                     std::span<const TokenRange> rows,
                                                     const Stopped& stopped);

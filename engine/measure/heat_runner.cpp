@@ -351,7 +351,7 @@ class HeatRunner {
   Beacon unseen_;  // used if the caller has no beacon
   Beacon& beacon_;
   std::vector<Cell> cells_;
-  // By contender; a contender with a failure is no longer measured.
+  // One entry per contender; a contender with a failure is no longer measured.
   std::vector<std::optional<Failure>> failures_;
   std::vector<Called> first_calls_;
 };

@@ -212,7 +212,8 @@ std::vector<CheckShape> check_shapes(const AttentionPattern& pattern) {
   for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
     const std::vector<CheckShape> all = shapes_in(order, pattern);
     shapes.insert(shapes.end(), all.begin(), all.end());
-    // With gradients every other shape, so that each is tested in one of the two memory orders.
+    // Gradients are checked for every other shape, so that each is tested in one of the two memory
+    // orders.
     for (std::size_t i = order == MemoryOrder::head_major ? 0 : 1; i < all.size(); i += 2) {
       backward.push_back(all[i]);
       backward.back().direction = Direction::forward_backward;

@@ -57,9 +57,9 @@ double largest_value(const ConstTensor& v, std::int64_t tokens, std::int64_t hea
   return largest;
 }
 
-/// From the first token to which the query may attend to one past the last: its item, or everything
-/// for a token of the shared query. The shared query, which is before all items, is checked in
-/// addition.
+/// The range begins with the first token to which the query may attend and ends one past the last:
+/// its item, or everything for a token of the shared query. The shared query, which is before all
+/// items, is checked in addition.
 TokenRange candidate_keys(const Oracle& oracle, const SequenceLayout& layout, std::int64_t query) {
   const Oracle::Place place = oracle.place_of(query);
   if (place.item < 0) return {0, layout.tokens()};
@@ -245,7 +245,7 @@ class HeadComputer {
   [[nodiscard]] LargestTerms largest() const { return largest_; }
 
  private:
-  /// Where the key's row starts in grad_k and grad_v.
+  /// Returns where the key's row starts in grad_k and grad_v.
   std::size_t key_place(std::int64_t token) {
     std::int64_t& place = gradients_.key_place[static_cast<std::size_t>(token)];
     if (place < 0) {

@@ -41,7 +41,7 @@ struct PassageRoom {
   std::int64_t positions = 0, longest = 0;
 };
 
-/// At least one passage; exactly one for first_p and whole.
+/// Returns at least one passage, exactly one for first_p and whole.
 [[nodiscard]] std::vector<Passage> passages_of(std::int64_t tokens, const PassageRoom& room,
                                                LongDocuments how);
 

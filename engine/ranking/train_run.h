@@ -71,7 +71,7 @@ class TrainRun {
   [[nodiscard]] std::int64_t done() const { return done_; }
   [[nodiscard]] const std::optional<KeptStep>& kept() const { return kept_; }
   [[nodiscard]] const TrainingData& data() const { return data_; }
-  /// As the trained folder states it.
+  /// Returns the attention as the trained folder states it.
   [[nodiscard]] TrainedAttention attention() const;
 
  private:

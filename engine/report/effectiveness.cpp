@@ -139,7 +139,7 @@ std::string above(const EffectivenessReport& report, std::string_view what) {
                      report.judged_queries);
 }
 
-/// Without tests: one column per measure, for people.
+/// The table without tests has one column per measure, for people.
 Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {above(report, "Effectiveness")},
@@ -320,7 +320,7 @@ Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format) {
   return sheet;
 }
 
-// Where rankings differ.
+// The following shows where rankings differ.
 
 namespace {
 

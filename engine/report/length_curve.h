@@ -110,7 +110,7 @@ class LengthCurve {
 /// The verdict for an interval.
 [[nodiscard]] statistics::Verdict verdict_of(double low, double high);
 
-// Where contenders overtake a baseline along the length or the window, in sentences.
+// Sentences state where contenders overtake a baseline along the length or the window.
 
 /// Numeric positions of cells on x for interpolation: a length is at its tokens, candidates at
 /// their number, a window at the number of keys that it covers, 2w + 1, so that w = 0 has a

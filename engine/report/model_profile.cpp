@@ -216,8 +216,8 @@ namespace {
 constexpr std::array<int, 3> reported_latencies{50, 95, 99};
 constexpr std::string_view longest_mark = "*";
 
-/// With one more digit than the table, so that a value just beyond a limit is not shown as equal to
-/// it.
+/// Writes one more digit than the table, so that a value just beyond a limit is not shown as equal
+/// to it.
 std::string latency_in_words(double seconds) {
   const double value = 1e3 * seconds;
   return value < 1000 ? fmt::format("{:.4g} ms", value) : fmt::format("{:.0f} ms", value);

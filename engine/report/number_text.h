@@ -48,7 +48,7 @@ inline constexpr std::string_view too_few_samples = "too few samples";
 /// Adds a text that is not yet among the others.
 void add_once(std::vector<std::string>& texts, std::string text);
 
-/// Without the full stop at its end, so that the sentence can be a part of another.
+/// Removes the full stop at the end, so that the sentence can be a part of another.
 [[nodiscard]] std::string without_stop(std::string text);
 
 [[nodiscard]] std::string without_trailing_blanks(std::string text);

@@ -29,7 +29,7 @@ struct ReportedRun {
   RunDescription description;
 };
 
-/// By default with the baseline of `answer`. Errors are those of make_table.
+/// The default baseline is that of `answer`. Errors are those of make_table.
 [[nodiscard]] Result<ReportedRun> read_for_report(const Store& store, const RunInfo& run,
                                                   std::optional<std::string_view> baseline,
                                                   const OnlyFilter& filter);

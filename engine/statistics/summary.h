@@ -89,7 +89,7 @@ struct BetweenRuns {
 //   BetweenRuns between = between_runs(ratios, machine_moved);
 //   Ratio r = unpaired_ratio(now, before, between);
 
-// As a logarithm.
+// These shifts are logarithms.
 inline constexpr double least_machine_shift = 0.05;
 inline constexpr double most_machine_shift = 0.15;
 inline constexpr double least_cell_shift = 0.01;

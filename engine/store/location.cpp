@@ -203,7 +203,7 @@ Result<FileHeader> read_header(std::span<const char> header, const std::filesyst
 }
 
 bool is_network_file_system(std::int64_t type) {
-  // From linux/magic.h and the sources of the file systems: NFS, SMB, CIFS, SMB2, FUSE (sshfs),
+  // Numbers of linux/magic.h and sources of the file systems: NFS, SMB, CIFS, SMB2, FUSE (sshfs),
   // Ceph, AFS, Coda, 9p, Lustre, GPFS, BeeGFS, OrangeFS.
   constexpr std::array<std::uint32_t, 13> types{
       0x6969,     0x517B,     0xFF534D42, 0xFE534D42, 0x65735546, 0x00C36400, 0x5346414F,

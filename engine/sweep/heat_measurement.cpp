@@ -147,7 +147,7 @@ class Assumption {
     return {};
   }
 
-  /// From the highest ceilings; 0 if there are none, as for smaller data types.
+  /// Returns the limit by the highest ceilings; 0 if there are none, as for smaller data types.
   [[nodiscard]] double limit_of(const Cell& cell) const {
     const HeatPoint& point = request_.heat.point;
     if (has_narrow_products(cell.contender.model)) return 0;

@@ -149,7 +149,7 @@ std::string_view job_number(std::string_view text) {
   return number.size() <= most_digits && !number.starts_with('0') ? number : std::string_view();
 }
 
-/// Without color escape sequences, and without blanks and the CR of a CR LF at the ends.
+/// Removes color escape sequences, and blanks and the CR of a CR LF at the ends.
 std::string without_colors(std::string_view line) {
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -335,7 +335,7 @@ constexpr std::array<std::string_view, 15> normalizer_types{
     "StripAccents", "Nmt",         "ByteLevel",      "Strip", "Replace",
     "Prepend",      "Precompiled", "BertNormalizer", "Bert",  "Sequence"};
 
-/// As in `tokenizers`: by the type's name, or else by its fields.
+/// Finds the type by its name or else by its fields, as `tokenizers` does.
 std::string_view type_of(const JsonField& object) {
   const auto type = object.member("type");
   const std::string name = type && type->is_text() ? type->text() : "";

@@ -77,7 +77,7 @@ std::vector<std::string> shown_pieces(const Vocabulary& vocabulary, bool of_byte
 
 constexpr std::array<std::string_view, 4> model_types{"BPE", "WordPiece", "WordLevel", "Unigram"};
 
-/// Without a type: the first model whose fields are present, as in `tokenizers`.
+/// If no type is stated, the first model whose fields are present counts, as in `tokenizers`.
 std::string_view model_type(const JsonField& object) {
   if (const auto type = object.member("type"))
     return model_types[type->one_of(model_types, "model")];
@@ -273,7 +273,7 @@ std::optional<PairTemplate> read_post_processor(const JsonField& object,
     return std::ranges::all_of(fields,
                                [&](auto field) { return object.member(field).has_value(); });
   };
-  // As in `tokenizers`, which checks the fields and not the type.
+  // The fields decide and not the type, as in `tokenizers`.
   std::string_view type;
   if (has({"sep", "cls"})) {
     type = has({"trim_offsets", "add_prefix_space"}) ? "RobertaProcessing" : "BertProcessing";

@@ -83,8 +83,8 @@ enum class PairFormat : std::uint8_t {
 /// "tsv", "tsv-names", "tsv-texts", "jsonl" or "json"; the last two are equivalent. The error lists
 /// them.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
-/// By the extension: .tsv and .txt, .jsonl, .ndjson and .json, optionally followed by ".gz";
-/// nothing for others.
+/// Finds the format by the extension: .tsv and .txt, .jsonl, .ndjson and .json, optionally followed
+/// by ".gz"; nothing for others.
 [[nodiscard]] std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
 /// Columns of a TSV file; all its lines have the same number.

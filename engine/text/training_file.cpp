@@ -139,7 +139,7 @@ Result<std::optional<double>> stated_margin(const json& object) {
   const auto margin = object.find("margin");
   if (margin == object.end() || margin->is_null()) return std::nullopt;
   if (is_finite(*margin)) return margin->get<double>();
-  // From TSV with named columns.
+  // TSV with named columns gives the margin as a text.
   if (margin->is_string()) return number_in(margin->get_ref<const std::string&>());
   return fail("has a 'margin' that is not a number");
 }

@@ -16,7 +16,7 @@ namespace attnscope {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-/// Without branches, so that loops over rows are vectorised.
+/// Has no branches, so that loops over rows are vectorised.
 [[nodiscard]] inline float float_from_float16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
   const std::uint32_t magnitude = (bits & 0x7FFFU) << 13U;

@@ -85,20 +85,16 @@ TEST(Checkpoint, ReadsPatternAndWindowOfASparseCrossEncoder) {
   EXPECT_EQ(checkpoint.left_out.size(), 2U);
 }
 
-TEST(Checkpoint, ASparseCrossEncoderWithoutAWindowHasAnInfiniteOne) {
+TEST(Checkpoint, ReadsAnInfiniteWindowAndAWindowAlone) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["attention_window_size"] = "0";
+  const Checkpoint alone = opened(tiny);
+  EXPECT_EQ(alone.config.pattern, "sparse-without-independent-query");
+  EXPECT_EQ(alone.config.window, Window::of(0));
   tiny.config["attention_window_size"] = "null";
   tiny.config["query_cls_attention"] = "false";
   tiny.config["query_doc_attention"] = "false";
   EXPECT_EQ(opened(tiny).config.window, Window::infinite());
-}
-
-TEST(Checkpoint, AWindowAloneKeepsTheQuerysFullAttention) {
-  TinyCheckpoint tiny = TinyCheckpoint::bert();
-  tiny.config["attention_window_size"] = "0";
-  const Checkpoint checkpoint = opened(tiny);
-  EXPECT_EQ(checkpoint.config.pattern, "sparse-without-independent-query");
-  EXPECT_EQ(checkpoint.config.window, Window::of(0));
 }
 
 TEST(Checkpoint, ReadsALongformersProjectionsAndPositions) {
@@ -124,16 +120,13 @@ TEST(Checkpoint, MissingFieldsHaveTheDefaultsOfTransformers) {
   EXPECT_EQ(opened(longformer).config.window, Window::of(256));
 }
 
-TEST(Checkpoint, IgnoresPreTrainingHeads) {
-  TinyCheckpoint tiny = TinyCheckpoint::bert();
-  tiny.tensors["cls.predictions.bias"] = {{20}};
-  const Checkpoint checkpoint = opened(tiny);
-  EXPECT_THAT(checkpoint.left_out, ElementsAre("cls.predictions.bias"));
-  EXPECT_EQ(checkpoint.note(), "");
-}
-
 TEST(Checkpoint, NotesUnusedTensors) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["cls.predictions.bias"] = {{20}};
+  const Checkpoint with_head = opened(tiny);
+  EXPECT_THAT(with_head.left_out, ElementsAre("cls.predictions.bias"));
+  EXPECT_EQ(with_head.note(), "") << "the head of pre-training is never used";
+  tiny.tensors.erase("cls.predictions.bias");
   tiny.tensors["bert.adapter.weight"] = {{8, 8}};
   tiny.tensors["quantized"] = {{2}, "U16"};
   Checkpoint checkpoint = opened(tiny);
@@ -155,16 +148,13 @@ TEST(Checkpoint, ReadsGammaAndBetaOfOlderFiles) {
   EXPECT_THAT(opened(tiny).tensors.at("embeddings.LayerNorm.weight").shape, ElementsAre(8));
 }
 
-TEST(Checkpoint, ReadsBfloat16) {
+TEST(Checkpoint, ReadsOtherFloats) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   for (auto& [name, tensor] : tiny.tensors) tensor.dtype = "BF16";
-  EXPECT_EQ(opened(tiny).tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
-}
-
-TEST(Checkpoint, ReadsFloat64) {
-  TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.bias"].dtype = "F64";
-  EXPECT_EQ(opened(tiny).tensors.at("classifier.bias").dtype, "F64");
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_EQ(checkpoint.tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
+  EXPECT_EQ(checkpoint.tensors.at("classifier.bias").dtype, "F64");
 }
 
 /// A tensor may be in another shard than the index states: all shards are read, as by Hugging
@@ -210,23 +200,13 @@ std::string with_config(const std::string& field, const std::string& value,
   return message_for(tiny);
 }
 
-TEST(HostileCheckpoint, NamesAMissingTensor) {
+TEST(HostileCheckpoint, NamesMissingTensors) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors.erase("bert.encoder.layer.1.output.dense.bias");
   EXPECT_THAT(message_for(tiny), HasSubstr("missing: 'bert.encoder.layer.1.output.dense.bias'"));
-}
-
-TEST(HostileCheckpoint, ShortensAListOfMissingTensors) {
   EXPECT_THAT(with_config("num_hidden_layers", "3"),
               AllOf(HasSubstr("'bert.encoder.layer.2.attention.self.query.weight'"),
                     HasSubstr(" and 13 more")));
-}
-
-TEST(HostileCheckpoint, NamesATensorOfAnotherType) {
-  TinyCheckpoint tiny = TinyCheckpoint::bert();
-  tiny.tensors["classifier.bias"].dtype = "I64";
-  EXPECT_THAT(message_for(tiny),
-              HasSubstr("convert to contiguous F32, F16, BF16 or F64: 'classifier.bias' I64"));
 }
 
 TEST(HostileCheckpoint, RefusesUnsupportedAndContradictoryFields) {
@@ -266,8 +246,13 @@ TEST(HostileCheckpoint, ReportsAllKindsOfErrorsTogether) {
   tiny.config["num_labels"] = "1";
   tiny.tensors.erase("classifier.bias");
   tiny.tensors["classifier.weight"] = {{2, 8}};
-  EXPECT_THAT(message_for(tiny), AllOf(HasSubstr("missing: 'classifier.bias'"),
-                                       HasSubstr("'classifier.weight' [2, 8], not [1, 8]")));
+  tiny.tensors["bert.pooler.dense.bias"].dtype = "I64";
+  EXPECT_THAT(
+      message_for(tiny),
+      AllOf(
+          HasSubstr("missing: 'classifier.bias'"),
+          HasSubstr("'classifier.weight' [2, 8], not [1, 8]"),
+          HasSubstr("convert to contiguous F32, F16, BF16 or F64: 'bert.pooler.dense.bias' I64")));
 }
 
 TEST(HostileCheckpoint, NamesTheMissingFilesOfAFolder) {
@@ -291,37 +276,27 @@ TEST(HostileCheckpoint, RefusesABrokenLink) {
   }
 }
 
-TEST(HostileCheckpoint, RefusesAnIndexThatLeavesTheFolder) {
-  const ScratchFolder folder;
-  write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
-  for (const std::string name : {"../x.safetensors", "/etc/passwd", "..", ""}) {
-    write_bytes(folder / "model.safetensors.index.json",
-                fmt::format(R"({{"weight_map": {{"a": "{}"}}}})", name));
-    EXPECT_THAT(message_in(folder), HasSubstr("is not the name of a file in its folder")) << name;
-  }
-  write_bytes(folder / "model.safetensors.index.json", "[]");
-  EXPECT_THAT(message_in(folder), HasSubstr("it has no 'weight_map'"));
-}
-
-TEST(HostileCheckpoint, NamesAMissingShard) {
-  const ScratchFolder folder;
-  write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
-  write_bytes(folder / "model.safetensors.index.json",
-              R"({"metadata": {}, "weight_map": {"x": "a.safetensors"}})");
-  EXPECT_THAT(message_in(folder),
-              HasSubstr("model.safetensors.index.json: its shard 'a.safetensors' is not in the "
-                        "folder; copy it there"));
-}
-
-TEST(HostileCheckpoint, NamesATensorInTwoShards) {
+TEST(HostileCheckpoint, RefusesAnInvalidIndex) {
   const ScratchFolder folder;
   const TinyCheckpoint tiny = TinyCheckpoint::bert();
   write_bytes(folder / "config.json", tiny.config_json());
   write_bytes(folder / "a.safetensors", tiny.weights());
   write_bytes(folder / "b.safetensors", tiny.weights());
-  write_bytes(folder / "model.safetensors.index.json",
-              R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})");
-  EXPECT_THAT(message_in(folder), AllOf(HasSubstr("b.safetensors"), HasSubstr("is given twice")));
+  const auto message = [&](std::string_view index) {
+    write_bytes(folder / "model.safetensors.index.json", index);
+    return message_in(folder);
+  };
+  for (const std::string name : {"../x.safetensors", "/etc/passwd", "..", ""}) {
+    EXPECT_THAT(message(fmt::format(R"({{"weight_map": {{"a": "{}"}}}})", name)),
+                HasSubstr("is not the name of a file in its folder"))
+        << name;
+  }
+  EXPECT_THAT(message("[]"), HasSubstr("it has no 'weight_map'"));
+  EXPECT_THAT(message(R"({"metadata": {}, "weight_map": {"x": "c.safetensors"}})"),
+              HasSubstr("model.safetensors.index.json: its shard 'c.safetensors' is not in the "
+                        "folder; copy it there"));
+  EXPECT_THAT(message(R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})"),
+              AllOf(HasSubstr("b.safetensors"), HasSubstr("is given twice")));
 }
 
 TEST(HostileCheckpoint, RefusesTruncatedWeights) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "kernels/plan/number_formats.h"
 #include "tests/safetensors/scratch_folder.h"
@@ -31,6 +32,22 @@ std::vector<float> counting(std::size_t count) {
   return values;
 }
 
+/// A file with this header and as many zero bytes.
+SafetensorsFile opened(std::string_view header, std::size_t data_bytes) {
+  const ScratchFolder folder;
+  write_bytes(folder / "t", safetensors_text(header, data_bytes));
+  auto file = SafetensorsFile::open(folder / "t");
+  if (!file) throw std::runtime_error(file.error().message);
+  return std::move(*file);
+}
+
+/// Writes a tensor "q" with two values.
+Status write_q(const std::filesystem::path& path, std::int64_t rows = 2) {
+  const std::vector<float> values = counting(2);
+  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {rows}, values}};
+  return write_safetensors(path, tensors);
+}
+
 TEST(Safetensors, ReadsBackWhatWasWritten) {
   const ScratchFolder folder;
   const std::vector<float> q = counting(24);
@@ -47,6 +64,12 @@ TEST(Safetensors, ReadsBackWhatWasWritten) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(std::vector<float>(read->begin(), read->end()), q);
   EXPECT_THAT(file->tensor("lse")->shape, ElementsAre(3, 2));
+  EXPECT_THAT(file->tensor("v").error().message, HasSubstr("has no tensor 'v'; it has lse, q"));
+  const std::array<std::int64_t, 3> wanted{-1, 2, 5};
+  EXPECT_THAT(file->floats("q", wanted).error().message,
+              HasSubstr("'q' has shape [3, 2, 4]; [any, 2, 5] is needed"));
+  const std::array<std::int64_t, 2> flat{6, 4};
+  EXPECT_THAT(file->floats("q", flat).error().message, HasSubstr("[6, 4] is needed"));
 }
 
 TEST(Safetensors, DistinguishesAnotherChecksumVersionFromDamage) {
@@ -78,43 +101,23 @@ TEST(Safetensors, AcceptsEmptyTensorsAndFilesWithoutTensors) {
   EXPECT_TRUE(file->tensor("q")->bytes.empty());
 }
 
-TEST(Safetensors, MetadataIsNotATensor) {
-  const ScratchFolder folder;
-  write_bytes(folder / "m",
-              safetensors_text(R"({"__metadata__":{"format":"pt"},)"
-                               R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-                               8));
-  const auto file = SafetensorsFile::open(folder / "m");
-  ASSERT_TRUE(file) << file.error().message;
-  EXPECT_THAT(file->names(), ElementsAre("a"));
-}
-
 TEST(Safetensors, ReadsMetadata) {
-  const ScratchFolder folder;
-  write_bytes(folder / "m", safetensors_text(R"({"__metadata__":{"window":"16"}})", 0));
-  const auto file = SafetensorsFile::open(folder / "m");
-  ASSERT_TRUE(file) << file.error().message;
-  EXPECT_EQ(file->metadata("window").value(), "16");
-  EXPECT_THAT(file->metadata("size").error().message, HasSubstr("has no metadata 'size'"));
-}
-
-TEST(Safetensors, AcceptsNullMetadata) {
-  const ScratchFolder folder;
-  write_bytes(folder / "m", safetensors_text(R"({"__metadata__":null})", 0));
-  const auto file = SafetensorsFile::open(folder / "m");
-  ASSERT_TRUE(file) << file.error().message;
-  EXPECT_THAT(file->metadata("window").error().message, HasSubstr("has no metadata 'window'"));
+  const SafetensorsFile file = opened(R"({"__metadata__":{"window":"16"},)"
+                                      R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                                      8);
+  EXPECT_THAT(file.names(), ElementsAre("a"));
+  EXPECT_EQ(file.metadata("window").value(), "16");
+  EXPECT_THAT(file.metadata("size").error().message, HasSubstr("has no metadata 'size'"));
+  EXPECT_THAT(opened(R"({"__metadata__":null})", 0).metadata("window").error().message,
+              HasSubstr("has no metadata 'window'"));
 }
 
 TEST(Safetensors, RefusesFloatsOfAnotherDtype) {
-  const ScratchFolder folder;
-  write_bytes(folder / "h",
-              safetensors_text(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})", 8));
-  const auto file = SafetensorsFile::open(folder / "h");
-  ASSERT_TRUE(file) << file.error().message;
-  EXPECT_EQ(file->tensor("a")->dtype, "BF16");
+  const SafetensorsFile file =
+      opened(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})", 8);
+  EXPECT_EQ(file.tensor("a")->dtype, "BF16");
   const std::array<std::int64_t, 2> shape{2, 2};
-  EXPECT_THAT(file->floats("a", shape).error().message, HasSubstr("'a' is BF16; F32 is needed"));
+  EXPECT_THAT(file.floats("a", shape).error().message, HasSubstr("'a' is BF16; F32 is needed"));
 }
 
 /// Every dtype of the reference reader, and one that a later version may have.
@@ -130,81 +133,48 @@ TEST(Safetensors, ReadsEveryDtype) {
         {"U16", 1, 2},       {"F16", 1, 2},         {"BF16", 1, 2},        {"I32", 1, 4},
         {"U32", 1, 4},       {"F32", 1, 4},         {"C64", 1, 8},         {"F64", 1, 8},
         {"I64", 1, 8},       {"U64", 1, 8},         {"C256", 1, 32}}) {
-    const ScratchFolder folder;
-    const std::string entry = fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[0,{}]}})",
-                                          name, elements, bytes);
-    write_bytes(folder / "m",
-                safetensors_text("{\"a\":" + entry + "}", static_cast<std::size_t>(bytes)));
-    const auto file = SafetensorsFile::open(folder / "m");
-    ASSERT_TRUE(file) << file.error().message;
-    EXPECT_EQ(file->tensor("a")->dtype, name);
-    EXPECT_EQ(file->tensor("a")->bytes.size(), static_cast<std::size_t>(bytes));
+    const SafetensorsFile file =
+        opened(fmt::format(R"({{"a":{{"dtype":"{}","shape":[{}],"data_offsets":[0,{}]}}}})", name,
+                           elements, bytes),
+               static_cast<std::size_t>(bytes));
+    EXPECT_EQ(file.tensor("a")->dtype, name);
+    EXPECT_EQ(file.tensor("a")->bytes.size(), static_cast<std::size_t>(bytes));
   }
 }
 
-TEST(Safetensors, ListsTensorsIfOneIsMissing) {
-  const ScratchFolder folder;
-  const std::vector<float> values = counting(2);
-  const std::array<NamedTensor, 2> tensors{NamedTensor{"k", {2}, values},
-                                           NamedTensor{"v", {2}, values}};
-  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
-  const auto file = SafetensorsFile::open(folder / "t");
-  EXPECT_THAT(file->tensor("q").error().message, HasSubstr("has no tensor 'q'; it has k, v"));
-}
-
-TEST(Safetensors, NamesBothShapesIfTheyDiffer) {
-  const ScratchFolder folder;
-  const std::vector<float> values = counting(24);
-  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {6, 4}, values}};
-  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
-  const auto file = SafetensorsFile::open(folder / "t");
-  const std::array<std::int64_t, 3> wanted{-1, 2, 4};
-  EXPECT_THAT(file->floats("q", wanted).error().message,
-              HasSubstr("'q' has shape [6, 4]; [any, 2, 4] is needed"));
-}
-
 TEST(Safetensors, RefusesUnalignedFloats) {
-  const ScratchFolder folder;
   const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
-  write_bytes(folder / "odd",
-              safetensors_text(header + std::string(header.size() % 2 + 1, ' '), 4));
-  const auto file = SafetensorsFile::open(folder / "odd");
-  ASSERT_TRUE(file) << file.error().message;
   const std::array<std::int64_t, 1> shape{1};
-  EXPECT_THAT(file->floats("a", shape).error().message,
+  EXPECT_THAT(opened(header + std::string(header.size() % 2 + 1, ' '), 4)
+                  .floats("a", shape)
+                  .error()
+                  .message,
               HasSubstr("'a' does not start at a multiple of 4"));
 }
 
-TEST(Safetensors, WritingReplacesTheOldFile) {
+TEST(Safetensors, ReplacesAnOldFile) {
   const ScratchFolder folder;
   write_bytes(folder / "t", "old");
-  const std::vector<float> values = counting(2);
-  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
-  ASSERT_TRUE(write_safetensors(folder / "t", tensors));
+  ASSERT_TRUE(write_q(folder / "t"));
   EXPECT_TRUE(SafetensorsFile::open(folder / "t"));
-  const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
-  EXPECT_EQ(files, 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(Safetensors, NamesAFolderThatCannotBeWritten) {
   const ScratchFolder folder;
-  const std::vector<float> values = counting(2);
-  const std::array<NamedTensor, 1> tensors{NamedTensor{"q", {2}, values}};
-  const Status missing = write_safetensors(folder / "no/such/t", tensors);
+  const Status missing = write_q(folder / "no/such/t");
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("no/such/t: cannot be written"));
 
   // A folder in the target's place fails at the last step, and the temporary file goes with it.
   std::filesystem::create_directory(folder / "taken");
-  ASSERT_FALSE(write_safetensors(folder / "taken", tensors));
+  ASSERT_FALSE(write_q(folder / "taken"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(Safetensors, RefusesValuesThatDoNotFillTheirShape) {
-  const std::vector<float> values = counting(2);
-  const std::array<NamedTensor, 1> wrong{NamedTensor{"q", {3}, values}};
   const ScratchFolder folder;
-  const Status written = write_safetensors(folder / "t", wrong);
+  const Status written = write_q(folder / "t", 3);
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message, HasSubstr("shape [3] has 8 bytes"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

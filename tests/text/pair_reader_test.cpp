@@ -15,62 +15,93 @@
 namespace attnscope {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using tests::ScratchFolder;
 using tests::write_bytes;
 
+/// The pairs of a file up to its end or an error, and what the reader notes of them.
 struct Read {
   std::vector<TextPair> pairs;
-  std::string error;
+  std::string notes, error;
 };
 
-Read read(const char* name, std::string_view bytes, PairParts parts = PairParts::both) {
+Read read(const char* name, std::string_view bytes, PairParts parts = PairParts::both,
+          std::optional<PairFormat> format = std::nullopt) {
   const ScratchFolder folder;
   write_bytes(folder / name, bytes);
-  Result<PairReader> reader = PairReader::open(folder / name, std::nullopt, parts);
-  if (!reader) return {{}, reader.error().message};
+  Result<PairReader> reader = PairReader::open(folder / name, format, parts);
+  if (!reader) return {{}, "", reader.error().message};
   Read all;
   while (true) {
     auto pair = reader->next();
-    if (!pair) {
-      all.error = pair.error().message;
-      return all;
-    }
-    if (!*pair) return all;
+    if (!pair) all.error = pair.error().message;
+    if (!pair || !*pair) break;
     all.pairs.push_back(std::move(**pair));
   }
+  all.notes = reader->notes();
+  return all;
 }
 
 std::string error_of(const char* name, std::string_view bytes, PairParts parts = PairParts::both) {
   return read(name, bytes, parts).error;
 }
 
-TEST(PairReader, ReadsTwoColumnsAsQueryAndDocument) {
-  const Read all = read("a.tsv", "how tall\tvery tall\nwho\t\n");
-  EXPECT_EQ(all.error, "");
-  ASSERT_EQ(all.pairs.size(), 2U);
-  EXPECT_EQ(all.pairs[0].query, "how tall");
-  EXPECT_EQ(all.pairs[0].document, "very tall");
-  EXPECT_EQ(all.pairs[0].query_id, "");
-  EXPECT_EQ(all.pairs[1].document, "");
-  EXPECT_EQ(all.pairs[1].line, 2);
+/// "LINE QUERY-ID|DOCUMENT-ID|QUERY|DOCUMENT" for each pair, then the error, if there is one.
+std::vector<std::string> shown(const Read& all) {
+  std::vector<std::string> lines;
+  lines.reserve(all.pairs.size() + 1);
+  for (const TextPair& pair : all.pairs) {
+    lines.push_back(fmt::format("{} {}|{}|{}|{}", pair.line, pair.query_id, pair.document_id,
+                                pair.query, pair.document));
+  }
+  if (!all.error.empty()) lines.push_back(all.error);
+  return lines;
 }
 
-TEST(PairReader, ReadsTheFourColumnsOfMsMarco) {
-  const Read all = read("a.tsv", "7\td9\thow tall\tvery tall");
-  ASSERT_EQ(all.pairs.size(), 1U);
-  EXPECT_EQ(all.pairs[0].query_id, "7");
-  EXPECT_EQ(all.pairs[0].document_id, "d9");
-  EXPECT_EQ(all.pairs[0].query, "how tall");
-}
-
-TEST(PairReader, SkipsAByteOrderMarkAndWindowsLineEnds) {
-  const Read all = read("a.tsv",
-                        "\xef\xbb\xbf"
-                        "a\td\r\nq\te\r\n");
-  ASSERT_EQ(all.pairs.size(), 2U);
-  EXPECT_EQ(all.pairs[0].query, "a");
-  EXPECT_EQ(all.pairs[1].document, "e");
+TEST(PairReader, ReadsColumnsAndFields) {
+  struct Case {
+    const char *name, *bytes;
+    PairParts parts;
+    std::vector<std::string> pairs;
+  };
+  using enum PairParts;
+  for (const auto& [name, bytes, parts, pairs] : {
+           Case{"a.tsv",
+                "how tall\tvery tall\nwho\t\n",
+                both,
+                {"1 ||how tall|very tall", "2 ||who|"}},
+           // MS MARCO's four columns.
+           Case{"a.tsv", "7\td9\thow tall\tvery tall", both, {"1 7|d9|how tall|very tall"}},
+           // A byte order mark and Windows' line ends.
+           Case{"a.tsv", "\xef\xbb\xbfhow\td\r\nr\te\r\n", both, {"1 ||how|d", "2 ||r|e"}},
+           Case{"a.jsonl",
+                "{\"qid\": 3, \"docno\": \"d1\", \"query\": \"q\", \"text\": \"t\", \"rank\": 1}\n"
+                "{\"query_id\": \"x\", \"doc_id\": \"d2\", \"query\": \"q\\t2\", \"passage\": "
+                "\"p\"}\n",
+                both,
+                {"1 3|d1|q|t", "2 x|d2|q\t2|p"}},
+           // A header line.
+           Case{"a.tsv",
+                "Query-ID\tquery\tscore\tcorpus-id\ttitle\ttext\n1\tq\t2\td\tT\tt\n",
+                both,
+                {"2 1|d|q|T t"}},
+           Case{"a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\tt\n", both, {"2 1|d|q|t"}},
+           Case{"a.tsv", "doc_id\ttext\ttitle\tsource\nd\tt\tT\ts\n", document, {"2 |d||T t"}},
+           Case{"a.tsv", "id\tdoc\n7\tvery tall\n", document, {"2 |7||very tall"}},
+           Case{"a.tsv", "id\ttext\n7\tq\n", query, {"2 7||q|"}},
+           // Parts of a pair.
+           Case{"a.tsv", "d9\tvery tall\nd8\t\n", document, {"1 |d9||very tall", "2 |d8||"}},
+           Case{"a.jsonl", R"({"docno": 9, "text": "very tall"})", document, {"1 |9||very tall"}},
+           Case{"a.tsv", "7\thow tall\n", query, {"1 7||how tall|"}},
+           Case{"a.tsv", "7\td9\thow tall", named_document, {"1 7|d9|how tall|"}},
+           Case{"a.tsv", "7\td9\thow tall\tvery tall", named_document, {"1 7|d9|how tall|"}},
+           // A passage also names the document that it is part of.
+           Case{"a.jsonl", R"({"pid": "p", "passage": "t", "docid": "d"})", document, {"1 |p||t"}},
+           Case{"a.jsonl", R"({"_id": "b", "title": "T", "text": "t"})", document, {"1 |b||T t"}},
+       }) {
+    EXPECT_EQ(shown(read(name, bytes, parts)), pairs) << bytes;
+  }
 }
 
 TEST(PairReader, ReadsCompressedFilesByTheNameBeforeGz) {
@@ -80,20 +111,6 @@ TEST(PairReader, ReadsCompressedFilesByTheNameBeforeGz) {
   EXPECT_EQ(read("a.json.gz", tests::packed(R"([{"query": "q", "text": "t"}])")).pairs.size(), 1U);
   const Read cut = read("a.tsv.gz", tests::packed("a\td\nq\te\n").substr(0, 20));
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data are truncated"));
-}
-
-TEST(PairReader, ReadsCommonFieldNamesOfJsonLines) {
-  const Read all =
-      read("a.jsonl", R"({"qid": 3, "docno": "d1", "query": "q", "text": "t", "rank": 1})"
-                      "\n"
-                      R"({"query_id": "x", "doc_id": "d2", "query": "q\t2", "passage": "p"})"
-                      "\n");
-  EXPECT_EQ(all.error, "");
-  ASSERT_EQ(all.pairs.size(), 2U);
-  EXPECT_EQ(all.pairs[0].query_id, "3");
-  EXPECT_EQ(all.pairs[0].document, "t");
-  EXPECT_EQ(all.pairs[1].document_id, "d2");
-  EXPECT_EQ(all.pairs[1].query, "q\t2");
 }
 
 TEST(PairReader, RefusesEmptyLinesBetweenPairs) {
@@ -201,13 +218,7 @@ TEST(PairReader, ReadsAJsonArray) {
       "\xef\xbb\xbf[ {\"qid\": 1, \"query\": \"q]\", \"docno\": \"a\",\n  \"text\": \"" + text +
       "\"},\n{\"qid\":1,\"query\":\"q\",\"docno\":\"b\",\"text\":\"t\\\"}\",\"rank\":2}]\n";
   for (const char* name : {"a.json", "a.jsonl"}) {
-    const Read all = read(name, array);
-    EXPECT_EQ(all.error, "");
-    ASSERT_EQ(all.pairs.size(), 2U);
-    EXPECT_EQ(all.pairs[0].query, "q]");
-    EXPECT_EQ(all.pairs[0].document, text);
-    EXPECT_EQ(all.pairs[1].document, "t\"}");
-    EXPECT_EQ(all.pairs[1].line, 2);
+    EXPECT_THAT(shown(read(name, array)), ElementsAre("1 1|a|q]|" + text, "2 1|b|q|t\"}"));
   }
   EXPECT_THAT(error_of("a.json", "[]"), HasSubstr("has no pairs"));
   const std::string one = R"([{"query": "q", "text": "t"})";
@@ -220,23 +231,7 @@ TEST(PairReader, ReadsAJsonArray) {
   EXPECT_THAT(error_of("a.json", R"([{"query": "q", "text": 5}])"), HasSubstr("element 1: has no"));
 }
 
-TEST(PairReader, ReadsAHeaderLine) {
-  const Read pairs =
-      read("a.tsv", "Query-ID\tquery\tscore\tcorpus-id\ttitle\ttext\n1\tq\t2\td\tT\tt\n");
-  EXPECT_EQ(pairs.error, "");
-  ASSERT_EQ(pairs.pairs.size(), 1U);
-  EXPECT_EQ(pairs.pairs[0].query_id, "1");
-  EXPECT_EQ(pairs.pairs[0].document_id, "d");
-  EXPECT_EQ(pairs.pairs[0].document, "T t");
-  EXPECT_EQ(pairs.pairs[0].line, 2);
-  const Read documents =
-      read("a.tsv", "doc_id\ttext\ttitle\tsource\nd\tt\tT\ts\n", PairParts::document);
-  ASSERT_EQ(documents.pairs.size(), 1U) << documents.error;
-  EXPECT_EQ(documents.pairs[0].document, "T t");
-  const Read queries = read("a.tsv", "id\ttext\n7\tq\n", PairParts::query);
-  ASSERT_EQ(queries.pairs.size(), 1U) << queries.error;
-  EXPECT_EQ(queries.pairs[0].query_id, "7");
-  EXPECT_EQ(read("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\tt\n").pairs.size(), 1U);
+TEST(PairReader, RefusesAnInvalidHeaderLine) {
   EXPECT_THAT(error_of("a.tsv", "qid\tquery\tquery\n"), HasSubstr("names two columns 'query'"));
   EXPECT_THAT(error_of("a.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n"),
               HasSubstr("a.tsv, line 1 names columns but has no text 'query'"));
@@ -244,79 +239,47 @@ TEST(PairReader, ReadsAHeaderLine) {
               HasSubstr("line 2: has 3 columns, and the first line has 4"));
 }
 
-/// The pairs, and what is noted of them.
-struct Noted {
-  std::vector<TextPair> pairs;
-  std::string notes, error;
-};
-
-Noted noted(std::string_view bytes, PairParts parts = PairParts::both,
-            std::optional<PairFormat> format = std::nullopt) {
-  const ScratchFolder folder;
-  write_bytes(folder / "a.tsv", bytes);
-  Result<PairReader> reader = PairReader::open(folder / "a.tsv", format, parts);
-  if (!reader) return {{}, "", reader.error().message};
-  Noted all;
-  while (true) {
-    auto pair = reader->next();
-    if (!pair) all.error = pair.error().message;
-    if (!pair || !*pair) break;
-    all.pairs.push_back(std::move(**pair));
-  }
-  all.notes = reader->notes();
-  return all;
-}
-
 TEST(PairReader, ReadsCommonColumnNames) {
   for (const char* names :
        {"query\tdoc", "question\tanswer", "sentence1\tsentence2", "q\td", "QUERY\tText"}) {
-    const Noted all = noted(fmt::format("{}\nhow tall\tvery tall\n", names));
-    EXPECT_EQ(all.error, "") << names;
+    const Read all = read("a.tsv", fmt::format("{}\nhow tall\tvery tall\n", names));
+    EXPECT_THAT(shown(all), ElementsAre("2 ||how tall|very tall")) << names;
     EXPECT_EQ(all.notes, "") << names;
-    ASSERT_EQ(all.pairs.size(), 1U) << names;
-    EXPECT_EQ(all.pairs[0].query, "how tall");
-    EXPECT_EQ(all.pairs[0].document, "very tall");
   }
   for (const char* names :
        {"qid\tdid\tquery\tpassage", "q_id\td_id\tq\td", "topic\tdocno\tquery\ttext",
         "#qid\tdocno\tquery\ttext", "qid\tdocid\tquery\tdoc"}) {
-    const Noted all = noted(fmt::format("{}\n7\tx\thow tall\tvery tall\n", names));
-    EXPECT_EQ(all.error, "") << names;
-    ASSERT_EQ(all.pairs.size(), 1U) << names;
-    EXPECT_EQ(all.pairs[0].query_id, "7") << names;
-    EXPECT_EQ(all.pairs[0].document_id, "x") << names;
+    const Read all = read("a.tsv", fmt::format("{}\n7\tx\thow tall\tvery tall\n", names));
+    EXPECT_THAT(shown(all), ElementsAre("2 7|x|how tall|very tall")) << names;
   }
-  const Noted documents = noted("id\tdoc\n7\tvery tall\n", PairParts::document);
-  ASSERT_EQ(documents.pairs.size(), 1U) << documents.error;
-  EXPECT_EQ(documents.pairs[0].document_id, "7");
 }
 
 TEST(PairReader, NotesIgnoredColumns) {
-  EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
+  EXPECT_THAT(read("a.tsv", "query\ttext\tlabel\nhow\ttall\t1\n").notes,
               HasSubstr("a.tsv: these columns are ignored: 'label'"));
-  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("ignored: 'n'"));
+  EXPECT_THAT(read("a.tsv", "q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("ignored: 'n'"));
   // pandas writes an index without a name.
-  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("ignored: ''"));
-  EXPECT_THAT(noted("qid\tdocno\tquery\ttext\tsource\n1\ta\thow\ttall\tx\n").notes,
+  EXPECT_THAT(read("a.tsv", "\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("ignored: ''"));
+  EXPECT_THAT(read("a.tsv", "qid\tdocno\tquery\ttext\tsource\n1\ta\thow\ttall\tx\n").notes,
               HasSubstr("ignored: 'source'"));
 }
 
 TEST(PairReader, RefusesAnAmbiguousFirstLine) {
   EXPECT_THAT(
-      noted("query\tremark\nhow\ttall\n").error,
+      read("a.tsv", "query\tremark\nhow\ttall\n").error,
       HasSubstr(
           "a.tsv, line 1 may name columns or be a text: 'remark' is not a known column name"));
-  EXPECT_THAT(noted("qid\tmine\tquery\tpassage\n1\tx\tq\tt\n").error,
+  EXPECT_THAT(read("a.tsv", "qid\tmine\tquery\tpassage\n1\tx\tq\tt\n").error,
               HasSubstr("line 1 names columns but has no document id, unless it is 'mine'"));
-  EXPECT_THAT(noted("query\tpositive\nhow\ttall\n").error,
+  EXPECT_THAT(read("a.tsv", "query\tpositive\nhow\ttall\n").error,
               HasSubstr("line 1 names columns but has no text 'document'"));
   for (const char* text : {"7\ttext\n", "what is it about\ttext\n", "http://u\ttext\n"})
-    EXPECT_EQ(noted(text).pairs.size(), 1U) << "no column is called " << text;
-  const Noted texts = noted("query\tremark\n", PairParts::both, PairFormat::tsv_texts);
+    EXPECT_EQ(read("a.tsv", text).pairs.size(), 1U) << "no column is called " << text;
+  const Read texts = read("a.tsv", "query\tremark\n", PairParts::both, PairFormat::tsv_texts);
   ASSERT_EQ(texts.pairs.size(), 1U) << texts.error;
   EXPECT_EQ(texts.pairs[0].document, "remark");
-  const Noted names =
-      noted("query\tremark\ttext\nhow\tx\ttall\n", PairParts::both, PairFormat::tsv_names);
+  const Read names =
+      read("a.tsv", "query\tremark\ttext\nhow\tx\ttall\n", PairParts::both, PairFormat::tsv_names);
   ASSERT_EQ(names.pairs.size(), 1U) << names.error;
   EXPECT_EQ(names.pairs[0].document, "tall");
   EXPECT_THAT(names.notes, HasSubstr("ignored: 'remark'"));
@@ -326,23 +289,23 @@ TEST(PairReader, RefusesQuotesOfCsv) {
   for (const char* text :
        {"\"qid\"\t\"docno\"\t\"query\"\t\"text\"\n\"1\"\t\"a\"\t\"q\"\t\"t\"\n",
         "1\ta\thow\t\"He said \"\"noon\"\"\"\n", "\"how tall\"\t\"very tall\"\n"}) {
-    EXPECT_THAT(noted(text).error, HasSubstr("line 1")) << text;
-    EXPECT_THAT(noted(text).error, HasSubstr("TSV has no quoting")) << text;
+    EXPECT_THAT(read("a.tsv", text).error, HasSubstr("line 1")) << text;
+    EXPECT_THAT(read("a.tsv", text).error, HasSubstr("TSV has no quoting")) << text;
   }
-  EXPECT_THAT(noted("how\ttall\nwho\t\"\"\"he\"\"\"\n").error,
+  EXPECT_THAT(read("a.tsv", "how\ttall\nwho\t\"\"\"he\"\"\"\n").error,
               HasSubstr("line 2: has a field in quotes"));
-  const Noted literal =
-      noted("how\t\"He said \"\"noon\"\"\"\n", PairParts::both, PairFormat::tsv_texts);
+  const Read literal =
+      read("a.tsv", "how\t\"He said \"\"noon\"\"\"\n", PairParts::both, PairFormat::tsv_texts);
   ASSERT_EQ(literal.pairs.size(), 1U) << literal.error;
   EXPECT_EQ(literal.pairs[0].document, "\"He said \"\"noon\"\"\"");
   // A phrase that is sought.
-  const Noted phrase = noted("\"to be\"\tor not to be\n7\t\"not\" \"to\"\n");
+  const Read phrase = read("a.tsv", "\"to be\"\tor not to be\n7\t\"not\" \"to\"\n");
   ASSERT_EQ(phrase.pairs.size(), 2U) << phrase.error;
   EXPECT_EQ(phrase.pairs[0].query, "\"to be\"");
 }
 
 TEST(PairReader, NotesAnEmptyQuery) {
-  const Noted all = noted("\ttall\nhow\ttall\n");
+  const Read all = read("a.tsv", "\ttall\nhow\ttall\n");
   EXPECT_EQ(all.pairs.size(), 2U) << all.error;
   EXPECT_THAT(all.notes, HasSubstr("a.tsv: 1 record has an empty query"));
 }
@@ -384,16 +347,7 @@ TEST(PairReader, PutsTheTitleBeforeTheText) {
   }
 }
 
-TEST(PairReader, ReadsIdsOfMsMarcoAndBeir) {
-  // A passage names the document that it is part of, too.
-  const Read passage =
-      read("a.jsonl", R"({"pid": "p", "passage": "t", "docid": "d"})", PairParts::document);
-  ASSERT_EQ(passage.pairs.size(), 1U) << passage.error;
-  EXPECT_EQ(passage.pairs[0].document_id, "p");
-  const Read own =
-      read("a.jsonl", R"({"_id": "b", "title": "T", "text": "t"})", PairParts::document);
-  ASSERT_EQ(own.pairs.size(), 1U) << own.error;
-  EXPECT_EQ(own.pairs[0].document_id, "b");
+TEST(PairReader, RefusesContradictoryIdsAndOtherColumns) {
   EXPECT_THAT(error_of("a.jsonl", R"({"_id": "a", "id": "b", "text": "t"})", PairParts::document),
               HasSubstr("has '_id' and 'id', which differ"));
   EXPECT_THAT(error_of("a.jsonl", R"({"qid": 1, "query_id": "2", "query": "t"})", PairParts::query),
@@ -401,28 +355,6 @@ TEST(PairReader, ReadsIdsOfMsMarcoAndBeir) {
   // Columns of another order than MS MARCO's, as ir_datasets exports BEIR's documents.
   EXPECT_THAT(error_of("a.tsv", "d\tThe text\tThe title\thttp://u\n", PairParts::document),
               HasSubstr("line 1: has 4 columns, but the second is not a URL"));
-}
-
-TEST(PairReader, ReadsPartsOfAPair) {
-  const Read documents = read("a.tsv", "d9\tvery tall\nd8\t\n", PairParts::document);
-  ASSERT_EQ(documents.pairs.size(), 2U) << documents.error;
-  EXPECT_EQ(documents.pairs[0].document_id, "d9");
-  EXPECT_EQ(documents.pairs[0].document, "very tall");
-  EXPECT_EQ(documents.pairs[1].document, "");
-  const Read queries = read("a.tsv", "7\thow tall\n", PairParts::query);
-  ASSERT_EQ(queries.pairs.size(), 1U) << queries.error;
-  EXPECT_EQ(queries.pairs[0].query_id, "7");
-  EXPECT_EQ(queries.pairs[0].query, "how tall");
-  for (const char* line : {"7\td9\thow tall", "7\td9\thow tall\tvery tall"}) {
-    const Read named = read("a.tsv", line, PairParts::named_document);
-    ASSERT_EQ(named.pairs.size(), 1U) << named.error;
-    EXPECT_EQ(named.pairs[0].document_id, "d9");
-    EXPECT_EQ(named.pairs[0].query, "how tall");
-    EXPECT_EQ(named.pairs[0].document, "");
-  }
-  const Read json = read("a.jsonl", R"({"docno": 9, "text": "very tall"})", PairParts::document);
-  ASSERT_EQ(json.pairs.size(), 1U) << json.error;
-  EXPECT_EQ(json.pairs[0].document_id, "9");
 }
 
 TEST(PairReader, ReportsProgress) {

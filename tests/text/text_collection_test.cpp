@@ -5,11 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
@@ -55,15 +60,37 @@ std::string text_of(TextCollection& collection, std::string_view id) {
 }
 
 TEST_F(Collection, FindsTextsByTheirIds) {
-  auto collection = open("c.tsv", "10\tten\n7\tseven\n07\tnought seven\nd\t\n");
-  ASSERT_TRUE(collection) << collection.error().message;
-  EXPECT_EQ(collection->size(), 4);
-  EXPECT_EQ(text_of(*collection, "7"), "seven");
-  EXPECT_EQ(text_of(*collection, "07"), "nought seven");
-  EXPECT_EQ(text_of(*collection, "10"), "ten");
-  EXPECT_EQ(text_of(*collection, "d"), "");
-  EXPECT_EQ(text_of(*collection, "1"), "none");
-  EXPECT_FALSE(collection->was_kept());
+  struct Case {
+    const char *name, *bytes;
+    PairParts parts;
+    std::vector<std::pair<const char*, const char*>> texts;
+  };
+  using enum PairParts;
+  for (const auto& [name, bytes, parts, texts] :
+       {Case{"c.tsv",
+             "10\tten\n7\tseven\n07\tnought seven\nd\t\n",
+             document,
+             {{"7", "seven"}, {"07", "nought seven"}, {"10", "ten"}, {"d", ""}, {"1", "none"}}},
+        Case{"d.tsv",
+             "D1\thttp://a\tTitle\tThe body\nD2\thttp://b\t\tAlone\n",
+             document,
+             {{"D1", "Title The body"}, {"D2", "Alone"}}},
+        Case{"d.jsonl",
+             "{\"_id\":\"a\",\"title\":\"T\",\"text\":\"x\"}\n{\"id\":7,\"contents\":\"y\"}\n"
+             "{\"docid\":\"b\",\"title\":\"\",\"body\":\"z\",\"url\":\"u\"}\n",
+             document,
+             {{"a", "T x"}, {"7", "y"}, {"b", "z"}}},
+        Case{"q.tsv", "1\twhat is it\n2\twhere\n", query, {{"2", "where"}}},
+        Case{"q.jsonl",
+             "{\"_id\":\"q\",\"text\":\"who\"}\n{\"qid\":3,\"query\":\"why\"}\n",
+             query,
+             {{"q", "who"}, {"3", "why"}}}}) {
+    auto collection = open(name, bytes, parts);
+    ASSERT_TRUE(collection) << collection.error().message;
+    EXPECT_EQ(collection->size(), std::count(bytes, bytes + std::strlen(bytes), '\n')) << bytes;
+    EXPECT_FALSE(collection->was_kept());
+    for (const auto& [id, text] : texts) EXPECT_EQ(text_of(*collection, id), text) << id;
+  }
 }
 
 TEST_F(Collection, FindsTextsInACompressedFile) {
@@ -108,12 +135,13 @@ TEST_F(Collection, FindsTextsAmongMany) {
   EXPECT_FALSE(collection->contains("D1"));
 }
 
-TEST_F(Collection, FindsTextsInArraysAndNamedColumns) {
+TEST_F(Collection, FindsTextsByAnIndexOfArraysAndColumns) {
   for (const auto& [name, bytes] :
        {std::pair("c.json",
                   "[{\"_id\":\"7\",\"title\":\"T\",\"text\":\"t\"}\n,\n{\"_id\":\"8\","
                   "\"title\":\"\",\"text\":\"u\"}]"),
-        std::pair("c.tsv", "text\t_id\ttitle\nt\t7\tT\nu\t8\t\n")}) {
+        std::pair("c.tsv", "text\t_id\ttitle\nt\t7\tT\nu\t8\t\n"),
+        std::pair("d.tsv", "7\thttp://a\tT\tt\n8\t\t\tu\n")}) {
     ASSERT_TRUE(open(name, bytes));
     for (int i = 0; i < 2; ++i) {
       auto collection = open_kept(name);
@@ -125,60 +153,24 @@ TEST_F(Collection, FindsTextsInArraysAndNamedColumns) {
       EXPECT_EQ(text_of(*collection, "_id"), "none");
     }
   }
-  EXPECT_THAT(error_of("d.json", R"([{"id":"7","text":"t"},{"id":7,"text":"u"}])"),
-              HasSubstr("d.json, element 2: the id '7' is already used in element 1"));
-  EXPECT_THAT(error_of("d.tsv", "id\ttext\n7\tt\n8\tt\n7\tu\n"),
-              HasSubstr("d.tsv, line 4: the id '7' is already used in line 2"));
-}
-
-TEST_F(Collection, ReusesAnIndexOfMsMarcoDocuments) {
-  ASSERT_TRUE(open("d.tsv", "D1\thttp://a\tT\tb\nD2\t\tU\tc\n"));
-  for (int i = 0; i < 2; ++i) {
-    auto collection = open_kept("d.tsv");
-    ASSERT_TRUE(collection) << collection.error().message;
-    EXPECT_EQ(text_of(*collection, "D2"), "U c");
-  }
-}
-
-TEST_F(Collection, PutsTitlesBeforeDocuments) {
-  auto tsv = open("d.tsv", "D1\thttp://a\tTitle\tThe body\nD2\thttp://b\t\tAlone\n");
-  ASSERT_TRUE(tsv) << tsv.error().message;
-  EXPECT_EQ(text_of(*tsv, "D1"), "Title The body");
-  EXPECT_EQ(text_of(*tsv, "D2"), "Alone");
-  auto jsonl =
-      open("d.jsonl",
-           "{\"_id\":\"a\",\"title\":\"T\",\"text\":\"x\"}\n{\"id\":7,\"contents\":\"y\"}\n"
-           "{\"docid\":\"b\",\"title\":\"\",\"body\":\"z\",\"url\":\"u\"}\n");
-  ASSERT_TRUE(jsonl) << jsonl.error().message;
-  EXPECT_EQ(text_of(*jsonl, "a"), "T x");
-  EXPECT_EQ(text_of(*jsonl, "7"), "y");
-  EXPECT_EQ(text_of(*jsonl, "b"), "z");
-}
-
-TEST_F(Collection, FindsQueries) {
-  auto tsv = open("q.tsv", "1\twhat is it\n2\twhere\n", PairParts::query);
-  ASSERT_TRUE(tsv) << tsv.error().message;
-  EXPECT_EQ(text_of(*tsv, "2"), "where");
-  auto jsonl = open("q.jsonl", "{\"_id\":\"q\",\"text\":\"who\"}\n{\"qid\":3,\"query\":\"why\"}\n",
-                    PairParts::query);
-  ASSERT_TRUE(jsonl) << jsonl.error().message;
-  EXPECT_EQ(text_of(*jsonl, "q"), "who");
-  EXPECT_EQ(text_of(*jsonl, "3"), "why");
-}
-
-TEST_F(Collection, NamesBothLinesOfADuplicateId) {
-  EXPECT_THAT(error_of("c.tsv", "a\tx\nb\ty\na\tz\nb\tw\nb\tv\n"),
-              AllOf(HasSubstr("c.tsv, line 3: the id 'a' is already used in line 1"),
-                    HasSubstr("3 such lines in all")));
 }
 
 TEST_F(Collection, NamesInvalidLines) {
-  EXPECT_THAT(error_of("c.tsv", "a\tx\nb\n"), HasSubstr("line 2: has 1 columns"));
-  EXPECT_THAT(error_of("c.tsv", "a\tx\n\tb\n"), HasSubstr("line 2: has no document id"));
-  EXPECT_THAT(error_of("c.jsonl", "{\"text\":\"x\"}\n"), HasSubstr("line 1: has no document id"));
-  EXPECT_THAT(error_of("c.tsv", "a\tx\n\nb\ty\n"), HasSubstr("line 2: is empty"));
-  EXPECT_THAT(error_of("c.tsv", ""), HasSubstr("has no texts"));
-  EXPECT_THAT(error_of("c.zip", "x"), HasSubstr("tsv or jsonl"));
+  for (const auto& [name, bytes, error] :
+       {std::tuple("c.tsv", "a\tx\nb\n", "line 2: has 1 columns"),
+        std::tuple("c.tsv", "a\tx\n\tb\n", "line 2: has no document id"),
+        std::tuple("c.jsonl", "{\"text\":\"x\"}\n", "line 1: has no document id"),
+        std::tuple("c.tsv", "a\tx\n\nb\ty\n", "line 2: is empty"),
+        std::tuple("c.tsv", "", "has no texts"), std::tuple("c.zip", "x", "tsv or jsonl"),
+        std::tuple("d.json", R"([{"id":"7","text":"t"},{"id":7,"text":"u"}])",
+                   "d.json, element 2: the id '7' is already used in element 1"),
+        std::tuple("d.tsv", "id\ttext\n7\tt\n8\tt\n7\tu\n",
+                   "d.tsv, line 4: the id '7' is already used in line 2")}) {
+    EXPECT_THAT(error_of(name, bytes), HasSubstr(error));
+  }
+  EXPECT_THAT(error_of("c.tsv", "a\tx\nb\ty\na\tz\nb\tw\nb\tv\n"),
+              AllOf(HasSubstr("c.tsv, line 3: the id 'a' is already used in line 1"),
+                    HasSubstr("3 such lines in all")));
 }
 
 TEST_F(Collection, RebuildsTheIndexOfAChangedFile) {
@@ -217,34 +209,29 @@ TEST_F(Collection, RebuildsTheIndexBeforeAnIdCountsAsMissing) {
   EXPECT_EQ(text_of(*kept, "m0"), "");
 }
 
-TEST_F(Collection, RebuildsATruncatedIndex) {
-  write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
-  EXPECT_FALSE(open_kept("c.tsv")->was_kept());
-  int indexes = 0;
-  for (const auto& entry : fs::directory_iterator(folder_ / "cache/attnscope")) {
-    ++indexes;
-    fs::resize_file(entry.path(), fs::file_size(entry.path()) - 16);
+TEST_F(Collection, RebuildsATruncatedOrDamagedIndex) {
+  for (const bool is_truncated : {true, false}) {
+    const char* name = is_truncated ? "truncated.tsv" : "damaged.tsv";
+    write_bytes(folder_ / name, "a\tx\nb\ty\n");
+    EXPECT_FALSE(open_kept(name)->was_kept());
+    ASSERT_EQ(std::distance(fs::directory_iterator(folder_ / "cache/attnscope"), {}), 1);
+    const fs::path index = fs::directory_iterator(folder_ / "cache/attnscope")->path();
+    if (is_truncated) {
+      fs::resize_file(index, fs::file_size(index) - 16);
+    } else {
+      std::fstream file(index, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(-8, std::ios::end);  // where the last text begins, 0 or 4
+      file.put(1);
+    }
+    {
+      auto again = open_kept(name);
+      ASSERT_TRUE(again);
+      EXPECT_FALSE(again->was_kept()) << name;
+      EXPECT_EQ(text_of(*again, "a"), "x");
+      EXPECT_EQ(text_of(*again, "b"), "y");
+    }
+    fs::remove_all(folder_ / "cache/attnscope");
   }
-  EXPECT_EQ(indexes, 1);
-  auto again = open_kept("c.tsv");
-  ASSERT_TRUE(again);
-  EXPECT_FALSE(again->was_kept());
-  EXPECT_EQ(text_of(*again, "a"), "x");
-}
-
-TEST_F(Collection, RebuildsADamagedIndex) {
-  write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
-  EXPECT_FALSE(open_kept("c.tsv")->was_kept());
-  for (const auto& entry : fs::directory_iterator(folder_ / "cache/attnscope")) {
-    std::fstream index(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    index.seekp(-8, std::ios::end);  // where the last text begins, 0 or 4
-    index.put(1);
-  }
-  auto again = open_kept("c.tsv");
-  ASSERT_TRUE(again);
-  EXPECT_FALSE(again->was_kept());
-  for (const auto& [id, text] : {std::pair("a", "x"), std::pair("b", "y")})
-    EXPECT_EQ(text_of(*again, id), text);
 }
 
 TEST_F(Collection, WorksWithoutACacheFolder) {

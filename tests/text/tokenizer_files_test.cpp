@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <utility>
 
 #include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
@@ -37,19 +39,21 @@ std::string tokenizer(const std::string& normalizer, const std::string& more = "
                       "##c": 8}}})";
 }
 
-Result<SubwordTokenizer> open_json(const std::string& text) {
+/// A folder's tokenizer.
+Result<SubwordTokenizer> open_files(const std::map<std::string, std::string>& files,
+                                    const TokenizerExtras& extras = {}) {
   const ScratchFolder folder;
-  write_bytes(folder / "tokenizer.json", text);
-  return SubwordTokenizer::open(folder.path());
+  for (const auto& [name, text] : files) write_bytes(folder / name, text);
+  return SubwordTokenizer::open(folder.path(), extras);
 }
 
-/// A folder with a tokenizer.json and a tokenizer_config.json.
+Result<SubwordTokenizer> open_json(const std::string& text) {
+  return open_files({{"tokenizer.json", text}});
+}
+
 Result<SubwordTokenizer> open_with(const std::string& json, const std::string& config,
                                    const TokenizerExtras& extras = {}) {
-  const ScratchFolder folder;
-  write_bytes(folder / "tokenizer.json", json);
-  write_bytes(folder / "tokenizer_config.json", config);
-  return SubwordTokenizer::open(folder.path(), extras);
+  return open_files({{"tokenizer.json", json}, {"tokenizer_config.json", config}}, extras);
 }
 
 std::string tokenizer_error(const std::string& text) {
@@ -57,44 +61,32 @@ std::string tokenizer_error(const std::string& text) {
   return opened ? "opened" : opened.error().message;
 }
 
-TEST(TokenizerFiles, AVocabularyWithoutConfigurationIsUncased) {
-  const ScratchFolder folder;
-  write_bytes(folder / "vocab.txt", cased_vocabulary);
-  const auto pieces = SubwordTokenizer::open(folder.path());
+TEST(TokenizerFiles, ReadsAVocabularyUncasedUnlessItsConfigurationStatesCase) {
+  const std::string vocabulary(cased_vocabulary);
+  const auto pieces = open_files({{"vocab.txt", vocabulary}});
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(*pieces->tokenize("É abc"), ElementsAre(3, 7, 8));
-}
-
-TEST(TokenizerFiles, TheConfigurationSetsLowerCase) {
-  const ScratchFolder folder;
-  write_bytes(folder / "vocab.txt", cased_vocabulary);
-  write_bytes(folder / "tokenizer_config.json",
-              R"({"do_lower_case": false, "model_max_length": 512})");
-  const auto cased = SubwordTokenizer::open(folder.path());
-  ASSERT_TRUE(cased.has_value()) << cased.error().message;
-  EXPECT_THAT(*cased->tokenize("É"), ElementsAre(6));
-  write_bytes(folder / "tokenizer_config.json",
-              R"({"do_lower_case": true, "strip_accents": false})");
-  EXPECT_THAT(*SubwordTokenizer::open(folder.path())->tokenize("É"), ElementsAre(4));
+  const auto with = [&](const std::string& config) {
+    return *open_files({{"vocab.txt", vocabulary}, {"tokenizer_config.json", config}})
+                ->tokenize("É");
+  };
+  EXPECT_THAT(with(R"({"do_lower_case": false, "model_max_length": 512})"), ElementsAre(6));
+  EXPECT_THAT(with(R"({"do_lower_case": true, "strip_accents": false})"), ElementsAre(4));
 }
 
 TEST(TokenizerFiles, TokenizerJsonTakesPrecedenceOverAVocabulary) {
-  const ScratchFolder folder;
-  write_bytes(folder / "vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
-  write_bytes(folder / "tokenizer.json", tokenizer(""));
-  EXPECT_THAT(*SubwordTokenizer::open(folder.path())->tokenize("É ab"), ElementsAre(3, 7));
+  const auto pieces =
+      open_files({{"vocab.txt", "[UNK]\n[CLS]\n[SEP]\n"}, {"tokenizer.json", tokenizer("")}});
+  EXPECT_THAT(*pieces->tokenize("É ab"), ElementsAre(3, 7));
+  EXPECT_THAT(*pieces->tokenize("abc abcc"), ElementsAre(7, 8, 0)) << "a long word is unknown";
 }
 
 TEST(TokenizerFiles, AppliesTheNormalizersRules) {
-  EXPECT_THAT(*open_json(tokenizer(R"(, "lowercase": false)"))->tokenize("É"), ElementsAre(6));
-  EXPECT_THAT(
-      *open_json(tokenizer(R"(, "lowercase": false, "strip_accents": true)"))->tokenize("É"),
-      ElementsAre(5));
-  EXPECT_THAT(*open_json(tokenizer(R"(, "strip_accents": false)"))->tokenize("É"), ElementsAre(4));
-}
-
-TEST(TokenizerFiles, ALongWordIsUnknown) {
-  EXPECT_THAT(*open_json(tokenizer(""))->tokenize("abc abcc"), ElementsAre(7, 8, 0));
+  for (const auto& [rules, id] : {std::pair(R"(, "lowercase": false)", 6),
+                                  std::pair(R"(, "lowercase": false, "strip_accents": true)", 5),
+                                  std::pair(R"(, "strip_accents": false)", 4)}) {
+    EXPECT_THAT(*open_json(tokenizer(rules))->tokenize("É"), ElementsAre(id)) << rules;
+  }
 }
 
 TEST(TokenizerFiles, FindsAddedTokensInTheRawText) {
@@ -168,28 +160,33 @@ TEST(TokenizerFiles, RefusesToTruncateAPairWithATokenWithoutPosition) {
 }
 
 TEST(TokenizerFiles, RefusesUnknownPartsByNameAndPlace) {
-  EXPECT_THAT(tokenizer_error(tokenizer("", "", "Other")),
-              HasSubstr("tokenizer.json, line 1: 'model.type' is the unknown model 'Other'"));
-  EXPECT_THAT(tokenizer_error(R"({"normalizer": {"type": "Sequence", "normalizers": [
-                                   {"type": "NFC"}, {"type": "Other"}]}})"),
-              HasSubstr("line 2: 'normalizer.normalizers[1].type' is the unknown normalizer"));
-  EXPECT_THAT(tokenizer_error(R"({"pre_tokenizer": {"type": "Other"}})"),
-              HasSubstr("'pre_tokenizer.type' is the unknown pre-tokenizer 'Other'"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "post_processor": {"type": "Other"})")),
-              HasSubstr("'post_processor.type' is the unknown post-processor 'Other'"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [
-                  {"id": 9, "content": "X", "normalized": true},
-                  {"id": 10, "content": "x", "normalized": true}])")),
-              HasSubstr("'added_tokens' has several tokens that are 'x' when normalized"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [
-                  {"id": 9, "content": "\u0001", "normalized": true}])")),
-              HasSubstr("'added_tokens[0]' is a token that the normalizer removes completely"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "other": 1)")),
-              HasSubstr("'other' is an unknown field"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "version": "2.0")")),
-              HasSubstr("'version' is the unknown version '2.0'"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "decoder": {"type": "Other"})")),
-              HasSubstr("'decoder.type' is the unknown decoder 'Other'"));
+  for (const auto& [json, error] : {
+           std::pair(tokenizer("", "", "Other"),
+                     "tokenizer.json, line 1: 'model.type' is the unknown model 'Other'"),
+           {R"({"normalizer": {"type": "Sequence", "normalizers": [
+                                   {"type": "NFC"}, {"type": "Other"}]}})",
+            "line 2: 'normalizer.normalizers[1].type' is the unknown normalizer"},
+           {R"({"pre_tokenizer": {"type": "Other"}})",
+            "'pre_tokenizer.type' is the unknown pre-tokenizer 'Other'"},
+           {tokenizer("", R"(, "post_processor": {"type": "Other"})"),
+            "'post_processor.type' is the unknown post-processor 'Other'"},
+           {tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "X", "normalized": true},
+                                                {"id": 10, "content": "x", "normalized": true}])"),
+            "'added_tokens' has several tokens that are 'x' when normalized"},
+           {tokenizer("",
+                      R"(, "added_tokens": [{"id": 9, "content": "\u0001", "normalized": true}])"),
+            "'added_tokens[0]' is a token that the normalizer removes completely"},
+           {tokenizer("", R"(, "other": 1)"), "'other' is an unknown field"},
+           {tokenizer("", R"(, "version": "2.0")"), "'version' is the unknown version '2.0'"},
+           {tokenizer("", R"(, "decoder": {"type": "Other"})"),
+            "'decoder.type' is the unknown decoder 'Other'"},
+           {"{", "tokenizer.json, line 1"},
+           {"[]", "tokenizer.json, line 1: the file"},
+           {tokenizer(R"(, "lowercase": 1)"),
+            "'normalizer.lowercase' must be true or false, not 1"},
+       }) {
+    EXPECT_THAT(tokenizer_error(json), HasSubstr(error));
+  }
 }
 
 TEST(TokenizerFiles, RefusesRulesThatLengthenTextsTooMuch) {
@@ -204,13 +201,6 @@ TEST(TokenizerFiles, RefusesRulesThatLengthenTextsTooMuch) {
       tokenizer_error(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" + marks +
                       "]}}"),
       HasSubstr("'pre_tokenizer.pretokenizers[6]' would make texts thousands of times as long"));
-}
-
-TEST(TokenizerFiles, RefusesInvalidJson) {
-  EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json, line 1"));
-  EXPECT_THAT(tokenizer_error("[]"), HasSubstr("tokenizer.json, line 1: the file"));
-  EXPECT_THAT(tokenizer_error(tokenizer(R"(, "lowercase": 1)")),
-              HasSubstr("'normalizer.lowercase' must be true or false, not 1"));
 }
 
 /// A byte-level tokenizer: pieces of the bytes of "ab é" and of two merges.
@@ -362,8 +352,7 @@ TEST(TokenizerFiles, RefusesOtherTemplates) {
 }
 
 TEST(TokenizerFiles, NamesTheMissingFilesOfAFolder) {
-  const ScratchFolder folder;
-  const auto opened = SubwordTokenizer::open(folder.path());
+  const auto opened = open_files({});
   ASSERT_FALSE(opened.has_value());
   EXPECT_THAT(opened.error().message, HasSubstr("and no vocab.txt or vocab.json"));
 }

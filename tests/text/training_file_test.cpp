@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/base/packed.h"
@@ -22,23 +23,15 @@ constexpr TrainingForm with_margin{.with_margin = true};
 constexpr TrainingForm plain{};
 constexpr TrainingForm many{.many_negatives = true};
 
-std::string complaint(std::string_view line, PairFormat format, const TrainingForm& form) {
-  const auto parsed = parse_training_line(line, format, form);
-  return parsed ? "none" : parsed.error().message;
-}
-
 TEST(TrainingLine, ReadsATeachersMarginOrBothScores) {
-  for (const char* text : {"q\tp\tn\t2.5", "q\tp\tn\t4\t1.5"}) {
-    const auto line = parse_training_line(text, PairFormat::tsv, with_margin);
+  using enum PairFormat;
+  for (const auto& [text, format] :
+       {std::pair("q\tp\tn\t2.5", tsv), std::pair("q\tp\tn\t4\t1.5", tsv),
+        std::pair(R"({"query":"q","positive":"p","negative":"n","margin":2.5})", jsonl),
+        std::pair(R"({"query":"q","positive":"p","negatives":["n"],"scores":[4,1.5]})", jsonl)}) {
+    const auto line = parse_training_line(text, format, with_margin);
     ASSERT_TRUE(line) << line.error().message;
     EXPECT_EQ(line->query, "q");
-    EXPECT_THAT(line->documents, ElementsAre("p", "n"));
-    EXPECT_EQ(line->margin, 2.5);
-  }
-  for (const char* text : {R"({"query":"q","positive":"p","negative":"n","margin":2.5})",
-                           R"({"query":"q","positive":"p","negatives":["n"],"scores":[4,1.5]})"}) {
-    const auto line = parse_training_line(text, PairFormat::jsonl, with_margin);
-    ASSERT_TRUE(line) << line.error().message;
     EXPECT_THAT(line->documents, ElementsAre("p", "n"));
     EXPECT_EQ(line->margin, 2.5);
   }
@@ -68,30 +61,33 @@ TEST(TrainingLine, ReadsCommonFieldNames) {
     EXPECT_EQ(line->query, "q");
     EXPECT_THAT(line->documents, ElementsAre("T p", "a", "b"));
   }
-  EXPECT_THAT(complaint(R"({"query":"q","pos":["p","r"],"neg":["n"]})", PairFormat::jsonl, many),
-              HasSubstr("has 2 positives"));
-  EXPECT_THAT(
-      complaint(R"({"query":"q","pos":"p","positive":"r","neg":"n"})", PairFormat::jsonl, many),
-      HasSubstr("has 'positive' and 'pos', which differ"));
 }
 
 TEST(TrainingLine, NamesTheError) {
-  EXPECT_THAT(complaint("q\tp", PairFormat::tsv, plain), HasSubstr("2 columns"));
-  EXPECT_THAT(complaint("q\tp\tn", PairFormat::tsv, with_margin), HasSubstr("MARGIN"));
-  EXPECT_THAT(complaint("q\tp\tn\tmuch", PairFormat::tsv, with_margin), HasSubstr("'much'"));
-  EXPECT_THAT(complaint("q\tp\tn\tnan", PairFormat::tsv, with_margin), HasSubstr("'nan'"));
-  EXPECT_THAT(complaint("q\tp\tn\t-1e300", PairFormat::tsv, with_margin),
-              HasSubstr("has a margin of -1e+300"));
-  EXPECT_THAT(complaint("", PairFormat::tsv, plain), HasSubstr("is empty"));
-  EXPECT_THAT(complaint("\tp\tn", PairFormat::tsv, plain), HasSubstr("empty query"));
-  EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("not UTF-8"));
-  EXPECT_THAT(complaint("{", PairFormat::jsonl, plain), HasSubstr("not a JSON object"));
-  EXPECT_THAT(complaint(R"({"query":"q"})", PairFormat::jsonl, plain), HasSubstr("'positive'"));
-  EXPECT_THAT(complaint(R"({"query":"q","positive":"p"})", PairFormat::jsonl, plain),
-              HasSubstr("'negative'"));
-  EXPECT_THAT(
-      complaint(R"({"query":"q","positive":"p","negative":"n"})", PairFormat::jsonl, with_margin),
-      HasSubstr("'margin'"));
+  struct Case {
+    const char* line;
+    PairFormat format;
+    TrainingForm form;
+    const char* error;
+  };
+  using enum PairFormat;
+  for (const auto& [line, format, form, error] :
+       {Case{"q\tp", tsv, plain, "2 columns"}, Case{"q\tp\tn", tsv, with_margin, "MARGIN"},
+        Case{"q\tp\tn\tmuch", tsv, with_margin, "'much'"},
+        Case{"q\tp\tn\tnan", tsv, with_margin, "'nan'"},
+        Case{"q\tp\tn\t-1e300", tsv, with_margin, "has a margin of -1e+300"},
+        Case{"", tsv, plain, "is empty"}, Case{"\tp\tn", tsv, plain, "empty query"},
+        Case{"q\tp\t\xff", tsv, plain, "not UTF-8"}, Case{"{", jsonl, plain, "not a JSON object"},
+        Case{R"({"query":"q"})", jsonl, plain, "'positive'"},
+        Case{R"({"query":"q","positive":"p"})", jsonl, plain, "'negative'"},
+        Case{R"({"query":"q","positive":"p","negative":"n"})", jsonl, with_margin, "'margin'"},
+        Case{R"({"query":"q","pos":["p","r"],"neg":["n"]})", jsonl, many, "has 2 positives"},
+        Case{R"({"query":"q","pos":"p","positive":"r","neg":"n"})", jsonl, many,
+             "has 'positive' and 'pos', which differ"}}) {
+    const auto parsed = parse_training_line(line, format, form);
+    ASSERT_FALSE(parsed) << line;
+    EXPECT_THAT(parsed.error().message, HasSubstr(error)) << line;
+  }
 }
 
 TEST(TrainingLine, RequiresThatMarginAndScoresAgree) {

@@ -6,6 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "engine/text/word_list.h"
 #include "tests/safetensors/scratch_folder.h"
 #include "tests/text/golden_texts.h"
@@ -16,6 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using namespace std::string_view_literals;
 
 // ids         0      1      2      3     4   5     6      7  8
 constexpr std::string_view vocabulary =
@@ -32,18 +37,9 @@ std::string vocabulary_error(std::string_view text) {
 
 TEST(WordPiece, TakesTheLongestPiecesFromTheLeft) {
   EXPECT_THAT(*small().tokenize("How unaffable"), ElementsAre(4, 7, 8, 9));
-}
-
-TEST(WordPiece, AWordWithAnUnknownLetterIsUnknown) {
-  EXPECT_THAT(*small().tokenize("unaffably tall"), ElementsAre(1, 5));
-}
-
-TEST(WordPiece, ASpecialTokenInATextIsThatToken) {
-  EXPECT_THAT(*small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11));
+  EXPECT_THAT(*small().tokenize("unaffably tall"), ElementsAre(1, 5)) << "an unknown letter";
+  EXPECT_THAT(*small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11)) << "a special token";
   EXPECT_THAT(*small().tokenize("a [sep]"), ElementsAre(10, 1, 1, 1));
-}
-
-TEST(WordPiece, AnEmptyTextHasNoPieces) {
   EXPECT_THAT(*small().tokenize(""), IsEmpty());
 }
 
@@ -57,32 +53,25 @@ TEST(WordPiece, FindsPiecesByTheirIds) {
   EXPECT_EQ(pieces.sep(), 3);
 }
 
-TEST(WordPiece, EachPartOfAPairEndsWithItsSep) {
-  const auto pair = small().encode("how tall", "a b", {});
-  ASSERT_TRUE(pair.has_value());
-  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
-  EXPECT_THAT(pair->document, ElementsAre(10, 11, 3));
-  EXPECT_FALSE(pair->document_cut);
-  EXPECT_FALSE(pair->query_cut);
-}
-
-TEST(WordPiece, TruncatesTheDocument) {
-  const auto pair = small().encode("how tall", "a b a b", {.most_tokens = 7});
-  ASSERT_TRUE(pair.has_value());
-  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
-  EXPECT_THAT(pair->document, ElementsAre(10, 11, 3));
-  EXPECT_TRUE(pair->document_cut);
-}
-
-TEST(WordPiece, TruncatesTheQueryToItsOwnLimit) {
-  const auto pair = small().encode("how tall is", "a", {.most_query_tokens = 3});
-  ASSERT_TRUE(pair.has_value());
-  EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
-  EXPECT_TRUE(pair->query_cut);
-  const auto fits = small().encode("how tall", "a", {.most_query_tokens = 3});
-  ASSERT_TRUE(fits.has_value());
-  EXPECT_THAT(fits->query, ElementsAre(4, 5, 3));
-  EXPECT_FALSE(fits->query_cut);
+TEST(WordPiece, TruncatesQueryAndDocumentBeforeTheirSep) {
+  struct Case {
+    const char *query, *document;
+    PairLimits limits;
+    bool query_cut, document_cut;
+  };
+  for (const auto& [query, document, limits, query_cut, document_cut] :
+       {Case{"how tall", "a b", {}, false, false},
+        Case{"how tall", "a b a b", {.most_tokens = 7}, false, true},
+        Case{"how tall is", "a b", {.most_query_tokens = 3}, true, false},
+        Case{"how tall", "a b", {.most_query_tokens = 3}, false, false}}) {
+    SCOPED_TRACE(fmt::format("{} | {}", query, document));
+    const auto pair = small().encode(query, document, limits);
+    ASSERT_TRUE(pair.has_value());
+    EXPECT_THAT(pair->query, ElementsAre(4, 5, 3));
+    EXPECT_THAT(pair->document, ElementsAre(10, 11, 3));
+    EXPECT_EQ(pair->query_cut, query_cut);
+    EXPECT_EQ(pair->document_cut, document_cut);
+  }
 }
 
 TEST(WordPiece, RefusesALimitWithoutRoomForTexts) {
@@ -108,16 +97,13 @@ TEST(WordPiece, TruncatesASeparateDocumentToItsOwnLimit) {
               HasSubstr("the query has 5 tokens including [SEP], but the model reads at most 4"));
 }
 
-TEST(WordPiece, ReadsAVocabularyWithWindowsLineEnds) {
-  EXPECT_EQ(vocabulary_error("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed");
-}
-
 TEST(WordPiece, RefusesAVocabularyWithoutASpecialToken) {
   EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n"),
               HasSubstr("vocab.txt: '[SEP]' is not among its 2 pieces"));
   EXPECT_THAT(vocabulary_error("[CLS]\n[SEP]\n"),
               HasSubstr("vocab.txt: '[UNK]' is not among its 2 pieces"));
   EXPECT_THAT(vocabulary_error(""), HasSubstr("'[UNK]' is not among its 0 pieces"));
+  EXPECT_EQ(vocabulary_error("[UNK]\r\n[CLS]\r\n[SEP]\r\na"), "parsed") << "Windows' line ends";
 }
 
 TEST(WordPiece, TheLastLineOfADuplicatePieceCounts) {
@@ -193,24 +179,26 @@ TEST(WordList, NamesTheErrorOfAFile) {
     const auto words = WordList::parse(text, "tokens.txt");
     return words ? std::string("read") : words.error().message;
   };
-  EXPECT_THAT(message(""), HasSubstr("tokens.txt: has no words"));
-  EXPECT_THAT(message("the\n"), HasSubstr("tokens.txt, line 1: is 'the', but the first line"));
-  EXPECT_THAT(message("@@UNKNOWN@@\na\nb\na\n"),
-              HasSubstr("line 4: the word 'a' is given twice, first in line 2"));
-  EXPECT_EQ(message("@@UNKNOWN@@\r\nwindows\r\n"), "read");
-  EXPECT_THAT(message("@@UNKNOWN@@\na\n\nb\n"), HasSubstr("line 3: is empty"));
-  EXPECT_THAT(message("@@UNKNOWN@@\na\n\n"), HasSubstr("line 3: is empty"));
-  EXPECT_THAT(message("@@UNKNOWN@@\na\xff\n"), HasSubstr("line 2: is not UTF-8; copy the file"));
-  EXPECT_THAT(message({"@@UNKNOWN@@\na\0b\n", 16}), HasSubstr("line 2: has a NUL"));
-  for (const char* blank : {" a", "a ", "a\t", "a\r\r"}) {
-    EXPECT_THAT(message(fmt::format("@@UNKNOWN@@\nb\n{}\n", blank)),
-                HasSubstr("line 3: has white space around its word"));
+  for (const auto& [text, error] :
+       {std::pair(""sv, "tokens.txt: has no words"),
+        {"the\n", "tokens.txt, line 1: is 'the', but the first line"},
+        {"@@UNKNOWN@@\na\nb\na\n", "line 4: the word 'a' is given twice, first in line 2"},
+        {"@@UNKNOWN@@\na\n\nb\n", "line 3: is empty"},
+        {"@@UNKNOWN@@\na\n\n", "line 3: is empty"},
+        {"@@UNKNOWN@@\na\xff\n", "line 2: is not UTF-8; copy the file"},
+        {"@@UNKNOWN@@\na\0b\n"sv, "line 2: has a NUL"},
+        {"@@UNKNOWN@@\nb\n a\n", "line 3: has white space around its word"},
+        {"@@UNKNOWN@@\nb\na \n", "line 3: has white space around its word"},
+        {"@@UNKNOWN@@\nb\na\t\n", "line 3: has white space around its word"},
+        {"@@UNKNOWN@@\nb\na\r\r\n", "line 3: has white space around its word"},
+        {"@@UNKNOWN@@\n,\nHow\nTALL\n", "line 3: is 'How', but texts are lower-cased"}}) {
+    EXPECT_THAT(message(text), HasSubstr(error)) << text;
   }
-  EXPECT_THAT(message("@@UNKNOWN@@\n,\nHow\nTALL\n"),
-              HasSubstr("line 3: is 'How', but texts are lower-cased"));
-  // As in published lists.
-  EXPECT_EQ(message("@@UNKNOWN@@\nU.S.\na.m.\n. . .\n\xc2\xa0\n\xe4\xb8\xad\n@@END@@\n"), "read");
-  EXPECT_EQ(message("@@UNKNOWN@@\n,\n\xe4\xb8\xad\n"), "read") << "without case";
+  for (const char* published :
+       {"\r\nwindows\r\n", "\nU.S.\na.m.\n. . .\n\xc2\xa0\n\xe4\xb8\xad\n@@END@@\n",
+        "\n,\n\xe4\xb8\xad\n"}) {
+    EXPECT_EQ(message(fmt::format("@@UNKNOWN@@{}", published)), "read") << published;
+  }
   const tests::ScratchFolder folder;
   EXPECT_THAT(WordList::open(folder.path()).error().message, HasSubstr("tokens.txt"));
   const auto words = WordList::parse(list, "tokens.txt");

@@ -146,7 +146,7 @@ class PartKernel {
  public:
   virtual ~PartKernel() = default;
   [[nodiscard]] virtual PartResult forward(const PartOperands& operands) const = 0;
-  /// With the merged o and lse of the rows: P = exp(scale q k^T - lse), so that the part's
+  /// Uses the merged o and lse of the rows, P = exp(scale q k^T - lse), so that the part's
   /// gradients are its share of the total.
   [[nodiscard]] virtual PartGradients backward(const PartOperands& operands,
                                                const at::Tensor& grad_o,

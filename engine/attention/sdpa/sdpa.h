@@ -89,11 +89,12 @@ struct FlashTile {
   std::int64_t dim = 0;  // the head dimension of the kernel, to which smaller ones are padded
 };
 
-/// From aten/src/ATen/native/transformers/cuda/flash_attn/flash_fwd_launch_template.h without
-/// dropout, on compute capability 8.0 and 9.0.
+/// The tile is that of aten/src/ATen/native/transformers/cuda/flash_attn/
+/// flash_fwd_launch_template.h without dropout, on compute capability 8.0 and 9.0.
 [[nodiscard]] FlashTile flash_forward_tile(std::int64_t head_dim);
 
-/// From flash_bwd_launch_template.h, on devices with at least 144 KiB of shared memory per block.
+/// The tile is that of flash_bwd_launch_template.h, on devices with at least 144 KiB of shared
+/// memory per block.
 [[nodiscard]] FlashTile flash_backward_tile(std::int64_t head_dim);
 
 /// A rectangle of pairs: all of it, or the part within a window of `window` tokens to each side of

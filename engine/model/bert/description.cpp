@@ -24,7 +24,7 @@ constexpr std::int64_t sparse_query_tokens = 31;
 
 /// The attention that `attnscope train` stored; it takes precedence over the file's other fields.
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
-  const auto own = present_field(config, trained_attention_field);
+  const auto own = config.present(trained_attention_field);
   if (!own) return;
   own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
   if (const auto limit = own->member("most_query_tokens"))
@@ -66,7 +66,7 @@ GroupFlags read_groups(const JsonField& config) {
 void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const GroupFlags groups = read_groups(config);
   std::optional<Window> window;
-  if (const auto size = present_field(config, "attention_window_size")) {
+  if (const auto size = config.present("attention_window_size")) {
     window = Window::of(size->whole(0, most_rows));
   }
   const bool query_alone = !groups.query_cls && !groups.query_document;
@@ -85,7 +85,7 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
 /// 'attention_window' is the sum of both sides: one number, or one per layer.
 void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   constexpr std::int64_t usual = 512;
-  const auto field = present_field(config, "attention_window");
+  const auto field = config.present("attention_window");
   if (!field) model.layer_windows.push_back(Window::of(usual / 2));
   for (const JsonField& window : field ? field->one_or_more() : std::vector<JsonField>()) {
     const std::int64_t both_sides = window.whole(2, most_rows);
@@ -405,7 +405,7 @@ void skip_padding_positions(const JsonField& config, ModelShape& shape) {
 }
 
 std::string read_architecture(const JsonField& config) {
-  const auto list = present_field(config, "architectures");
+  const auto list = config.present("architectures");
   if (!list || list->elements().empty()) return {};
   std::string architecture = list->elements().front().text();
   for (const std::string_view known :
@@ -419,8 +419,8 @@ std::string read_architecture(const JsonField& config) {
 
 std::optional<std::int64_t> stated_labels(const JsonField& config) {
   constexpr std::int64_t most_labels = 10'000;
-  if (const auto count = present_field(config, "num_labels")) return count->whole(1, most_labels);
-  if (const auto names = present_field(config, "id2label"))
+  if (const auto count = config.present("num_labels")) return count->whole(1, most_labels);
+  if (const auto names = config.present("id2label"))
     return static_cast<std::int64_t>(names->members().size());
   return std::nullopt;
 }

@@ -117,7 +117,7 @@ at::Tensor ReferenceEncoder::encode(const std::string& layer, const at::Tensor& 
   return norm(layer + "output.LayerNorm", y + linear(layer + "output.dense", wide_layer));
 }
 
-/// With a layer's projections, or Longformer's "_global" projections.
+/// Uses a layer's projections, or Longformer's "_global" projections.
 at::Tensor ReferenceEncoder::attend(const std::string& layer, const std::string& own,
                                     const at::Tensor& x) const {
   const std::string self = layer + "attention.self.";

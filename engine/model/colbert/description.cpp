@@ -46,8 +46,8 @@ class ColbertDescription final : public LateDescription {
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
     ColbertConfig own{.punctuation = punctuation_of_bert()};
-    if (const auto dim = present_field(config, "output_dim")) own.dim = dim->whole(1, most_width);
-    if (const auto list = present_field(config, "punctuation_ids")) {
+    if (const auto dim = config.present("output_dim")) own.dim = dim->whole(1, most_width);
+    if (const auto list = config.present("punctuation_ids")) {
       own.punctuation.clear();
       for (const JsonField& field : list->elements())
         own.punctuation.push_back(field.whole(0, model.shape.vocabulary - 1));

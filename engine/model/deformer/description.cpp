@@ -39,7 +39,7 @@ class DeformerDescription final : public PooledDescription {
     return DeformerConfig{.top_layers = std::min(DeformerConfig{}.top_layers, shape.layers - 1)};
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
-    if (const auto top = present_field(config, "top_layers"))
+    if (const auto top = config.present("top_layers"))
       model.own = DeformerConfig{.top_layers = top->whole(1, model.shape.layers - 1)};
   }
   [[nodiscard]] Status apply(std::string_view option, const ModelShape& shape,

@@ -29,7 +29,7 @@ HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
   constexpr std::array<std::string_view, 5> strategies{"first", "mean", "max", "sum", "bert_pool"};
   constexpr std::array poolings{Pooling::cls, Pooling::mean, Pooling::max, Pooling::sum,
                                 Pooling::cls};
-  const auto strategy = present_field(config, "pooling_strategy");
+  const auto strategy = config.present("pooling_strategy");
   const std::size_t place = strategy ? strategy->one_of(strategies, "pooling strategy") : 0;
   const bool bert_pool = strategies[place] == "bert_pool" || read_flag(config, "_bert_pool", false);
   HeadConfig head = classifier_head({.pooler = bert_pool ? "bert_pool.0" : "",
@@ -39,7 +39,7 @@ HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
   head.pooling = {poolings[place]};
   head.needed = true;
   constexpr std::array<std::string_view, 2> scorings{"rank", "mono"};
-  const auto scoring = present_field(config, "scoring_strategy");
+  const auto scoring = config.present("scoring_strategy");
   const bool is_mono = scoring && scorings[scoring->one_of(scorings, "scoring strategy")] == "mono";
   head.stated_labels = is_mono ? 2 : 1;
   if (is_mono) head.label = {.kind = LabelChoice::Kind::log_softmax, .label = 1};

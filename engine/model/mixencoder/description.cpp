@@ -84,13 +84,13 @@ class MixEncoderDescription final : public LateDescription {
   void read_own(const JsonField& config, ModelConfig& model) const override {
     constexpr std::int64_t most_contexts = 256;
     MixConfig own{.contexts = needed(config, "contexts").whole(1, most_contexts)};
-    if (const auto strategy = present_field(config, "strategy")) {
+    if (const auto strategy = config.present("strategy")) {
       constexpr std::array<std::string_view, 2> words{"S", "C"};
       own.composed = strategy->one_of(words, "strategy") == 1;
     }
     own.interaction_layers = read_layers(needed(config, "interaction_layers"), model.shape.layers);
     own.disentangled = read_flag(config, "disentangled", false);
-    if (const auto score = present_field(config, "score")) {
+    if (const auto score = config.present("score")) {
       constexpr std::array<std::string_view, 2> words{"dot", "cosine"};
       own.cosine = score->one_of(words, "score") == 1;
     }

@@ -30,7 +30,7 @@ double positive(const JsonField& field) {
 std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers) {
   std::vector<bool> is_local;
   is_local.reserve(static_cast<std::size_t>(layers));
-  if (const auto types = present_field(config, "layer_types")) {
+  if (const auto types = config.present("layer_types")) {
     for (const JsonField& type : types->elements()) {
       const std::string name = type.text();
       if (name != full_layer && name != local_layer) {
@@ -43,7 +43,7 @@ std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers
     }
     return is_local;
   }
-  const auto every = present_field(config, "global_attn_every_n_layers");
+  const auto every = config.present("global_attn_every_n_layers");
   const std::int64_t stride = every ? every->whole(1, most_layers) : 3;
   for (std::int64_t layer = 0; layer < layers; ++layer) is_local.push_back(layer % stride != 0);
   return is_local;
@@ -51,20 +51,19 @@ std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers
 
 /// `rope_parameters`, an object per kind of layers, or one field per kind in older files.
 void read_rotary(const JsonField& config, ModernBertConfig& own) {
-  if (const auto scaling = present_field(config, "rope_scaling")) {
+  if (const auto scaling = config.present("rope_scaling")) {
     scaling->wrong("scales positions, which is not supported");
   }
-  if (const auto theta = present_field(config, "global_rope_theta"))
-    own.full_theta = positive(*theta);
+  if (const auto theta = config.present("global_rope_theta")) own.full_theta = positive(*theta);
   const auto local = config.member("local_rope_theta");
   if (local) own.local_theta = local->is_null() ? own.full_theta : positive(*local);
-  const auto parameters = present_field(config, "rope_parameters");
+  const auto parameters = config.present("rope_parameters");
   if (!parameters) return;
   const auto read = [&](std::string_view kind, double& theta) {
-    const auto of_kind = present_field(*parameters, kind);
+    const auto of_kind = parameters->present(kind);
     if (!of_kind) return;
     must_state(*of_kind, "rope_type", "default");
-    if (const auto base = present_field(*of_kind, "rope_theta")) theta = positive(*base);
+    if (const auto base = of_kind->present("rope_theta")) theta = positive(*base);
   };
   read(full_layer, own.full_theta);
   read(local_layer, own.local_theta);
@@ -115,8 +114,7 @@ class ModernBertDescription final : public OptionedDescription {
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
     ModelConfig model;
-    if (const auto list = present_field(config, "architectures");
-        list && !list->elements().empty()) {
+    if (const auto list = config.present("architectures"); list && !list->elements().empty()) {
       model.architecture = list->elements().front().text();
     }
     must_state(config, "hidden_activation", "gelu");
@@ -132,7 +130,7 @@ class ModernBertDescription final : public OptionedDescription {
     model.head = modern_head(model.shape.hidden, model.shape.norm_epsilon,
                              read_flag(config, "classifier_bias", false), own.norm_bias);
     model.head.stated_labels = stated_labels(config);
-    if (const auto pooling = present_field(config, "classifier_pooling")) {
+    if (const auto pooling = config.present("classifier_pooling")) {
       constexpr std::array<std::string_view, 2> names{"cls", "mean"};
       model.head.pooling = {pooling->one_of(names, "pooling") == 0 ? Pooling::cls : Pooling::mean};
     }
@@ -225,7 +223,7 @@ class ModernBertDescription final : public OptionedDescription {
   /// `local_attention` is the sum of both sides of a token.
   static void read_window(const JsonField& config, ModelConfig& model) {
     std::int64_t both_sides = 2 * modern_bert_window;
-    if (const auto field = present_field(config, "local_attention")) {
+    if (const auto field = config.present("local_attention")) {
       both_sides = field->whole(0, most_rows);
       if (both_sides % 2 != 0) field->wrong("is odd; it counts both sides of a token");
     }

@@ -61,9 +61,9 @@ class TklDescription final : public WordsDescription {
   }
   void read_own(const JsonField& config, ModelConfig& model) const override {
     TklConfig own;
-    if (const auto saturation = present_field(config, "saturation"))
+    if (const auto saturation = config.present("saturation"))
       own.saturation = static_cast<Saturation>(saturation->one_of(saturations, "saturation"));
-    if (const auto tail = present_field(config, "tail")) {
+    if (const auto tail = config.present("tail")) {
       constexpr std::array<std::string_view, 2> tails{"full", "as-published"};
       own.drops_tail = tail->one_of(tails, "tail") == 1;
     }

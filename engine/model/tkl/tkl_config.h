@@ -52,7 +52,7 @@ enum class Saturation : std::uint8_t { embedding, idf, linear, log };
 
 struct TklConfig {
   Saturation saturation = Saturation::embedding;
-  /// As in the authors' program: up to four words at the end of a long document are in no chunk.
+  /// Up to four words at the end of a long document are in no chunk, as in the authors' program.
   bool drops_tail = false;
   std::int64_t query_positions = 30;
   std::int64_t document_positions = 2050;  // only the first chunk_words + 2 overlap are used

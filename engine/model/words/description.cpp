@@ -15,14 +15,14 @@ constexpr std::int64_t any_position = 1 << 20;
 
 void read_layers_of_words(const JsonField& config, ModelShape& shape) {
   const auto size = [&](std::string_view name, std::int64_t otherwise, std::int64_t most) {
-    const auto field = present_field(config, name);
+    const auto field = config.present(name);
     return field ? field->whole(1, most) : otherwise;
   };
   shape.heads = size("attention_heads", 10, most_width);
   shape.layers = size("attention_layers", 2, most_layers);
   shape.feed_forward = size("feed_forward", 100, most_width);
   if (shape.hidden % shape.heads != 0) {
-    const auto heads = present_field(config, "attention_heads");
+    const auto heads = config.present("attention_heads");
     (heads ? *heads : config["embedding_dim"])
         .wrong(fmt::format("does not fit: {} heads do not divide vectors of {} numbers",
                            shape.heads, shape.hidden));
@@ -55,11 +55,11 @@ ModelConfig WordsDescription::read_config(const JsonField& config,
   model.shape.heads = 1;
   model.shape.positions = any_position;
   model.shape.vocabulary = 0;  // determined by the number of vectors
-  if (const auto size = present_field(config, "vocab_size"))
+  if (const auto size = config.present("vocab_size"))
     model.shape.vocabulary = size->whole(2, most_rows);
   if (has_layers()) read_layers_of_words(config, model.shape);
   const auto most = [&](std::string_view name, std::int64_t otherwise) {
-    const auto field = present_field(config, name);
+    const auto field = config.present(name);
     return field ? field->whole(1, most_words) : otherwise;
   };
   constexpr std::int64_t usual_query = 30;

@@ -817,7 +817,7 @@ ATTNSCOPE_INLINE void row_gradient_tile(std::int64_t width, std::int64_t count,
   }
 }
 
-/// From gradients of cosines to those of rows: with lengths |q| and |d|,
+/// Computes gradients of rows from those of cosines: with lengths |q| and |d|,
 ///   dc/dq = (d / |d| - c q / |q|) / |q|,
 /// and likewise for d; for normalised rows dc/dq = d.
 void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, const float* inverses,

@@ -11,7 +11,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// With two vectors of keys, as many sums as fit into registers, and enough to hide their latency.
+/// Two vectors of keys have as many sums as fit into registers, and enough to hide their latency.
 constexpr int score_rows = lanes == 16 ? 8 : 4;
 
 /// Vectors are read past a block's last key; these values are not used.

@@ -95,7 +95,7 @@ struct Arguments {
   float* lse = nullptr;            // [tokens, heads] or null
   float scale = 1.0f;
   float outside = 0.0f;  // score of a column without a key
-  // From the work list, and the same for all tensors.
+  // These come from the work list and are the same for all tensors.
   DeviceLists lists{};
   ItemDivision items{};
   std::int32_t head_dim = 0;
