@@ -118,24 +118,25 @@ TrainRun::TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerPr
       interrupted_(interrupted) {}
 
 Status TrainRun::run() {
-  std::optional<protocol::TrainStepRequest> next;
+  protocol::TrainStepRequest next;
+  bool has_next = false;
   while (done_ < options_.steps && interrupted_ == 0) {
-    if (!next) {
+    if (!has_next) {
       auto request = data_.request_of(done_ + 1);
       if (!request) return tl::unexpected(request.error());
-      next.emplace(std::move(*request));
+      next = std::move(*request);
     }
-    if (Status sent = send_request(worker_, *next); !sent) return sent;
-    next.reset();
+    if (Status sent = send_request(worker_, next); !sent) return sent;
     // Tokenizes the next step's texts while this step is computed.
     std::optional<Result<protocol::TrainStepRequest>> following;
     if (done_ + 2 <= options_.steps) following = data_.request_of(done_ + 2);
     const auto answer = receive_answer<protocol::TrainStepRequest>(worker_, never_interrupted);
     if (!answer) return tl::unexpected(answer.error());
     if (Status after = take_step(**answer); !after) return after;
-    if (!following) continue;
+    has_next = following.has_value();
+    if (!has_next) continue;
     if (!*following) return tl::unexpected(following->error());
-    next.emplace(std::move(**following));
+    next = std::move(**following);
   }
   if (done_ < options_.steps) return save();
   return finish();
