@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -55,6 +56,7 @@ void make_key(const std::filesystem::path& file) {
 void kill_sessions(pid_t server) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    if (std::isdigit(static_cast<unsigned char>(entry.path().filename().c_str()[0])) == 0) continue;
     std::istringstream stat(text_of(entry.path() / "stat"));  // "PID (NAME) STATE PARENT ..."
     pid_t pid = 0, parent = 0;
     std::string name, state;
