@@ -72,7 +72,7 @@ class WindowBox;
 namespace Ui {
 class AttentionSource;
 class CheckpointDialog;
-}
+}  // namespace Ui
 
 /// Selects a pattern and, if it takes one, its window. The first entry means no choice.
 class PatternPicker : public QWidget {
