@@ -146,8 +146,8 @@ class SshTest : public ProgramFixture {
     // The environment is not transferred: the far end has a script with its own.
     std::ofstream(script()) << fmt::format(
         "export FAKE_WORKER=elsewhere FAKE_WORKER_LOG='{}' FAKE_WORKER_HOLD='{}' "
-        "FAKE_WORKER_PIDS='{}'\nexec '{}'\n",
-        (folder_ / "log").string(), hold().string(), (folder_ / "pids").string(),
+        "FAKE_WORKER_PIDS='{}' ATTNSCOPE_LOCKS='{}'\nexec '{}'\n",
+        (folder_ / "log").string(), hold().string(), (folder_ / "pids").string(), folder_.string(),
         FAKE_WORKER_PROGRAM);
   }
   void TearDown() override { server_.reset(); }
