@@ -287,6 +287,17 @@ inline constexpr std::array heat_axes{
                                  .says = "the CPU or the first CUDA device",
                                  .words = 2,
                                  .nesting = 1}),
+    axis_of<&HeatPoint::launch>(
+        {.key = "launch",
+         .title = "Launch",
+         .says = "eager: the host launches every kernel; graph: a CUDA graph of the call is "
+                 "replayed",
+         .words = 2,
+         .in_titles = "{} launches",
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::when_used,
+         .came_later = true,
+         .nesting = 2}),
     axis_of<&HeatPoint::page_size>(
         {.key = "page_size",
          .title = "Pages",

@@ -69,7 +69,7 @@ std::string why_impossible(const Sample& sample) {
   }
   if (sample.involuntary_switches < 0 || !is_amount(sample.foreign_load) ||
       !is_amount(sample.clock_mhz.value_or(0)) || !is_amount(sample.cpu_ns.value_or(0)) ||
-      !is_amount(sample.waited_ns.value_or(0)) ||
+      !is_amount(sample.waited_ns.value_or(0)) || !is_amount(sample.power_w.value_or(0)) ||
       !(std::abs(sample.temperature_c.value_or(0)) < 1000))
     return "impossible conditions of a sample";
   return {};

@@ -34,6 +34,7 @@ struct Sample {
   // it.
   std::optional<double> cpu_ns = {};     // time on a core
   std::optional<double> waited_ns = {};  // time ready to run while others had the cores
+  std::optional<double> power_w = {};  // power draw of the device; absent where it is not reported
 };
 
 /// Whether a sample was disturbed: its threads waited for cores for more than 3% of its time; where

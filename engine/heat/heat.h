@@ -73,6 +73,7 @@ struct HeatPoint {
   MemoryOrder memory_order = MemoryOrder::head_major;
   CacheState cache = CacheState::warm;
   DeviceKind device = DeviceKind::cpu;
+  LaunchMode launch = LaunchMode::eager;  // graph: only on a device, not for models
   PageSize page_size = PageSize::huge;
   int threads = 0;  // 0 in a sweep: all cores available to this process; resolved before a heat is
                     // sent

@@ -163,6 +163,7 @@ class AttentionWorkload final : public Workload {
         point_(setting.heat.point),
         memory_(setting.device.memory()),
         workspaces_(setting.heat.contenders.size()),
+        captured_(setting.heat.contenders.size()),
         watches_(setting.heat.contenders.size()),
         served_(setting.heat.contenders.size()) {}
 
@@ -268,7 +269,9 @@ class AttentionWorkload final : public Workload {
       if (served_[i]) of(i).stop();
   }
   void enter(std::size_t contender) override {
-    workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
+    if (!captured_[contender])
+      workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
+    if (point_.launch == LaunchMode::graph && !captured_[contender]) capture(contender);
     if (served_[contender]) {
       served_[contender]->enter(of(contender));
     } else {
@@ -282,9 +285,16 @@ class AttentionWorkload final : public Workload {
       served_[contender]->before_call(of(contender));
     };
   }
-  void call(std::size_t contender) override { call(of(contender), workspaces_[contender].bytes()); }
+  void call(std::size_t contender) override {
+    if (captured_[contender]) {
+      captured_[contender]->replay();
+    } else {
+      call(of(contender), workspaces_[contender].bytes());
+    }
+  }
   void leave(std::size_t contender) override {
-    workspaces_[contender] = Buffer();
+    // A graph's kernels use the workspace that they were captured with.
+    if (!captured_[contender]) workspaces_[contender] = Buffer();
     // The inputs are shared and must be restored.
     if (served_[contender] && !served_[contender]->leave(of(contender))) place_tensors();
   }
@@ -329,7 +339,15 @@ class AttentionWorkload final : public Workload {
             .direction = point_.direction};
   }
 
+  void capture(std::size_t contender) {
+    if (batch_->is_served(contender))
+      throw NotSupported("another process computes it, whose calls cannot be captured");
+    captured_[contender] = setting_.device.capture(
+        [this, contender] { call(of(contender), workspaces_[contender].bytes()); });
+  }
+
   void place_tensors() {
+    for (auto& captured : captured_) captured.reset();
     tensors_->place(placement_);
     grad_o_is_sparse_ = false;
   }
@@ -361,6 +379,8 @@ class AttentionWorkload final : public Workload {
   bool grad_o_is_sparse_ = false;  // 0 in all other rows
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
+  /// With launch graph, from the contender's first sample at a placement on.
+  std::vector<std::unique_ptr<CapturedCall>> captured_;
   std::vector<std::optional<RowWatch>> watches_;
   std::vector<std::optional<ServedAttentionWatch>>
       served_;  // contenders computed by other processes

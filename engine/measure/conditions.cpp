@@ -284,6 +284,7 @@ struct NvmlConditions::Library {
   int (*shutdown)() = nullptr;
   int (*find)(const char*, Device*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*power)(Device, unsigned*) = nullptr;
   int (*clock)(Device, int, unsigned*) = nullptr;
   int (*reasons)(Device, unsigned long long*) = nullptr;
   int (*violation)(Device, int, ViolationTime*) = nullptr;
@@ -308,6 +309,7 @@ NvmlConditions::NvmlConditions(const std::string& library, const std::string& pc
   nvml_->load(nvml_->shutdown, "nvmlShutdown");
   nvml_->load(nvml_->find, "nvmlDeviceGetHandleByPciBusId_v2");
   nvml_->load(nvml_->temperature, "nvmlDeviceGetTemperature");
+  nvml_->load(nvml_->power, "nvmlDeviceGetPowerUsage");
   nvml_->load(nvml_->clock, "nvmlDeviceGetClockInfo");
   nvml_->load(nvml_->reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
   nvml_->load(nvml_->violation, "nvmlDeviceGetViolationStatus");
@@ -366,6 +368,9 @@ Conditions NvmlConditions::read() {
   if (nvml_->temperature != nullptr &&
       nvml_->temperature(nvml_->device, temperature_of_gpu, &value) == success)
     conditions.temperature_c = value;
+  constexpr double milliwatts = 1e3;
+  if (nvml_->power != nullptr && nvml_->power(nvml_->device, &value) == success)
+    conditions.power_w = value / milliwatts;
   conditions.throttled = throttled_since_last();
   return conditions;
 }

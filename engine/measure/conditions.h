@@ -26,6 +26,7 @@ namespace attnscope::measure {
 struct Conditions {
   std::optional<double> clock_mhz = {};
   std::optional<double> temperature_c = {};
+  std::optional<double> power_w = {};
   bool throttled = false;  // by heat or power limits; also false when unknown
 };
 
@@ -162,8 +163,8 @@ class LoadMeter {
 /// Numbers of the cores that this process may run on.
 [[nodiscard]] std::vector<int> allowed_cores();
 
-/// Temperature, clock and throttling of a CUDA device, from its driver's management library (NVML).
-/// The library is loaded at run time, so that builds do not depend on it.
+/// Temperature, clock, power draw and throttling of a CUDA device, from its driver's management
+/// library (NVML). The library is loaded at run time, so that builds do not depend on it.
 ///
 ///   NvmlConditions sensors("libnvidia-ml.so.1", "0000:65:00.0");
 ///   if (!sensors.refusal().empty()) explain(sensors.refusal());

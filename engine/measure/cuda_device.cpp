@@ -8,10 +8,13 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <functional>
 #include <stdexcept>
 
@@ -183,12 +186,77 @@ NvmlConditions& device_conditions() {
   return conditions;
 }
 
+/// A CUDA graph, whose allocations have a pool of their own that no other call uses.
+class CapturedGraph final : public CapturedCall {
+ public:
+  explicit CapturedGraph(const std::function<void()>& call) {
+    // Nothing can be captured on the default stream.
+    const c10::cuda::CUDAStreamGuard on_stream(c10::cuda::getStreamFromPool());
+    const cudaStream_t stream = on_stream.current_stream().stream();
+    // The streams do not wait for each other.
+    ATTNSCOPE_CUDA_OR_THROW(cudaDeviceSynchronize());
+    call();  // lists, handles and workspaces that are made at the first call on a stream
+    ATTNSCOPE_CUDA_OR_THROW(cudaStreamSynchronize(stream));
+    allocator::beginAllocateToPool(device_, pool_,
+                                   [stream](cudaStream_t other) { return other == stream; });
+    cudaGraph_t graph = nullptr;
+    std::string problem;
+    std::exception_ptr out_of_memory;
+    try {
+      ATTNSCOPE_CUDA_OR_THROW(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+      call();
+    } catch (const c10::OutOfMemoryError& error) {
+      problem = error.what();
+      out_of_memory = std::current_exception();
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    allocator::endAllocateToPool(device_, pool_);
+    if (problem.empty() && ended == cudaSuccess) {
+      const cudaError_t made = cudaGraphInstantiate(&graph_, graph, 0);
+      if (made != cudaSuccess) problem = cudaGetErrorString(made);
+    } else if (problem.empty()) {
+      problem = cudaGetErrorString(ended);
+    }
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // a failed capture is no error of a later call
+    if (problem.empty()) return;
+    allocator::releasePool(device_, pool_);
+    if (out_of_memory) std::rethrow_exception(out_of_memory);
+    throw NotSupported("its calls cannot be captured as a CUDA graph: " +
+                       problem.substr(0, problem.find('\n')));
+  }
+  ~CapturedGraph() override {
+    cudaGraphExecDestroy(graph_);
+    allocator::releasePool(device_, pool_);
+  }
+
+  void replay() override {
+    ATTNSCOPE_CUDA_OR_THROW(cudaGraphLaunch(graph_, cuda::current_stream()));
+  }
+
+ private:
+  /// LibTorch numbers its own pools from 1.
+  static c10::MempoolId_t new_pool() {
+    static std::uint64_t pools = std::uint64_t{1} << 32U;
+    return {0, ++pools};
+  }
+
+  c10::DeviceIndex device_ = c10::cuda::current_device();
+  c10::MempoolId_t pool_ = new_pool();
+  cudaGraphExec_t graph_ = nullptr;
+};
+
 class CudaDeviceOfHeat final : public HeatDevice {
  public:
   DeviceKind kind() const override { return DeviceKind::cuda; }
   HeatMemory& memory() override { return memory_; }
   Stopwatch& stopwatch() override { return stopwatch_; }
   ConditionsMeter& conditions() override { return device_conditions(); }
+  std::unique_ptr<CapturedCall> capture(const std::function<void()>& call) override {
+    return std::make_unique<CapturedGraph>(call);
+  }
 
  private:
   CudaMemory memory_;

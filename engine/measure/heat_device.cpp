@@ -122,6 +122,10 @@ constexpr std::uint8_t priority = 127;
 
 }  // namespace
 
+std::unique_ptr<CapturedCall> HeatDevice::capture(const std::function<void()>& /*call*/) {
+  throw NotSupported("the CPU has no graphs of launches; use launch eager");
+}
+
 Stopwatch& wall_clock() {
   static WallClock clock;
   return clock;
@@ -394,6 +398,8 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
     const std::string words = requested_and_free(error.what_without_backtrace());
     return Failure{CellStatus::oom,
                    fmt::format("{} ({} were free)", words, bytes_text(memory.free_bytes()))};
+  } catch (const NotSupported& error) {
+    return Failure{CellStatus::unsupported, error.what()};
   } catch (const c10::Error& error) {
     return Failure{CellStatus::crashed, error.what_without_backtrace()};
   } catch (const std::exception& error) {

@@ -15,10 +15,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -137,7 +139,8 @@ struct Failure {
 };
 
 /// Runs `action` and converts its exceptions: memory that does not fit becomes `oom`, with the
-/// requested and the free bytes; everything else becomes `crashed`. After a failure the cache is
+/// requested and the free bytes; NotSupported becomes `unsupported`; everything else becomes
+/// `crashed`. After a failure the cache is
 /// emptied, so that the remaining contenders have the memory. A device that is lost after the
 /// failure throws cuda::DeviceLost with a message: no contender can then continue in this process.
 [[nodiscard]] std::optional<Failure> guarded(HeatMemory& memory,
@@ -183,6 +186,22 @@ class Stopwatch {
 /// For calls that are complete when they return.
 [[nodiscard]] Stopwatch& wall_clock();
 
+/// A call whose kernels were captured once; replay() launches all of them with one request of the
+/// host, at the addresses they were captured with.
+class CapturedCall {
+ public:
+  CapturedCall() = default;
+  CapturedCall(const CapturedCall&) = delete;
+  CapturedCall& operator=(const CapturedCall&) = delete;
+  virtual ~CapturedCall() = default;
+  virtual void replay() = 0;
+};
+
+/// Thrown for what a contender does not support; the message states what.
+class NotSupported : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class HeatDevice {
  public:
   HeatDevice() = default;
@@ -193,6 +212,9 @@ class HeatDevice {
   [[nodiscard]] virtual HeatMemory& memory() = 0;
   [[nodiscard]] virtual Stopwatch& stopwatch() = 0;
   [[nodiscard]] virtual ConditionsMeter& conditions() = 0;
+  /// Captures the kernels that `call` launches, after a run of `call` that is not captured. Throws
+  /// NotSupported for a call that cannot be captured, because it waits for the device for example.
+  [[nodiscard]] virtual std::unique_ptr<CapturedCall> capture(const std::function<void()>& call);
 };
 
 /// The device of this kind, or the processor if the device cannot be used: cuda::usable() gives the

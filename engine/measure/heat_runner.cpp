@@ -38,6 +38,8 @@ constexpr std::int64_t most_items = std::int64_t{1} << 20;
 /// The reason why no contender can be measured here, as a message for the user.
 std::optional<std::string> reason_against(const HeatPoint& point) {
   if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
+  if (point.launch == LaunchMode::graph && point.device == DeviceKind::cpu)
+    return "launch graph needs device cuda";
   if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
     return "this processor does not let a program empty its caches; use cache warm";
   return std::nullopt;

@@ -271,6 +271,7 @@ class Rounds {
         sample->foreign_load = load;
         sample->clock_mhz = conditions.clock_mhz;
         sample->temperature_c = conditions.temperature_c;
+        sample->power_w = conditions.power_w;
         sample->throttled = conditions.throttled;
       }
       if (!samples.empty()) last_round_ = std::max(last_round_, samples.back().round);

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 2> directions{"forward", "forward-backwar
 constexpr std::array<std::string_view, 2> memory_orders{"head-major", "token-major"};
 constexpr std::array<std::string_view, 2> caches{"warm", "cold"};
 constexpr std::array<std::string_view, 2> devices{"cpu", "cuda"};
+constexpr std::array<std::string_view, 2> launch_modes{"eager", "graph"};
 constexpr std::array<std::string_view, 8> stages{
     "whole",         "offline",         "load",           "online", "train-step",
     "train-forward", "train-gradients", "train-optimizer"};
@@ -48,6 +49,9 @@ std::string_view name_of(CacheState value) {
 }
 std::string_view name_of(DeviceKind value) {
   return devices[static_cast<std::size_t>(value)];
+}
+std::string_view name_of(LaunchMode value) {
+  return launch_modes[static_cast<std::size_t>(value)];
 }
 std::string_view name_of(Stage value) {
   return stages[static_cast<std::size_t>(value)];

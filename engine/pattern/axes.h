@@ -25,6 +25,9 @@ enum class MemoryOrder : std::uint8_t { head_major, token_major };
 /// previous call left them. cold: in main memory only.
 enum class CacheState : std::uint8_t { warm, cold };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
+/// How the kernels of a call are launched. eager: by the host, one after the other. graph: the call
+/// was captured as a CUDA graph, which is replayed; the host then launches once per call.
+enum class LaunchMode : std::uint8_t { eager, graph };
 /// Stages of a re-ranker. whole: from the token ids of query and documents to scores. offline:
 /// documents to their stored representations, before any query is known. load: stored
 /// representations from a file into memory. online: a query against the stored representations.
@@ -50,6 +53,7 @@ enum class Stage : std::uint8_t {
 [[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
 [[nodiscard]] std::string_view name_of(CacheState value);   // "warm", "cold"
 [[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
+[[nodiscard]] std::string_view name_of(LaunchMode value);   // "eager", "graph"
 [[nodiscard]] std::string_view name_of(Stage value);        // "whole", "offline", "train-step", ...
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
 

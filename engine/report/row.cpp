@@ -168,8 +168,7 @@ double share_of_threads(const Row& row) {
 /// Calls on a device are launch-bound if queueing them takes a core as long as running them.
 std::optional<std::string> launch_bound_in_words(const Row& row) {
   constexpr double bound = 0.9;  // the device then idles between its kernels
-  if (row.cell.point.device != DeviceKind::cuda) return std::nullopt;
-  const std::optional<double> queued_ns = median(row, &Sample::cpu_ns);
+  const std::optional<double> queued_ns = median_enqueue_ns(row);
   const double time_ns = median_time_ns(row);
   if (!queued_ns || time_ns <= 0) return std::nullopt;
   if (*queued_ns < bound * time_ns) return std::nullopt;
@@ -345,6 +344,16 @@ std::optional<double> median_clock_mhz(const Row& row) {
 
 std::optional<double> median_temperature_c(const Row& row) {
   return median(row, &Sample::temperature_c);
+}
+
+std::optional<double> median_power_w(const Row& row) {
+  return median(row, &Sample::power_w);
+}
+
+std::optional<double> median_enqueue_ns(const Row& row) {
+  // The thread that waits for a device sleeps, so it ran only to queue the call.
+  if (row.cell.point.device == DeviceKind::cpu) return std::nullopt;
+  return median(row, &Sample::cpu_ns);
 }
 
 std::int64_t throttled_samples(const Row& row) {

@@ -97,6 +97,9 @@ struct Outcome {
 /// Median over the samples that have a value.
 [[nodiscard]] std::optional<double> median_clock_mhz(const Row& row);
 [[nodiscard]] std::optional<double> median_temperature_c(const Row& row);
+[[nodiscard]] std::optional<double> median_power_w(const Row& row);
+/// On a device: the time in which the host queues a call, in ns.
+[[nodiscard]] std::optional<double> median_enqueue_ns(const Row& row);
 /// Samples during which the processor or the device was throttled for heat or power.
 [[nodiscard]] std::int64_t throttled_samples(const Row& row);
 

@@ -233,6 +233,13 @@ constexpr std::array measured_columns{
            [](const Row& r) { return r.cell.damaged ? Value() : real(median_clock_mhz(r)); }},
     Column{"temperature_c",
            [](const Row& r) { return r.cell.damaged ? Value() : real(median_temperature_c(r)); }},
+    Column{"power_w",
+           [](const Row& r) { return r.cell.damaged ? Value() : real(median_power_w(r)); }},
+    Column{"enqueue_ms",
+           [](const Row& r) {
+             const std::optional<double> ns = median_enqueue_ns(r);
+             return ns ? measured(r, *ns / 1e6) : Value();
+           }},
     Column{"settled", [](const Row& r) { return measured(r, r.cell.cell.settled); }},
     Column{
         "ms_per_document",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversion of databases of the version before this one (see implementation.h).
+// Conversion of databases of earlier versions (see implementation.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,9 +66,9 @@ std::vector<std::string> columns_of(const Database& database, const std::string&
 
 /// The expression that gives the column's value from a row of the older table.
 std::string value_of(const std::string& table, const std::string& column, bool is_there) {
-  if (column.ends_with("fingerprint")) return "0";  // renewed afterwards
   if (column == "disturbed_by") return is_there ? "coalesce(disturbed_by, '')" : "''";
   if (is_there) return column;
+  if (column.ends_with("fingerprint")) return "0";  // renewed afterwards
   if (column == "heats_stored")
     return "(SELECT count(*) FROM other.heats WHERE run_number = number)";
   if (table == "restarts") return "rowid";
@@ -306,6 +306,28 @@ void sign_all(Database& database) {
   }
 }
 
+/// Version 9 and later: only the fingerprints of cells cover columns that the file may lack. One
+/// that does not match is kept, and does not match the converted cell either.
+void renew_cell_prints(Database& database) {
+  Printed older = cell_print();
+  for (const std::string table : {"heats", "cells", "samples"}) {
+    const std::vector<std::string> there = columns_of(database, table, "other");
+    for (const std::string& column : columns_of(database, table, "main")) {
+      if (std::ranges::find(there, column) != there.end()) continue;
+      for (std::string& query : older.queries) {
+        for (const std::string& name :
+             {fmt::format(" {}.{},", table, column), fmt::format(" {},", column)}) {
+          if (const std::size_t at = query.find(name); at != std::string::npos)
+            query.erase(at, name.size());
+        }
+      }
+    }
+  }
+  for (const std::int64_t cell : numbers(database, "SELECT id FROM main.cells WHERE id > ?", 0)) {
+    if (matches(database, older, cell, "other")) renew_fingerprint(database, cell_print(), cell);
+  }
+}
+
 }  // namespace
 
 OpenedDatabase converted(const std::string& older_uri) {
@@ -316,7 +338,12 @@ OpenedDatabase converted(const std::string& older_uri) {
   attach(memory.database, older_uri, "other");
   Transaction transaction(memory.database);
   copy_rows(memory.database);
-  sign_all(memory.database);
+  constexpr int with_typed_prints = 9;
+  if (first_integer(memory.database, "PRAGMA other.user_version") < with_typed_prints) {
+    sign_all(memory.database);
+  } else {
+    renew_cell_prints(memory.database);
+  }
   transaction.commit();
   memory.database.exec("DETACH DATABASE other");
   return memory;
@@ -324,7 +351,7 @@ OpenedDatabase converted(const std::string& older_uri) {
 
 void convert_in_place(Database& database, const std::filesystem::path& file) {
   Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  if (first_integer(database, "PRAGMA user_version") != converted_version) return;
+  if (!is_older(static_cast<int>(first_integer(database, "PRAGMA user_version")))) return;
   const OpenedDatabase memory = converted(uri_of(file, "mode=ro"));
   attach(database, memory.uri, "memory");
   for (const char* table : tables) database.exec(fmt::format("DROP TABLE main.{}", table));

@@ -36,7 +36,7 @@ inline constexpr std::string_view cell_columns =
     "sample_count, placement_count";
 inline constexpr std::string_view sample_columns =
     "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load, "
-    "clock_mhz, temperature_c, throttled, cpu_ns, waited_ns";
+    "clock_mhz, temperature_c, throttled, cpu_ns, waited_ns, power_w";
 inline constexpr std::string_view restart_columns = "restarted_unix_ms, command_line, provenance";
 inline constexpr std::string_view heat_columns = "heat_index, cell_count, restart";
 inline constexpr std::string_view state_columns =
@@ -178,9 +178,9 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
 template <typename Visitor, typename OneSample>  // Sample
 void visit_sample(Visitor& visit, OneSample& sample) {
   auto& [process, placement, round, time_ns, iterations, involuntary_switches, foreign_load,
-         clock_mhz, temperature_c, throttled, cpu_ns, waited_ns] = sample;
+         clock_mhz, temperature_c, throttled, cpu_ns, waited_ns, power_w] = sample;
   visit_all(visit, process, placement, round, time_ns, iterations, involuntary_switches,
-            foreign_load, clock_mhz, temperature_c, throttled, cpu_ns, waited_ns);
+            foreign_load, clock_mhz, temperature_c, throttled, cpu_ns, waited_ns, power_w);
 }
 
 template <typename Visitor, typename OneRestart>  // Restart

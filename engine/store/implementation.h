@@ -95,7 +95,7 @@ inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
                                    const std::filesystem::path& packed,
                                    const std::filesystem::path& name);
 
-// Conversion of databases of the version before this one (converted_version in location.h). Remove
+// Conversion of databases of earlier versions (oldest_version in location.h). Remove
 // these functions with convert.cpp and their two calls in open.cpp when no such file is left.
 
 /// A database in memory with the runs of the older one, which stays as it is. What did not match

@@ -197,8 +197,7 @@ Result<FileHeader> read_header(std::span<const char> header, const std::filesyst
         name, big_endian(header, application_id_at), application_id);
   }
   const int version = big_endian(header, user_version_at);
-  if (version != schema_version && version != converted_version)
-    return refuse_version(file, version);
+  if (!is_readable(version)) return refuse_version(file, version);
   return FileHeader{.user_version = version};
 }
 

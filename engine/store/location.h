@@ -19,9 +19,15 @@
 namespace attnscope::store {
 
 /// The version of schema.sql; raise it with every change of the schema, also for a new axis. Files
-/// of converted_version are converted when they are opened, files of other versions are refused.
-inline constexpr int schema_version = 9;
-inline constexpr int converted_version = 8;
+/// from oldest_version on are converted when they are opened, files of other versions are refused.
+inline constexpr int schema_version = 10;
+inline constexpr int oldest_version = 8;
+[[nodiscard]] constexpr bool is_readable(int version) {
+  return version >= oldest_version && version <= schema_version;
+}
+[[nodiscard]] constexpr bool is_older(int version) {
+  return is_readable(version) && version < schema_version;
+}
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
 // https://www.sqlite.org/fileformat2.html#the_database_header

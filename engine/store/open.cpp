@@ -75,8 +75,7 @@ Result<int> version_of(const Database& database, const std::filesystem::path& fi
   const auto version = static_cast<int>(first_integer(database, "PRAGMA user_version"));
   std::error_code none;
   const bool is_new = version == 0 && std::filesystem::file_size(file, none) == 0;
-  if (version != schema_version && version != converted_version && !is_new)
-    return refuse_version(file, version);
+  if (!is_readable(version) && !is_new) return refuse_version(file, version);
   return version;
 }
 
@@ -127,14 +126,15 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     };
     if (header.packed || !writing) {
       if (header.empty) return refuse_empty();
-      auto opened = header.packed ? read_packed(file)
-                                  : Result<OpenedDatabase>(open_for_reading(
-                                        file, header.user_version == converted_version));
+      auto opened =
+          header.packed
+              ? read_packed(file)
+              : Result<OpenedDatabase>(open_for_reading(file, is_older(header.user_version)));
       if (!opened) return tl::unexpected(opened.error());
       const Result<int> version = version_of(opened->database, file);
       if (!version) return tl::unexpected(version.error());
       if (*version == 0) return refuse_empty();
-      if (*version == converted_version) *opened = converted(opened->uri);
+      if (is_older(*version)) *opened = converted(opened->uri);
       return Store(std::make_unique<Implementation>(
           Implementation{file, std::move(opened->uri), std::move(opened->database), false, {}}));
     }
@@ -155,7 +155,7 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     }
     const Result<int> version = version_of(database, file);
     if (!version) return tl::unexpected(version.error());
-    if (*version == converted_version) convert_in_place(database, file);
+    if (is_older(*version)) convert_in_place(database, file);
     prepare_for_writing(database);
     if (*version == 0) create_schema(database);
     std::string warning;

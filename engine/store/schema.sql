@@ -1,4 +1,4 @@
--- AttnScope's results, version 9. PRAGMA application_id is 0x41745363 ("AtSc"), PRAGMA user_version
+-- AttnScope's results, version 10. PRAGMA application_id is 0x41745363 ("AtSc"), PRAGMA user_version
 -- is the version of this schema. An exported .attn file has the same tables.
 --
 -- Units: times are nanoseconds (_ns), points in time are milliseconds since 1970-01-01 UTC
@@ -144,6 +144,7 @@ CREATE TABLE samples (
                                              -- unknown
   waited_ns REAL,                            -- time they were ready while others had the cores;
                                              -- NULL: unknown
+  power_w REAL,                              -- power draw of the device; NULL: unknown
   outlier INTEGER NOT NULL,                  -- 1: modified z-score above 3.5; marked, never dropped
   PRIMARY KEY (cell_id, ordinal)
 ) WITHOUT ROWID;

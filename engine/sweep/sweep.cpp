@@ -98,10 +98,11 @@ void check_models(const JsonField& root, Values& values) {
   struct Rule {
     std::string_view key, value, because;
   };
-  constexpr std::array<Rule, 5> rules{{
+  constexpr std::array<Rule, 6> rules{{
       {"direction", "forward", ": a re-ranker only scores"},
       {"memory_order", "token-major", ", the layout of a model's projections; remove it"},
       {"cache", "warm", ": each layer reads the output of the layer before it"},
+      {"launch", "eager", ": graphs are captured of single attention calls"},
       {"shared_query", "false",
        ", whose batch is always one query with many documents, encoded once where the model can; "
        "remove it"},
@@ -155,6 +156,14 @@ Values read_axes(const JsonField& root) {
     read(i);
   }
   if (of_models) check_models(root, values);
+  const auto has = [&](std::string_view key, auto value) {
+    const auto& given = values_of(values, key);
+    return std::ranges::find(given, static_cast<std::int64_t>(value)) != given.end();
+  };
+  if (has("launch", LaunchMode::graph) && has("device", DeviceKind::cpu)) {
+    root["launch"].wrong(
+        "has 'graph', which is for \"device\": \"cuda\"; remove it, or give that device");
+  }
   const auto is_drawn = [lengths](std::int64_t value) {
     HeatPoint point;
     lengths->set(point, value);

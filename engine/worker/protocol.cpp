@@ -17,12 +17,15 @@ struct JsonValue<Sample> {
       return json::array({JsonValue<std::remove_cvref_t<decltype(values)>>::write(values)...});
     };
     return all(s.process, s.placement, s.round, s.time_ns, s.iterations, s.involuntary_switches,
-               s.foreign_load, s.clock_mhz, s.temperature_c, s.throttled, s.cpu_ns, s.waited_ns);
+               s.foreign_load, s.clock_mhz, s.temperature_c, s.throttled, s.cpu_ns, s.waited_ns,
+               s.power_w);
   }
   static Sample read(const JsonField& f) {
-    constexpr std::size_t fields = 12;
+    constexpr std::size_t fields = 13;
     const std::vector<JsonField> s = f.elements();
-    if (s.size() != fields) f.must_be(fmt::format("a list of {} values", fields));
+    // Workers from before `power_w` send 12.
+    const bool has_power = s.size() == fields;
+    if (!has_power && s.size() != fields - 1) f.must_be(fmt::format("a list of {} values", fields));
     const auto real = JsonValue<double>::read;
     const auto real_or_null = [](const JsonField& field) {
       return JsonValue<std::optional<double>>::read(field);
@@ -38,7 +41,8 @@ struct JsonValue<Sample> {
             .temperature_c = real_or_null(s[8]),
             .throttled = s[9].truth(),
             .cpu_ns = real_or_null(s[10]),
-            .waited_ns = real_or_null(s[11])};
+            .waited_ns = real_or_null(s[11]),
+            .power_w = has_power ? real_or_null(s[12]) : std::nullopt};
   }
 };
 

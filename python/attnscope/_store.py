@@ -22,8 +22,8 @@ from . import _program
 from ._errors import ProgramError, StoreError
 
 APPLICATION_ID = 0x41745363  # engine/store/location.h
-SCHEMA_VERSION = 9
-CONVERTED_VERSION = 8
+SCHEMA_VERSION = 10
+OLDEST_VERSION = 8  # older ones are converted
 MOST_UNPACKED_BYTES = 512 << 20  # engine/store/implementation.h
 
 # The units of every column that has one, in cells() and in samples().
@@ -37,7 +37,7 @@ UNITS = {
     "peak_bytes": "bytes", "peak_bytes_per_document": "bytes/document", "reserved_bytes": "bytes",
     "workspace_bytes": "bytes", "process_peak_bytes": "bytes", "cache_bytes": "bytes",
     "least_bytes": "bytes", "executed_bytes": "bytes", "useful_flop": "FLOP", "executed_flop": "FLOP",
-    "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
+    "clock_mhz": "MHz", "temperature_c": "°C", "power_w": "W", "enqueue_ms": "ms", "foreign_load": "cores",
 }
 _OTHER_HEAT_COLUMNS = ("id", "run_number", "heat_index", "cell_count", "restart")
 _TRUTHS = ("shared_query", "batch_per_contender")
@@ -238,7 +238,7 @@ class Store:
         if application != APPLICATION_ID:
             raise StoreError(f"{self.file} is a database of another program (application id {application}, AttnScope's is "
                              f"{APPLICATION_ID}); open another file")
-        if version not in (SCHEMA_VERSION, CONVERTED_VERSION):
+        if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
             age = "a newer" if version > SCHEMA_VERSION else "an older"
             raise StoreError(f"{self.file} was written by {age} AttnScope (database version {version}; this package reads "
                              f"{SCHEMA_VERSION}); use the package of that AttnScope, or open another file")
@@ -291,7 +291,7 @@ def _real(value):
 
 
 _SHOWN = ("process", "placement", "round", "time_ms", "iterations", "involuntary_switches", "foreign_load", "clock_mhz",
-          "temperature_c", "throttled", "cpu_ms", "waited_ms", "outlier")
+          "temperature_c", "throttled", "cpu_ms", "waited_ms", "power_w", "outlier")
 
 
 def _shown(sample):
@@ -299,7 +299,7 @@ def _shown(sample):
     for key in ("time", "cpu", "waited"):
         nanoseconds = sample[f"{key}_ns"]
         values[f"{key}_ms"] = None if nanoseconds is None else _real(nanoseconds) / 1e6
-    for key in ("foreign_load", "clock_mhz", "temperature_c"):
+    for key in ("foreign_load", "clock_mhz", "temperature_c", "power_w"):
         values[key] = None if values[key] is None else _real(values[key])
     return {**values, "throttled": bool(sample["throttled"]), "outlier": bool(sample["outlier"])}
 

@@ -169,6 +169,7 @@ TEST_F(Nvml, ReadsTheDeviceAndShutsDown) {
     const Conditions conditions = sensors.since_start();
     EXPECT_EQ(conditions.clock_mhz, 1755);
     EXPECT_EQ(conditions.temperature_c, 61);
+    EXPECT_EQ(conditions.power_w, 412.5);
     EXPECT_FALSE(conditions.throttled);
     for (int i = 0; i < 1000; ++i) static_cast<void>(sensors.since_start());
     EXPECT_LT(fake().reads - before, 1000) << "repeated requests read the device once";

@@ -48,6 +48,10 @@ int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
   *celsius = state.celsius;
   return state.temperature_error;
 }
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = state.milliwatts;
+  return success;
+}
 int nvmlDeviceGetClockInfo(void*, int which, unsigned* megahertz) {
   *megahertz = which == 1 ? state.sm_megahertz : 1;
   return success;

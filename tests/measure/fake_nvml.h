@@ -8,7 +8,7 @@ namespace attnscope::measure {
 
 struct FakeNvml {
   int init_error = 0, temperature_error = 0;
-  unsigned celsius = 61, sm_megahertz = 1755;
+  unsigned celsius = 61, sm_megahertz = 1755, milliwatts = 412500;
   unsigned long long reasons = 0, power_ns = 0, heat_ns = 0;
   unsigned devices = 1;
   int energy_error = 0;

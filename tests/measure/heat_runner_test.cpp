@@ -13,6 +13,7 @@
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
 #include "engine/measure/heat_device.h"
+#include "engine/measure/workload.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/cpu/segment.h"
 #include "tests/measure/small_heat.h"
@@ -102,6 +103,72 @@ TEST(RunHeat, UsesThePageSizeOfTheHeat) {
     EXPECT_EQ(run_heat(request, hooks)->cells[0].status, CellStatus::ok);
     EXPECT_EQ(refused, std::set{size == PageSize::usual ? 1 : 0});
   }
+}
+
+/// The processor as a device with graphs: a replay calls the captured call again.
+class CapturingDevice final : public HeatDevice {
+ public:
+  DeviceKind kind() const override { return DeviceKind::cpu; }
+  HeatMemory& memory() override { return process_memory(); }
+  Stopwatch& stopwatch() override { return wall_clock(); }
+  ConditionsMeter& conditions() override { return unknown_conditions(); }
+  std::unique_ptr<CapturedCall> capture(const std::function<void()>& call) override {
+    ++captures;
+    struct Captured final : CapturedCall {
+      Captured(CapturingDevice& of, std::function<void()> captured)
+          : device(of), call(std::move(captured)) {}
+      void replay() override {
+        ++device.replays;
+        call();
+      }
+      CapturingDevice& device;
+      std::function<void()> call;
+    };
+    return std::make_unique<Captured>(*this, call);
+  }
+  int captures = 0, replays = 0;
+};
+
+TEST(LaunchGraph, ACallIsCapturedOncePerPlacementReplayedAndJudged) {
+  auto request = small_heat({contender("sparse", "segment", Window::of(4))});
+  request.heat.point.launch = LaunchMode::graph;
+  const GroupSizes sizes = group_sizes(request.heat.point).value();
+  CapturingDevice device;
+  Beacon beacon;
+  const HeatSetting setting{
+      .heat = request.heat, .sizes = sizes, .device = device, .beacon = beacon};
+  const auto workload = attention_workload(setting);
+  ASSERT_TRUE(workload->set_batch(0, 2));
+  for (const int placement : {0, 1}) {
+    workload->place(placement);
+    ASSERT_TRUE(workload->prepare(0));
+    if (placement == 0) {
+      FirstCall first(setting, 0);
+      EXPECT_EQ(workload->check(0, first).wrong, "");
+      EXPECT_EQ(workload->judge(0).wrong, "");
+    }
+    workload->before_rounds();
+    for (int sample = 0; sample < 2; ++sample) {
+      workload->enter(0);
+      workload->call(0);
+      workload->leave(0);
+      EXPECT_EQ(workload->judge_sample(0).wrong, "");
+    }
+    EXPECT_EQ(device.captures, placement + 1);
+    EXPECT_EQ(device.replays, 2 * (placement + 1));
+  }
+}
+
+TEST(LaunchGraph, IsUnsupportedOnTheProcessor) {
+  auto request = small_heat({contender("full", "dense")});
+  request.heat.point.launch = LaunchMode::graph;
+  const HeatResult result = run(request);
+  EXPECT_EQ(result.cells[0].status, CellStatus::unsupported);
+  EXPECT_EQ(result.cells[0].reason, "launch graph needs device cuda");
+  const auto failure = guarded(
+      process_memory(), [] { static_cast<void>(heat_device(DeviceKind::cpu).capture([] {})); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->status, CellStatus::unsupported);
 }
 
 TEST(RunHeat, SeveralDocumentsPerItemAreCorrectWithLessWork) {

@@ -213,6 +213,35 @@ TEST_F(OlderVersion, KeepsItsDamage) {
             1);
 }
 
+/// A published run in the format of version 9, unpacked.
+std::filesystem::path copy_of_version_9(const TemporaryFolder& folder, const char* change) {
+  const auto packed =
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "results/paper-table3/run.attn.gz";
+  write_bytes(folder / "nine.db", tests::unpacked(packed));
+  run_sql(folder / "nine.db", change);
+  return folder / "nine.db";
+}
+
+TEST_F(OlderVersion, WithoutLaterAxesKeepsItsFingerprintsAndItsDamage) {
+  const auto damaged_cells = [](const char* change) {
+    const TemporaryFolder folder;
+    const auto file = copy_of_version_9(folder, change);
+    for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+      const Store store = open_or_throw(file, mode);
+      const auto cells = need(store.cells(store.find_run("last")->id, true));
+      for (const StoredCell& cell : cells) EXPECT_EQ(cell.point.launch, LaunchMode::eager);
+      const auto damaged = std::ranges::count(cells, true, &StoredCell::damaged);
+      EXPECT_EQ(store.check_integrity().has_value(), damaged == 0) << change;
+      if (mode == Store::Mode::read_write) return damaged;
+    }
+    return std::ptrdiff_t{-1};
+  };
+  EXPECT_EQ(damaged_cells("SELECT 1"), 0);
+  EXPECT_EQ(
+      damaged_cells("UPDATE cells SET batch = batch + 1 WHERE id = (SELECT min(id) FROM cells)"),
+      1);
+}
+
 TEST(PublishedRuns, AreSound) {
   const auto results = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "results";
   int runs = 0;

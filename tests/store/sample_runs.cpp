@@ -60,7 +60,8 @@ bool equal(const Sample& a, const Sample& b) {
          a.involuntary_switches == b.involuntary_switches &&
          equal(a.foreign_load, b.foreign_load) && equal(a.clock_mhz, b.clock_mhz) &&
          equal(a.temperature_c, b.temperature_c) && a.throttled == b.throttled &&
-         equal(a.cpu_ns, b.cpu_ns) && equal(a.waited_ns, b.waited_ns);
+         equal(a.cpu_ns, b.cpu_ns) && equal(a.waited_ns, b.waited_ns) &&
+         equal(a.power_w, b.power_w);
 }
 
 }  // namespace
@@ -143,7 +144,8 @@ Cell random_cell(std::mt19937_64& random) {
                             .temperature_c = std::nullopt,
                             .throttled = random() % 4 == 0,
                             .cpu_ns = maybe(random),
-                            .waited_ns = maybe(random)});
+                            .waited_ns = maybe(random),
+                            .power_w = maybe(random)});
     if (random() % 2 == 0)
       cell.samples.back().temperature_c = static_cast<double>(random() % 1000) / 10;
   }

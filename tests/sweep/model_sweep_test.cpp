@@ -141,6 +141,7 @@ TEST(ModelSweep, RefusesFieldsOfOtherOperations) {
        {R"("cache": "cold")", {"'cache' must be warm"}},
        {R"("shared_query": true)", {"one query with many documents"}},
        {R"("documents": 2)", {"scores pairs"}},
+       {R"("launch": "graph", "device": "cuda")", {"'launch' must be eager"}},
        {R"("memory_order": "token-major", "shared_query": false)", {"no error"}}},
       [](std::string_view field) { return message_of(parse_models(R"("full/sdpa")", field)); });
 }

@@ -116,7 +116,8 @@ TEST(SweepFile, ReadsEveryField) {
                    {"pattern": "sparse", "implementation": "segment", "name": "Sparse, fused"}],
     "windows": [4, 64, "inf"], "query_tokens": 10, "sequence_tokens": [64, "128:4096:*2"],
     "batch": {"max": 100, "memory_mb": 2048}, "heads": 8, "head_dim": 64, "dtype": "bfloat16",
-    "memory_order": "token-major", "cache": "cold", "device": "cuda", "threads": 2, "seed": 7, "shared_query": true,
+    "memory_order": "token-major", "cache": "cold", "device": "cuda", "launch": "graph", "threads": 2,
+    "seed": 7, "shared_query": true,
     "documents": 3,
     "stop": {"relative_interval": 0.03, "max_seconds": 2, "min_samples": 11, "placements": 6,
              "processes": 3} )");
@@ -138,6 +139,7 @@ TEST(SweepFile, ReadsEveryField) {
                            .memory_order = MemoryOrder::token_major,
                            .cache = CacheState::cold,
                            .device = DeviceKind::cuda,
+                           .launch = LaunchMode::graph,
                            .threads = 2,
                            .seed = 7};
   EXPECT_EQ(last.point, expected);
@@ -184,6 +186,7 @@ TEST(SweepFile, BuiltInSweepsHaveTheExpectedHeats) {
                                          {"kernels-cpu-dtypes", 3 * 2 * 2},
                                          {"kernels-cuda", 2 * 5, 0, 100},
                                          {"kernels-cuda-backward", 2 * 2 * 3, 0, 100},
+                                         {"kernels-cuda-launch", 2 * 2, 0, 100},
                                          {"baselines-cuda", 2 * 2 * 3, 0, 100},
                                          {"models-cuda", 2 * 2},
                                          {"tkl-attention", 6},

@@ -113,7 +113,8 @@ Cell random_cell(Random& r) {
                             .temperature_c = r.maybe_real(),
                             .throttled = r.truth(),
                             .cpu_ns = r.maybe_real(),
-                            .waited_ns = r.maybe_real()});
+                            .waited_ns = r.maybe_real(),
+                            .power_w = r.maybe_real()});
   }
   cell.relative_error = r.maybe_real();
   cell.error_bound = r.maybe_real();
@@ -147,6 +148,7 @@ void expect_equal(const Sample& a, const Sample& b) {
   EXPECT_EQ(a.throttled, b.throttled);
   EXPECT_EQ(a.cpu_ns, b.cpu_ns);
   EXPECT_EQ(a.waited_ns, b.waited_ns);
+  EXPECT_EQ(a.power_w, b.power_w);
 }
 
 void expect_equal(const Cell& a, const Cell& b) {

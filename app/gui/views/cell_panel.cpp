@@ -161,6 +161,12 @@ Section conditions_section(const report::Row& row) {
     add(tr("Clock"), tr("%1 MHz").arg(*clock, 0, 'f', 0));
   if (const auto warmth = report::median_temperature_c(row))
     add(tr("Temperature"), tr("%1 °C").arg(*warmth, 0, 'f', 0));
+  if (const auto power = report::median_power_w(row))
+    add(tr("Power"), tr("%1 W").arg(*power, 0, 'f', 0));
+  if (const auto enqueue = report::median_enqueue_ns(row)) {
+    add(tr("Time measured"), tr("on the device, between two events"));
+    add(tr("Host time to enqueue a call"), tr("%1 us").arg(three(*enqueue / 1e3)));
+  }
   add(tr("Load of other programs"),
       tr("%1 of a core").arg(three(report::median_foreign_load(row))));
   add(tr("Involuntary switches"),
@@ -297,6 +303,7 @@ std::string label_of(const Sample& sample, bool is_outlier) {
   if (sample.throttled) text += ", throttled";
   if (sample.clock_mhz) text += fmt::format(", {:.0f} MHz", *sample.clock_mhz);
   if (sample.temperature_c) text += fmt::format(", {:.0f} °C", *sample.temperature_c);
+  if (sample.power_w) text += fmt::format(", {:.0f} W", *sample.power_w);
   if (sample.involuntary_switches > 0) {
     text += fmt::format(
         ", preempted {}",
