@@ -193,6 +193,16 @@ TEST_F(RoundsTest, DisturbedRoundsAreKeptAndRepeated) {
   EXPECT_TRUE(result.settled);
 }
 
+TEST_F(RoundsTest, ProcessorTimeIsPerCall) {
+  FixedStopwatch stopwatch(1e5);  // 12 calls in a sample
+  RoundsOptions shared = options(stopwatch);
+  shared.own_times = waiting_while([] { return true; });
+  const ContenderSamples result = run_one(working(), shared);
+  ASSERT_FALSE(result.samples.empty());
+  ASSERT_GT(result.samples[0].iterations, 1);
+  EXPECT_EQ(result.samples[0].cpu_ns, 5e6 / result.samples[0].iterations);
+}
+
 TEST_F(RoundsTest, TimeLimitEndsDisturbedRoundsUnsettled) {
   FixedStopwatch stopwatch(1e7);
   RoundsOptions busy = options(stopwatch);

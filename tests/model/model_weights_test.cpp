@@ -2,10 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <utility>
 
@@ -95,6 +98,24 @@ TEST(CheckpointFolder, ReadsBackTheSameModelWithoutGlobalProjections) {
   ASSERT_EQ((*read)->tensors().size(), expected->tensors().size());
   for (const auto& [name, tensor] : (*read)->tensors())
     EXPECT_TRUE(at::equal(tensor, expected->tensor(name))) << name;
+}
+
+TEST(CheckpointFolder, InfiniteAndNanWeightsAreRefused) {
+  for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    const auto folder = CheckpointFolder::write(*ModelWeights::random(small_config(), {}));
+    ASSERT_TRUE(folder) << folder.error().message;
+    {
+      std::fstream file((*folder)->path() / "model.safetensors",
+                        std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(-static_cast<std::streamoff>(sizeof(bad)), std::ios::end);
+      file.write(reinterpret_cast<const char*>(&bad), sizeof(bad));
+    }
+    const auto checkpoint = Checkpoint::open((*folder)->path());
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    const auto read = ModelWeights::of(*checkpoint);
+    ASSERT_FALSE(read) << bad;
+    EXPECT_THAT(read.error().message, testing::HasSubstr("has values that are infinite or NaN"));
+  }
 }
 
 TEST(CheckpointFolder, DestructorRemovesOnlyItsOwnFolder) {

@@ -72,6 +72,14 @@ TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
   }
 }
 
+TEST(ScoreLines, ADocumentHasTheScoreOfItsBestPassage) {
+  ScoreLines lines(ScoreFormat::trec, "mini", {.best_of_passages = true});
+  for (const auto& [document, score] :
+       {std::pair("a", 1.0F), std::pair("a", 3.0F), std::pair("a", 2.0F), std::pair("b", 2.5F)})
+    EXPECT_EQ(lines.add({"1", document}, score).value(), "");
+  EXPECT_EQ(lines.finish(), "1 Q0 a 1 3 mini\n1 Q0 b 2 2.5 mini\n");
+}
+
 TEST(ScoreLines, RanksOfSigmoidsAreBasedOnRawScores) {
   ScoreLines lines(ScoreFormat::tsv, "", {.top = 2, .applies_sigmoid = true});
   static_cast<void>(lines.add({"1", "a"}, 40.0F));

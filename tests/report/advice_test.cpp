@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/length_curve.h"
 #include "engine/sweep/sweep.h"
 #include "tests/report/measured_run.h"
 
@@ -377,6 +378,13 @@ TEST(Advice, IsWrittenInEveryFormat) {
   EXPECT_NEAR(first["ms"]["value"].get<double>(), 3840, 1e-6);
   EXPECT_EQ(first["published"]["label"], "published, not measured here");
   EXPECT_EQ(json[0]["lengths_to_measure"], nlohmann::json({300}));
+}
+
+TEST(Advice, AVerdictNeedsAnIntervalOnOneSideOfOne) {
+  using statistics::Verdict;
+  EXPECT_EQ(verdict_of(0.8, 0.9), Verdict::faster);
+  EXPECT_EQ(verdict_of(1.1, 1.2), Verdict::slower);
+  EXPECT_EQ(verdict_of(0.9, 1.1), Verdict::no_difference_shown);
 }
 
 }  // namespace

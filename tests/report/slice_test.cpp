@@ -107,6 +107,18 @@ TEST(Slice, TheAxisChosenLast_MovesTheOthersToTheNearest) {
             "Batch up to 1 was not measured with Dtype float16: showing Batch up to 16.");
 }
 
+TEST(Slice, TheNearestDiffersInTheFewestAxes) {
+  Table table;
+  for (const auto& [heads, batch] : {std::pair(4, 2), {2, 8}, {16, 1}, {8, 4}}) {
+    table.rows.push_back(row_at(64, DType::float32, batch));
+    table.rows.back().cell.point.heads = heads;
+  }
+  const Slice slice =
+      find_slice(table, along_length, {.values = {{"heads", "2"}, {"batch_max", "1"}}});
+  EXPECT_EQ(chosen(slice, "heads"), "2");
+  EXPECT_EQ(chosen(slice, "batch_max"), "8");
+}
+
 TEST(Slice, LeavesRowsOfOneSettingUnlessAnAxisIsFree) {
   const Table table = ragged();
   for (const std::string dtype : {"float32", "float16"}) {

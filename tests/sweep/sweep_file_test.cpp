@@ -280,6 +280,7 @@ TEST(SweepFile, EveryAxisThatTakesListsAcceptsOne) {
                                       ? nlohmann::json{false, true}
                                       : nlohmann::json{axis.word(0), axis.word(1)};
     nlohmann::json file{{"contenders", {"full/dense"}}, {"sequence_tokens", 64}};
+    if (axis.key == "launch") file["device"] = "cuda";
     file[nlohmann::json::json_pointer(
         axis.key == "batch_max" ? "/batch/max" : "/" + std::string(axis.key))] = values;
     const auto read = parse_sweep(file.dump(), "my.json");
@@ -329,6 +330,7 @@ TEST(SweepFile, InvalidFieldsAreNamedWithTheirLine) {
        {R"("windows": [8])", {"line 5", "twice"}},
        {R"("heads": "twelve")", {"'twelve' is neither a number"}},
        {R"("heads": 1.5)", {"not 1.5"}},
+       {R"("launch": "graph")", {"'launch' has 'graph', which is for \"device\": \"cuda\""}},
        {R"("heads": {})", {"'heads'"}},
        {R"("heads": 0)", {"not 0"}},
        {R"("heads": [[2]])", {"'heads[0]'"}},

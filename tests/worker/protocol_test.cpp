@@ -344,6 +344,13 @@ TEST(Protocol, BracketsInsideStringsAreNoNesting) {
   ASSERT_TRUE(message) << message.error().message;
 }
 
+TEST(Protocol, ImpossibleNumbersOfCoresAreUnknown) {
+  EXPECT_EQ(protocol::cores_of({{"cores", 1}}), 1);
+  for (const char* cores : {"0", "-5", "1000000000000", "2.5", "\"2\"", "null"}) {
+    EXPECT_EQ(protocol::cores_of({{"cores", nlohmann::json::parse(cores)}}), std::nullopt) << cores;
+  }
+}
+
 TEST(Protocol, ALineOfControlCharactersIsQuotedInOneLine) {
   const auto message = protocol::parse_line("\x1b[2J\nno\xff");
   ASSERT_FALSE(message);
