@@ -32,11 +32,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type_upper)
+string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type_upper}}" build_flags)
 set(build_info_header ${CMAKE_BINARY_DIR}/generated/attnscope/build_info.h)
 add_custom_target(attnscope_build_info
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_SOURCE_DIR} -DHEADER=${build_info_header}
           -DVERSION=${PROJECT_VERSION} "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-          "-DFLAGS=${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type_upper}}"
+          "-DFLAGS=${build_flags}"
           -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${CMAKE_CURRENT_LIST_FILE}
   BYPRODUCTS ${build_info_header}
   COMMENT "Looking which commit is built" VERBATIM)

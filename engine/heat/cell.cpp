@@ -176,7 +176,8 @@ std::string why_impossible(const HeatPoint& point, const Cell& cell) {
 std::string why_unproven(const Cell& cell) {
   if (cell.relative_error && cell.error_bound && *cell.relative_error <= *cell.error_bound)
     return {};
-  return fmt::format("an error of {:.2g}{}", cell.relative_error.value_or(0),
+  if (!cell.relative_error) return "an error that was not reported";
+  return fmt::format("an error of {:.2g}{}", *cell.relative_error,
                      cell.error_bound
                          ? fmt::format(", above the bound of {:.2g}", *cell.error_bound)
                          : std::string(" without a bound"));

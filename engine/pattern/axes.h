@@ -91,12 +91,12 @@ class Window {
   std::int64_t tokens_;
 };
 
-/// Parses "4", "0" or "inf"; returns an error for anything else.
+inline constexpr std::int64_t widest_window = 1'000'000'000;  // tokens
+/// Parses "4", "0" or "inf"; returns an error for anything else, and above widest_window.
 [[nodiscard]] Result<Window> parse_window(std::string_view text);
 /// The same for an argument that may be missing: nothing for an empty text.
 [[nodiscard]] Result<std::optional<Window>> parse_optional_window(std::string_view text);
 
-inline constexpr std::int64_t widest_window = 1'000'000'000;  // tokens
 /// The window in a JSON field: a number of tokens up to widest_window, or a text for parse_window.
 /// Throws a JsonProblem, for read_json to catch.
 [[nodiscard]] Window window_in(const JsonField& field);

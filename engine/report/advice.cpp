@@ -62,7 +62,7 @@ std::string speed_in_words(const Advised& advised, const Advice& advice) {
   const bool is_shown = advised.to_baseline->verdict != Verdict::no_difference_shown;
   if (!is_known(*advised.to_baseline)) {
     return is_shown ? fmt::format(", {} than {}", name_of(advised.to_baseline->verdict), baseline)
-                    : fmt::format(", {} to distinguish it from {}", too_few_samples, baseline);
+                    : fmt::format(", {} to distinguish it from {}", interval_too_wide, baseline);
   }
   switch (advised.to_baseline->verdict) {
     case Verdict::faster:
@@ -206,7 +206,7 @@ std::vector<std::string> remarks_on(const Advised& advised, const Advice& advice
                     *advised.counted_as));
   }
   if (advised.to_baseline && !advised.is_baseline && !is_known(*advised.to_baseline)) {
-    remarks.push_back(fmt::format("Speed-up 95 %: {}.", too_few_samples));
+    remarks.push_back(fmt::format("Speed-up 95 %: {}.", interval_too_wide));
   } else if (advised.to_baseline && !advised.is_baseline) {
     const double low = 1 / advised.to_baseline->high, high = 1 / advised.to_baseline->low;
     remarks.push_back(fmt::format("Speed-up 95 %: {} to {}{}.", format_times(low),

@@ -249,7 +249,7 @@ std::optional<Leader> leader_of(
     const std::optional<statistics::Ratio> ratio = to_first(other);
     if (leader.is_alone()) leader.runner_up = ratio.value_or(statistics::Ratio());
     if (!leader.is_clear()) break;
-    // A much slower contender with too few samples for a verdict does not count.
+    // A much slower contender whose interval is too wide for a verdict does not count.
     if (ratio && is_known(*ratio) && ratio->verdict != statistics::Verdict::slower)
       leader.runner_up = ratio;
   }
@@ -362,8 +362,8 @@ Ranking ranking_of(std::string place, std::vector<const Row*> rows, Effectivenes
     if (!row->effectiveness)
       ranked.published = published_ndcg(row->cell.cell.contender, row->cell.point.sequence_tokens);
     if (is_implausible(*row)) {
-      ranked.row.cell.cell.status = CellStatus::wrong;
-      ranked.row.cell.cell.reason = why_implausible(*row);
+      ranked.implausible = why_implausible(*row);
+      ranked.row.cell.summary.samples = 0;  // it has no time that could be used
     }
     ranked.row.cell.cell.samples.clear();  // an answer does not need them
     if (has_time(*row)) {
@@ -620,7 +620,7 @@ std::string sentence_of(const Ranking& ranking) {
           : fmt::format("{}: no clear winner; lowest median: {}", ranking.place, first);
   if (!equal.empty()) text += fmt::format(", not distinguishable from {}", fmt::join(equal, "; "));
   if (!unknown.empty())
-    text += fmt::format(", {} to compare it with {}", too_few_samples, fmt::join(unknown, "; "));
+    text += fmt::format(", {} to compare it with {}", interval_too_wide, fmt::join(unknown, "; "));
   return text + ".";
 }
 

@@ -106,6 +106,7 @@ struct Ranked {
   /// zero width, for the fastest itself.
   std::optional<statistics::Ratio> to_fastest;
   std::optional<PublishedNdcg> published;  // looked up only if no effectiveness was measured
+  std::string implausible = {};  // why its time is implausible, and therefore not in `row`
 };
 
 /// All contenders at one length or window, the fastest first, those without a time last.

@@ -62,13 +62,13 @@ std::string counts_of(const Comparison& comparison) {
   for (const ComparedCell& cell : comparison.cells) {
     if (cell.ratio) ++counts[verdict_in_words(*cell.ratio)];
   }
-  const int unknown = counts[too_few_samples];
+  const int unknown = counts[interval_too_wide];
   return fmt::format(
       "B against A, unpaired: faster in {}, slower in {}, no difference shown in {}{} of {} shared "
       "cells; {} only in A, {} only in B",
       counts[name_of(statistics::Verdict::faster)], counts[name_of(statistics::Verdict::slower)],
       counts[name_of(statistics::Verdict::no_difference_shown)],
-      unknown > 0 ? fmt::format(", {} in {}", too_few_samples, unknown) : "",
+      unknown > 0 ? fmt::format(", {} in {}", interval_too_wide, unknown) : "",
       comparison.cells.size(), comparison.only_in_a, comparison.only_in_b);
 }
 
@@ -118,8 +118,8 @@ void widen(Comparison& comparison) {
 std::string between_in_words(const Comparison& comparison) {
   const statistics::BetweenRuns& between = comparison.between;
   std::string text = fmt::format(
-      "between the two runs the machine shifted all cells by {:.1f} %, and individual cells by a "
-      "further {:.1f} %; the intervals include both",
+      "up to {:.1f} % of a common shift of all cells, and a further {:.1f} % of each cell's, may "
+      "come from the machine; the intervals include both",
       100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
   if (comparison.machine_moved) {
     text += fmt::format(" (its ceilings changed by {:.1f} %)",
@@ -318,7 +318,7 @@ Result<Figure> comparison_figure(const Comparison& comparison) {
 
 const ComparedTexts& comparison_headings() {
   static const ComparedTexts headings{"contender", "A, per doc", "B, per doc", "B vs A",
-                                      "95 % of it"};
+                                      "95 % interval"};
   return headings;
 }
 
@@ -353,13 +353,18 @@ std::vector<std::string> comparison_notes(const Comparison& comparison, Remedy r
   std::vector<std::string> notes;
   if (comparison.run_a.id == comparison.run_b.id) notes.emplace_back("A and B are the same run");
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
-    notes.push_back("different: " + difference);
+    // Modified sources may be the same ones.
+    const bool is_unknown = difference.ends_with(no_commit_identifies);
+    notes.push_back((is_unknown ? "may differ: " : "different: ") + difference);
   }
   for (const std::string& setting : comparison.apart) notes.push_back("different: " + setting);
   add_disturbed(comparison, remedy, notes);
-  notes.push_back(counts_of(comparison));
-  notes.push_back(comparison.cells.empty() ? "the runs have no cell with the same settings"
-                                           : between_in_words(comparison));
+  if (comparison.cells.empty()) {
+    notes.insert(notes.begin(), "the runs have no cell with the same settings");
+  } else {
+    notes.push_back(counts_of(comparison));
+    notes.push_back(between_in_words(comparison));
+  }
   return notes;
 }
 

@@ -266,7 +266,8 @@ Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format)
       std::vector<SheetCell> cells{SheetCell(run.name),
                                    Value(static_cast<std::int64_t>(run.evaluation.queries.size()))};
       const bool is_compared = tested && !mean.is_baseline;
-      if (is_compared && run.tests[at].equivalent) mean.marks += equivalence_mark;
+      if (is_compared && run.tests[at].equivalent && run.tests[at].p_equivalence)
+        mean.marks += equivalence_mark;
       if (is_compared && differs(run.tests[at], report.alpha)) mean.marks += difference_mark;
       cells.push_back(std::move(mean));
       if (is_compared) add_test_cells(report, run.tests[at], format, cells);

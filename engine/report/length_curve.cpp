@@ -234,7 +234,7 @@ std::string all_of(const std::vector<Stretch>& stretches, const Places& places) 
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "not distinguishable at 64, 128, and too few samples at 256": the stretches without a
+/// "not distinguishable at 64, 128, and interval too wide at 256": the stretches without a
 /// verdict.
 std::string open_in_words(const std::vector<Stretch>& open, const Places& places) {
   std::vector<Stretch> alike, unknown;
@@ -244,7 +244,7 @@ std::string open_in_words(const std::vector<Stretch>& open, const Places& places
     parts.push_back(fmt::format("not distinguishable at {}", all_of(alike, places)));
   }
   if (!unknown.empty()) {
-    parts.push_back(fmt::format("too few samples for a verdict at {}", all_of(unknown, places)));
+    parts.push_back(fmt::format("interval too wide for a verdict at {}", all_of(unknown, places)));
   }
   return fmt::format("{}", fmt::join(parts, ", and "));
 }

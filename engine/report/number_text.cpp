@@ -136,17 +136,17 @@ std::string difference_in_words(const statistics::Ratio& ratio) {
 
 std::string_view verdict_in_words(const statistics::Ratio& ratio) {
   const bool is_shown = ratio.verdict != statistics::Verdict::no_difference_shown;
-  return is_shown || is_known(ratio) ? name_of(ratio.verdict) : too_few_samples;
+  return is_shown || is_known(ratio) ? name_of(ratio.verdict) : interval_too_wide;
 }
 
 std::string interval_in_words(const statistics::Ratio& ratio) {
-  if (!is_known(ratio)) return std::string(too_few_samples);
+  if (!is_known(ratio)) return std::string(interval_too_wide);
   return fmt::format("{} to {} %", percent_without_unit((ratio.low - 1) * 100),
                      percent_without_unit((ratio.high - 1) * 100));
 }
 
 std::string time_interval_in_words(const statistics::Summary& time) {
-  if (!is_known(relative_interval(time))) return std::string(too_few_samples);
+  if (!is_known(relative_interval(time))) return std::string(interval_too_wide);
   return fmt::format("{} to {}", format_time(time.low_ns), format_time(time.high_ns));
 }
 

@@ -26,18 +26,18 @@ inline constexpr std::size_t line_width = 110;
 
 /// A ratio in words, the same in every format and in the window: "-43 %" only if a difference is
 /// shown, "faster" or "slower" if its interval determines only the side, else "no difference shown"
-/// or "too few samples".
+/// or "interval too wide".
 [[nodiscard]] std::string difference_in_words(const statistics::Ratio& ratio);
 /// The verdict without the number: "faster".
 [[nodiscard]] std::string_view verdict_in_words(const statistics::Ratio& ratio);
-/// "-45 to -41 %", or "too few samples".
+/// "-45 to -41 %", or "interval too wide".
 [[nodiscard]] std::string interval_in_words(const statistics::Ratio& ratio);
 /// The interval of a time, relative to the time.
 [[nodiscard]] statistics::Ratio relative_interval(const statistics::Summary& time);
-/// "2.3 ms to 2.5 ms", or "too few samples".
+/// "2.3 ms to 2.5 ms", or "interval too wide".
 [[nodiscard]] std::string time_interval_in_words(const statistics::Summary& time);
 /// Replaces an interval that is too wide to be known.
-inline constexpr std::string_view too_few_samples = "too few samples";
+inline constexpr std::string_view interval_too_wide = "interval too wide";
 
 /// The number of code points, which is the width in terminal columns.
 [[nodiscard]] std::size_t width_of(std::string_view utf8);

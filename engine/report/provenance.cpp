@@ -96,10 +96,11 @@ void compare_commits(const json& a, const json& b, std::vector<std::string>& fou
   const bool dirty_a = provenance_at(a, "/build/dirty") == true,
              dirty_b = provenance_at(b, "/build/dirty") == true;
   if (dirty_a || dirty_b) {
-    found.push_back(fmt::format("{} built from modified sources, which no commit identifies",
+    found.push_back(fmt::format("{} built from modified sources, {}",
                                 dirty_a && dirty_b ? "both were"
                                 : dirty_a          ? "A was"
-                                                   : "B was"));
+                                                   : "B was",
+                                no_commit_identifies));
   }
 }
 

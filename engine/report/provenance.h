@@ -35,6 +35,8 @@ namespace attnscope::report {
 /// with the cells.
 [[nodiscard]] std::vector<std::string> damage_in_words(const RunInfo& run);
 
+/// The end of a difference that may be none.
+inline constexpr std::string_view no_commit_identifies = "which no commit identifies";
 /// One sentence for each difference in the runs' provenance ("governor: powersave in A, performance
 /// in B"), in the order of the list in the source. A value that one run lacks is not a difference.
 /// Empty if no difference is known.

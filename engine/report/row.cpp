@@ -117,7 +117,7 @@ std::vector<statistics::Observation> per_item(const StoredCell& cell) {
 }
 
 std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline) {
-  if (!is_measured(row) || !is_measured(baseline)) return std::nullopt;
+  if (!has_time(row) || !has_time(baseline)) return std::nullopt;
   const auto ours = per_item(row.cell), theirs = per_item(baseline.cell);
   const bool together = row.cell.heat_number == baseline.cell.heat_number &&
                         row.cell.cell.batch == baseline.cell.cell.batch;

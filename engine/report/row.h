@@ -84,7 +84,7 @@ struct Outcome {
 /// document.
 [[nodiscard]] std::vector<statistics::Observation> per_item(const StoredCell& cell);
 /// A row's time over another's at the same point, per item: paired if both were measured together
-/// with the same batch. Empty if either has no time.
+/// with the same batch. Empty if either has no time or an implausible one.
 [[nodiscard]] std::optional<statistics::Ratio> ratio_between(const Row& row, const Row& baseline);
 /// The display name without its trailing window: one name for all windows of a contender.
 [[nodiscard]] std::string base_name(const Contender& contender);

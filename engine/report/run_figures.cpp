@@ -191,6 +191,15 @@ Series& series_of(Figure& figure, std::string name, const std::string& key) {
   return figure.series.emplace_back(Series{.name = std::move(name), .style_key = key});
 }
 
+/// What readers of times must know: the number of disturbed cells, and the mark of implausible
+/// ones.
+std::string warning_about_times(const Table& table) {
+  std::string warning = disturbed_share(all_rows(table.rows));
+  if (std::ranges::any_of(table.rows, is_implausible))
+    warning += fmt::format("{}?: implausible times", warning.empty() ? "" : "; ");
+  return warning;
+}
+
 RailMark rail_mark(const Row& row, double x, std::string reason, std::string label = {}) {
   return {.x = x,
           .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
@@ -206,6 +215,7 @@ void add(Series& series, const Row& row, YAxis y, double x, const std::string& l
     drawn.point->x = x;
     drawn.point->label = label;
     drawn.point->cell = row.cell.cell_number;
+    if (is_implausible(row) && depends_on_times(y)) drawn.point->mark = "?";
     series.points.push_back(*drawn.point);
   } else {
     series.rail.push_back(rail_mark(row, x, std::move(drawn.reason), label));
@@ -331,7 +341,7 @@ Figure figure_of_effectiveness(const Table& table) {
   int without_time = 0;
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
-    if (!is_measured(row)) {
+    if (!has_time(row)) {
       ++without_time;
       continue;
     }
@@ -478,7 +488,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
                 .provenance = provenance_line(table)};
-  if (depends_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
+  if (depends_on_times(y)) figure.warning = warning_about_times(table);
   if (y == YAxis::roofline || y == YAxis::space || is_effectiveness(y)) {
     add_at_own_places(figure, table, x, y);
     if (y == YAxis::roofline) figure.ceilings = ceilings_of(table);
@@ -582,11 +592,11 @@ Table rows_with(const Table& table, std::string_view key, const std::string& val
   return part;
 }
 
-/// The legend of a panel's marks, without the number of disturbed cells, which is stated for all
-/// panels together.
+/// The legend of a panel's marks, without the warning about times, which is stated for all panels
+/// together.
 std::string legend_of(const Figure& panel, const Table& part) {
   std::string legend = panel.warning;
-  const std::string own = disturbed_share(all_rows(part.rows));
+  const std::string own = warning_about_times(part);
   if (legend.ends_with(own)) legend.resize(legend.size() - own.size());
   if (!legend.empty() && !legend.ends_with(' ')) legend += ' ';
   return legend;
@@ -601,8 +611,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
                 .provenance = provenance_line(table)};
-  if (std::ranges::any_of(ys, depends_on_times))
-    facets.warning = disturbed_share(all_rows(table.rows));
+  if (std::ranges::any_of(ys, depends_on_times)) facets.warning = warning_about_times(table);
   const std::vector<std::string> values = values_of(table, key);
   if (values.size() * ys.size() > most_panels) {
     return fail(

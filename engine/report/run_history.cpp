@@ -238,7 +238,7 @@ Sheet changes_sheet(const RunHistory& history) {
                           {"", "A, per doc"},
                           {"", "B, per doc"},
                           {"", "B vs A"},
-                          {"", "95 % of it"}}};
+                          {"", "95 % interval"}}};
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::vector<SheetCell>>> rows;
   const std::vector<std::string> points = history_points(history);
   for (std::size_t i = 0; i < history.cells.size(); ++i) {

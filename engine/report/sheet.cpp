@@ -218,7 +218,7 @@ struct Abbreviation {
   std::string_view full, brief;
 };
 constexpr std::array<Abbreviation, 2> abbreviations{
-    {{"no difference shown", "n.d."}, {too_few_samples, "t.f."}}};
+    {{"no difference shown", "n.d."}, {interval_too_wide, "t.w."}}};
 
 const Abbreviation* abbreviation_of(std::string_view full) {
   const auto* const found = std::ranges::find(abbreviations, full, &Abbreviation::full);

@@ -265,7 +265,7 @@ std::string ends_of(const statistics::Ratio& ratio) {
 
 /// Both ends of an interval relative to its own value, in percent: "-0.4/+0.5 %".
 std::string ends_in_percent(const statistics::Ratio& ratio) {
-  if (!is_known(ratio)) return std::string(too_few_samples);
+  if (!is_known(ratio)) return std::string(interval_too_wide);
   return ratio.low == ratio.high ? std::string() : ends_of(ratio);
 }
 
@@ -321,7 +321,7 @@ constexpr std::array<Field, 13> fields{{
        return ratio ? format_times(*ratio) : std::string();
      }},
     {"vs base", true, against_baseline},
-    {"95 % of it", true, ratio_interval},
+    {"95 % interval", true, ratio_interval},
     {"per 1k tokens", true,
      [](const Row& r) {
        const auto tokens = static_cast<double>(r.cell.point.sequence_tokens);
@@ -626,9 +626,12 @@ std::vector<std::string> notes_below(const std::vector<const Row*>& rows) {
   }
   std::vector<std::string> notes;
   notes.reserve(all.size());
+  constexpr std::size_t longest_list = 400;  // characters
   for (const auto& [sentence, names] : all) {
-    notes.push_back(names.size() <= few ? fmt::format("{} ({})", sentence, fmt::join(names, "; "))
-                                        : fmt::format("{} ({} cells)", sentence, names.size()));
+    const std::string list = fmt::format("{}", fmt::join(names, "; "));
+    notes.push_back(names.size() <= few && list.size() <= longest_list
+                        ? fmt::format("{} ({})", sentence, list)
+                        : fmt::format("{} ({} cells)", sentence, names.size()));
   }
   return notes;
 }

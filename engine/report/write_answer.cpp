@@ -35,6 +35,12 @@ bool is_baseline(const Row& row, const Answer& answer) {
                              contender_along(contender, answer.x) == *answer.baseline);
 }
 
+/// Why the contender has no time: "implausible" with its reason, or the outcome of its cell.
+Outcome outcome_of(const Ranked& ranked) {
+  if (!ranked.implausible.empty()) return {"implausible", ranked.implausible};
+  return report::outcome_of(ranked.row);
+}
+
 /// `first`: the label of the first contender, "fastest" if its lead is shown; empty for the others.
 std::vector<SheetCell> line_of(const Ranked& ranked, std::string_view first, const Answer& answer) {
   const Row& row = ranked.row;
@@ -46,7 +52,7 @@ std::vector<SheetCell> line_of(const Ranked& ranked, std::string_view first, con
                                           : "");
     line.emplace_back(format_bytes(bytes_per_document(row)));
   } else {
-    line.insert(line.end(), {outcome_of(row).status, "", ""});
+    line.insert(line.end(), {outcome_of(ranked).status, "", ""});
   }
   if (!answer.baseline) return line;
   SheetCell& last = line.emplace_back("");
@@ -255,7 +261,7 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
             ranking.place,
             contender.id(),
             contender.name,
-            measured ? "ok" : outcome_of(ranked.row).status,
+            measured ? "ok" : outcome_of(ranked).status,
             measured ? nine_digits(ns_per_document(ranked.row) / 1e6) : Value(),
             ranked.to_fastest ? nine_digits(ranked.to_fastest->ratio) : Value(),
             measured ? nine_digits(bytes_per_document(ranked.row)) : Value()};
@@ -339,7 +345,7 @@ json json_of(const Ranked& ranked) {
   const Row& row = ranked.row;
   const Contender& contender = row.cell.cell.contender;
   const bool measured = is_measured(row);
-  const Outcome outcome = outcome_of(row);
+  const Outcome outcome = outcome_of(ranked);
   return {{"contender", contender.id()},
           {"name", contender.name},
           {"sequence_tokens", row.cell.point.sequence_tokens},
@@ -360,9 +366,10 @@ json place(double at, XAxis x) {
 json json_of(const CrossoverAnswer& answer, XAxis x) {
   json stretches = json::array(), crossings = json::array();
   for (const statistics::Stretch& stretch : answer.found.stretches) {
-    stretches.push_back({{"verdict", stretch.too_few ? too_few_samples : name_of(stretch.verdict)},
-                         {"first", place(stretch.first, x)},
-                         {"last", place(stretch.last, x)}});
+    stretches.push_back(
+        {{"verdict", stretch.too_few ? interval_too_wide : name_of(stretch.verdict)},
+         {"first", place(stretch.first, x)},
+         {"last", place(stretch.last, x)}});
   }
   for (const statistics::Crossing& crossing : answer.found.crossings) {
     crossings.push_back({{"overtakes", crossing.a_overtakes},
@@ -603,7 +610,7 @@ std::string sentences(const Advice& advice) {
 std::string as_text(const RunInfo& run, std::span<const Advice> all) {
   std::string text;
   for (const Advice& advice : all) text.append(text.empty() ? "" : "\n").append(sentences(advice));
-  return fmt::format("{}\n{}\n", text, provenance_line(run));
+  return fmt::format("{}\n{}", text, wrapped(provenance_line(run), "  "));
 }
 
 template <typename Settings>

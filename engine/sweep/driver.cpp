@@ -654,6 +654,11 @@ Status check_implementations(const std::vector<Heat>& heats, const protocol::Hel
   std::vector<std::string_view> known;
   for (const protocol::ListedImplementation& listed : hello.implementations)
     known.push_back(listed.id);
+  if (known.empty()) {
+    return fail(
+        "the measuring process offers no implementation; name another worker in ATTNSCOPE_WORKER "
+        "or with --worker");
+  }
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;

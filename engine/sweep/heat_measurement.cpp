@@ -60,6 +60,9 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
             "the system killed the measuring process, most likely because memory ran out: " +
                 answer.words};
   }
+  if (answer.kind == Answer::Kind::invalid) {
+    return {CellStatus::crashed, "the measuring process sent an invalid answer: " + answer.words};
+  }
   return {CellStatus::crashed, "the measuring process died: " + answer.words};
 }
 
@@ -223,7 +226,7 @@ class HeatMeasurement {
     auto result = read_result(answer.event);
     if (!result) {
       pool_.dismiss();
-      return {.kind = Answer::Kind::died, .words = result.error().message};
+      return {.kind = Answer::Kind::invalid, .words = result.error().message};
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     const Assumption belief(requested, took.count(), ceilings_);
@@ -266,7 +269,7 @@ class HeatMeasurement {
     auto measured = protocol::read_message<protocol::MeasuredHeat>(event);
     if (!measured) return tl::unexpected(measured.error());
     HeatResult result = std::move(measured->result);
-    const bool same = result.point == heat_.point &&
+    const bool same = result.heat_index == heat_.index && result.point == heat_.point &&
                       std::ranges::equal(result.cells, active_, {}, &Cell::contender,
                                          [this](std::size_t i) { return heat_.contenders[i]; });
     if (!same) return fail("it answered for another heat than the requested one");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/worker/machine_messages.h"
 
 namespace attnscope {
@@ -24,7 +25,13 @@ Result<std::optional<nlohmann::json>> receive_event(
       return fail("{}", message.empty() ? "the measuring process gave no reason" : message);
     }
     if (event == kind) return std::optional(std::move(read.event));
-    if (on_other) on_other(read.event);
+    if (on_other) {
+      on_other(read.event);
+    } else if (event != protocol::WaitingForTurn::name && event != protocol::Alive::name &&
+               event != protocol::Progress::name) {
+      return fail("the measuring process sent the event '{}' instead of '{}'", in_a_sentence(event),
+                  kind);
+    }
   }
 }
 

@@ -23,7 +23,8 @@ template <typename Request>
 }
 
 /// The next event of this kind; nothing if `interrupted` (may be null) rises above 0. Other events
-/// go to `on_other`. Errors: an error event, and a worker that exits before the answer.
+/// go to `on_other`; without it, events that no request sends before its answer are errors. Errors:
+/// an error event, and a worker that exits before the answer.
 [[nodiscard]] Result<std::optional<nlohmann::json>> receive_event(
     WorkerProcess& worker, std::string_view kind, const std::atomic<int>* interrupted,
     const std::function<void(const nlohmann::json&)>& on_other = {});

@@ -35,7 +35,16 @@ class WorkerPool {
 
   /// Result of a request.
   struct Answer {
-    enum class Kind : std::uint8_t { answered, refused, died, hung, lost, cancelled, no_worker };
+    enum class Kind : std::uint8_t {
+      answered,
+      refused,
+      invalid,  // set by callers that read the event
+      died,
+      hung,
+      lost,
+      cancelled,
+      no_worker
+    };
     Kind kind = Kind::answered;
     nlohmann::json event = {};          // answered
     std::string words = {};             // error message

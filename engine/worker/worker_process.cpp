@@ -118,13 +118,20 @@ bool is_blank(std::string_view line) {
 /// A field of any type as text.
 std::string in_words(const json& message, const char* field) {
   const auto found = message.find(field);
-  if (found == message.end()) return "none";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  if (found == message.end()) return "unknown";
+  return excerpt(found->is_string() ? found->get<std::string>()
+                                    : found->dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 Status check_protocol(const json& hello, const std::string& command) {
   const std::optional<int> spoken = int_field(hello, "protocol");
-  if (spoken && *spoken >= protocol::oldest_version && *spoken <= protocol::version) return {};
+  if (!spoken) {
+    return fail(
+        "the measuring process '{}' (version {}) does not state its protocol as a whole number, as "
+        "a worker of AttnScope does; name another worker in ATTNSCOPE_WORKER or with --worker",
+        command, in_words(hello, "version"));
+  }
+  if (*spoken >= protocol::oldest_version && *spoken <= protocol::version) return {};
   const std::string own =
       protocol::oldest_version == protocol::version
           ? fmt::format("protocol {}", protocol::version)
@@ -132,7 +139,20 @@ Status check_protocol(const json& hello, const std::string& command) {
   return fail(
       "the measuring process '{}' (version {}) speaks protocol {}, this program (version {}) {}: "
       "build the older of them again, or name another worker in ATTNSCOPE_WORKER or with --worker",
-      command, in_words(hello, "version"), in_words(hello, "protocol"), ATTNSCOPE_VERSION, own);
+      command, in_words(hello, "version"), *spoken, ATTNSCOPE_VERSION, own);
+}
+
+/// The fields whose JSON is kept as it is.
+Status check_greeting(const protocol::Hello& hello) {
+  if (hello.version.empty()) return fail("the field 'version' is empty");
+  for (const auto& [field, value] : {std::pair("build", &hello.build), {"device", &hello.device}}) {
+    if (!value->is_null() && !value->is_object())
+      return fail("the field '{}' must be an object {{...}} or null, not {}", field,
+                  excerpt(value->dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
+  if (!std::ranges::all_of(hello.devices, &json::is_object))
+    return fail("the field 'devices' must be a list of objects {{...}}");
+  return {};
 }
 
 }  // namespace
@@ -384,9 +404,10 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   if (Status known = check_protocol(answer.event, program); !known)
     return wrong(known.error().message);
   auto hello = protocol::read_message<protocol::Hello>(answer.event);
-  if (!hello) {
+  const Status sound = hello ? check_greeting(*hello) : tl::unexpected(hello.error());
+  if (!sound) {
     return wrong(fmt::format("the measuring process '{}' sent a malformed greeting: {}", program,
-                             hello.error().message));
+                             sound.error().message));
   }
   worker.hello_ = std::move(*hello);
   return worker;

@@ -30,7 +30,7 @@ while True:
     end = time.monotonic() + 0.3
     while time.monotonic() < end: pass
     time.sleep(0.7)"""
-WIDEST_KNOWN = 10  # above this, tables show "too few samples" (is_known in engine/statistics/summary.h)
+WIDEST_KNOWN = 10  # above this, tables show "interval too wide" (is_known in engine/statistics/summary.h)
 
 
 def workers_of(program):
@@ -118,7 +118,7 @@ def of_load(name, bench, runs):
                         "wrong_way": sum(1 for verdict in planted if verdict["verdict"] == "faster"),
                         "median_ratio": statistics.median(verdict["ratio"] for verdict in planted)},
             "widest_known": max((verdict["high"] / verdict["low"] for verdict in known), default=None),
-            "too_few_samples": len(verdicts) - len(known),
+            "interval_too_wide": len(verdicts) - len(known),
             "disturbed": sum(1 for verdict in verdicts if verdict["disturbed"]),
             "verdicts": verdicts}
 

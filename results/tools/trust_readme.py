@@ -64,10 +64,10 @@ def busy(figures):
     lines = ["## Under load", "", machine_line(figures),
              f"Twins, and a copy of `segment` that takes exactly twice as long, at "
              f"{', '.join(map(str, figures['sweep']['sequence_tokens']))} tokens, {stop} s per cell. An interval that "
-             "is wider than 10x is shown as \"too few samples\". The last column counts the intervals that contain the median "
+             "is wider than 10x is shown as \"interval too wide\". The last column counts the intervals that contain the median "
              "ratio of the quiet machine.", "",
              "| load | repeats | equal code: false verdicts | twice the time: found | ratio, median | widest interval "
-             "| too few samples | disturbed cells | contain the quiet ratio |",
+             "| interval too wide | disturbed cells | contain the quiet ratio |",
              "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |"]
     for entry in figures["loads"].values():
         equal, planted, holds = entry["equal"], entry["planted"], entry["holds_quiet"]
@@ -75,7 +75,7 @@ def busy(figures):
         lines.append(f"| {LOADS[entry['load']]} | {entry['repeats']} | {equal['false']} of {equal['verdicts']} "
                      f"({interval(equal['interval'])}) | {planted['found']} of {planted['cells']} "
                      f"({interval(planted['interval'])}) | {planted['median_ratio']:.2f}x | {widest} "
-                     f"| {entry['too_few_samples']} | {entry['disturbed']} of {len(entry['verdicts'])} "
+                     f"| {entry['interval_too_wide']} | {entry['disturbed']} of {len(entry['verdicts'])} "
                      f"| {holds['held']} of {holds['intervals']} |")
     return lines
 

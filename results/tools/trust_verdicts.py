@@ -11,7 +11,7 @@ NO_DIFFERENCE = "no difference shown"
 
 
 def is_difference(verdict):
-    """Neither "no difference shown" nor "too few samples"."""
+    """Neither "no difference shown" nor "interval too wide"."""
     return verdict in ("faster", "slower")
 
 

@@ -115,7 +115,7 @@ class Calls(WithStandIns):
     def test_a_step_that_fails_does_not_stop_the_rest(self):
         for name, fails, step in (("A", "bench.csv", "bench"), ("A", "--tool racecheck", "racecheck"),
                                   ("B", "run kernels-cuda-backward --only sequence_tokens=174,", "backward-174"),
-                                  ("B", "check --device", "check"), ("B", "flex_attention", "flex-attention")):
+                                  ("B", "check --device", "check"), ("B", "cuda_rivals", "rivals")):
             with self.subTest(step=step):
                 self.out = self.folder / f"out-{step}"
                 status, summary = self.call(name, STAND_IN_FAILS=fails)
@@ -159,21 +159,21 @@ class Calls(WithStandIns):
     def test_sweeps_run_the_longest_sequences_first_into_one_table_and_one_export(self):
         self.call("B")
         self.assertEqual(re.findall(r"attnscope run (\S+) --only sequence_tokens=(\d+)", "\n".join(self.commands())),
-                         [(sweep, tokens) for sweep in ("kernels-cuda", "kernels-cuda-backward")
-                          for tokens in ("4096", "174")])
-        self.assertEqual((self.out / "kernels-cuda.csv").read_text().splitlines(),
-                         ["run,status,reason", "kernels-cuda sequence_tokens=4096,ok,why",
-                          "kernels-cuda sequence_tokens=174,ok,why"])
+                         [("kernels-cuda", "4096"), ("kernels-cuda-launch", "174"), ("kernels-cuda-backward", "4096"),
+                          ("kernels-cuda-backward", "174")])
+        self.assertEqual((self.out / "kernels-cuda-backward.csv").read_text().splitlines(),
+                         ["run,status,reason", "kernels-cuda-backward sequence_tokens=4096,ok,why",
+                          "kernels-cuda-backward sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
 
     def test_benchmarks_also_measure_the_longest_sequences_first(self):
         self.assertIn("tokens{4096, 174}", (HOME / "tests/cuda/kernels_bench.cpp").read_text())
-        self.assertIn("default=[4096, 174]", (HOME / "results/tools/flex_attention.py").read_text())
+        self.assertIn("default=[4096, 174]", (HOME / "results/tools/cuda_rivals.py").read_text())
 
     def test_a_sweep_that_does_not_start_shows_no_rows_of_the_previous_sweep(self):
-        _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
+        _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda-backward --only sequence_tokens=174")
         self.assertIn("no run was started", summary)
-        self.assertEqual(len((self.out / "kernels-cuda.csv").read_text().splitlines()), 2)
+        self.assertEqual(len((self.out / "kernels-cuda-backward.csv").read_text().splitlines()), 2)
 
     def test_a_sweep_without_measured_cells_fails(self):
         status, summary = self.call("B", STAND_IN_STATUS="unsupported")

@@ -267,7 +267,9 @@ TEST_F(DriverTest, DeathBeforeAnyContenderRan_IsRetriedThenEachRunsAlone) {
 
 TEST_F(DriverTest, AnInvalidAnswer_IsACrashWithAReason) {
   for (const auto& [fault, words] :
-       {std::pair("garbage-heat", "Intel MKL WARNING"), std::pair("other-heat", "another heat")}) {
+       {std::pair("garbage-heat", "Intel MKL WARNING"),
+        {"other-heat", "sent an invalid answer: it answered for another heat"},
+        {"other-index", "sent an invalid answer: it answered for another heat"}}) {
     misbehave(fault);
     const Ran ran = measured(sweep_of(R"("full/dense")", "64"));
     EXPECT_EQ(ran.cells.at("64 full/dense").status, CellStatus::crashed) << fault;

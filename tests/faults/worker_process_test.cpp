@@ -65,6 +65,21 @@ TEST_F(WorkerProcessTest, Start_SucceedsOrReportsTheReason) {
                                       std::pair("new-protocol", protocol::version + 1)}) {
     expect(fault, FAKE_WORKER_PROGRAM, {"speaks protocol " + std::to_string(spoken), own});
   }
+  const auto greeting = [](const std::string& fields) {
+    return R"(echo '{"event":"hello",)" + fields + "}'; cat";
+  };
+  const std::string right = fmt::format(R"("protocol":{})", protocol::version);
+  for (const char* fields : {R"("version":"1")", R"("protocol":"8","version":"1")"})
+    expect("", greeting(fields), {"does not state its protocol as a whole number"});
+  expect("", greeting(right + R"(,"version":"")"), {"'version' is empty"});
+  for (const char* field : {"build", "device"}) {
+    expect("", greeting(fmt::format(R"({},"version":"1","{}":[7])", right, field)),
+           {fmt::format("'{}' must be an object {{...}} or null, not [7]", field)});
+  }
+  expect("", greeting(right + R"(,"version":"1","devices":[7])"), {"'devices' must be a list"});
+  const std::string long_version(100'000, 'x');
+  EXPECT_LT(error_of(greeting(fmt::format(R"("protocol":99,"version":"{}")", long_version))).size(),
+            1000U);
 }
 
 TEST_F(WorkerProcessTest, AFileNameWithSpaces_IsNotAShellCommand) {

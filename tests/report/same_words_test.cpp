@@ -188,7 +188,7 @@ std::string of_latex(std::string cell) {
   if (open == std::string::npos) return std::regex_match(cell, std::regex("[0-9.]+")) ? "" : cell;
   std::string words = cell.substr(open + 1, cell.find(')') - open - 1);
   words = std::regex_replace(words, std::regex(R"(\\,\\%)"), " %");
-  return words == "n.d." ? "no difference shown" : words == "t.f." ? "too few samples" : words;
+  return words == "n.d." ? "no difference shown" : words == "t.f." ? "interval too wide" : words;
 }
 
 Stated read_latex(const std::string& text, const Table& table) {
@@ -213,9 +213,11 @@ TEST(SameWords, EveryFormatOfATable_HasTheSameVerdicts) {
     return stated.at({table.rows[row].cell.cell.contender.name,
                       std::to_string(table.rows[row].cell.point.sequence_tokens)});
   };
-  const std::vector<std::string> wanted{
-      "baseline", "-50 %", "+100 %", "no difference shown", "baseline", "too few samples", "slower",
-      "oom",      "oom",   "damaged"};
+  const std::vector<std::string> wanted{"baseline", "-50 %",
+                                        "+100 %",   "no difference shown",
+                                        "baseline", "interval too wide",
+                                        "slower",   "oom",
+                                        "oom",      "damaged"};
   for (std::size_t row = 0; row < wanted.size(); ++row) EXPECT_EQ(at(row), wanted[row]) << row;
   EXPECT_EQ(at(10), "") << "its baseline has no time";
 
@@ -305,7 +307,7 @@ TEST(SameWords, EveryFormatOfAComparison_HasTheSameVerdicts) {
   std::vector<std::string> stated;
   for (const ComparedLine& line : comparison_lines(*comparison)) stated.push_back(line.texts[3]);
   EXPECT_THAT(std::vector(stated.begin(), stated.begin() + 4),
-              testing::ElementsAre("-50 %", "no difference shown", "too few samples", "slower"));
+              testing::ElementsAre("-50 %", "no difference shown", "interval too wide", "slower"));
 
   std::vector<std::string> of_json, of_csv, of_markdown, of_latex_cells;
   const auto words = [](const json& low, double ratio, double high, const std::string& verdict) {
