@@ -318,10 +318,12 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   if (Status allowed = may_be_written(arguments.figure.file); !allowed)
     return session.fail(allowed.error());
   if (!model->regions) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has no regions, so there is nothing to draw "
-                                    "with --pairs; give --query and --document",
-                                    model->name));
+    return session.fail(
+        exit_wrong_use,
+        fmt::format("{}: this model has no document regions, so --pairs has nothing "
+                    "to draw; remove --pairs, and give the texts of one pair with "
+                    "--query and --document",
+                    model->name));
   }
   if (Status fits = fits_regions(arguments, *model); !fits) return session.fail(fits.error());
   catch_interrupts();

@@ -55,18 +55,22 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments, const cha
   add_option(command, "--threads", arguments.threads, "N",
              "Number of CPU threads; default: 0, which uses all cores")
       ->check(CLI::Range(0, 4096));
-  add_count(command, "--max-tokens", question.most_tokens,
-            "Maximum number of tokens of a pair, or of each text for models that encode query and "
-            "document separately; the longer text is truncated first. Default: the checkpoint's "
-            "limit, or else its number of positions");
+  add_count(
+      command, "--max-tokens", question.most_tokens,
+      "Maximum number of tokens of a pair, with [CLS] and every [SEP]; longer pairs are truncated, "
+      "the longer text first. For models that encode query and document separately: of each "
+      "text, with its [CLS] and [SEP]. Default: the checkpoint's limit, or else its number of "
+      "positions");
   add_count(command, "--max-query-tokens", question.most_query_tokens,
-            "Maximum number of tokens of a query, including its [SEP]; default: the checkpoint's");
+            "Maximum number of tokens of a query with its [SEP]; default: the checkpoint's");
   add_count(
       command, "--extend-positions", question.positions,
       "Interpolate the position embeddings to this number of positions; default: no interpolation");
-  add_option(command, "--label", question.label, "LABEL",
-             "Score of a model with several labels: 1 (logit of label 1), 1-0 (difference of two "
-             "logits) or log-softmax-1 (log-probability of label 1)");
+  add_option(
+      command, "--label", question.label, "LABEL",
+      "Score of a model with several labels: 1 (logit of label 1), 1-0 (difference of two "
+      "logits) or log-softmax-1 (log-probability of label 1); default: none, which is an error "
+      "for such a model");
   add_worker_options(command, arguments.worker);
 }
 
@@ -91,6 +95,16 @@ Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
                                   "classifier.weight and classifier.bias");
   }
   return model;
+}
+
+Result<std::optional<OpenedCache>> open_cache(const std::string& file,
+                                              const ModelArguments& arguments,
+                                              const ScoringModel& model) {
+  if (file.empty()) return std::nullopt;
+  auto opened = OpenedCache::open(file, arguments.question, model);
+  if (!opened) return tl::unexpected(opened.error());
+  note(opened->note);
+  return std::move(*opened);
 }
 
 Result<WorkerProcess> start_worker(const ModelArguments& arguments,

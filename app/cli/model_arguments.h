@@ -46,6 +46,11 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 /// Opens a checkpoint that outputs scores; any other checkpoint is an error.
 [[nodiscard]] Result<ScoringModel> open_ranker(const ModelArguments& arguments);
 
+/// Opens the document cache of --cache and prints its note; nothing if `file` is empty.
+[[nodiscard]] Result<std::optional<OpenedCache>> open_cache(const std::string& file,
+                                                            const ModelArguments& arguments,
+                                                            const ScoringModel& model);
+
 /// Starts the worker that the arguments select, on this machine. If `interrupted` (may be null)
 /// rises above 0, the start is cancelled.
 [[nodiscard]] Result<WorkerProcess> start_worker(const ModelArguments& arguments,

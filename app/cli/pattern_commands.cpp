@@ -53,10 +53,11 @@ void add_pattern_arguments(CLI::App& command, PatternArguments& arguments) {
       ->required();
   add_window_option(command, arguments.window);
   add_option(command, "--query", arguments.query, "N",
-             "Number of tokens of the query, including its [SEP]")
+             "Number of tokens of the query with its [SEP]; query_tokens of a sweep is without it")
       ->capture_default_str();
-  add_option(command, "--document", arguments.document, "N",
-             "Number of tokens of the document, including its [SEP]")
+  add_option(
+      command, "--document", arguments.document, "N",
+      "Number of tokens of the document with its [SEP]; document_tokens of a sweep is without it")
       ->capture_default_str();
 }
 

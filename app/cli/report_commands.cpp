@@ -288,12 +288,14 @@ void add_answer_command(CLI::App& app, Session& session) {
   add_table_arguments(*command, *arguments);
   add_option(*command, "--x", arguments->x, "AXIS",
              "Axis along which crossovers are searched: length or window; default: length");
-  add_option(*command, "--document-tokens", arguments->document_tokens, "N|FILE",
-             "Number of tokens per candidate, a file with one number per line, or the JSON output "
-             "of 'lengths': rank all contenders by their cost for the whole list of candidates");
   add_option(
-      *command, "--sequence-tokens", arguments->sequence_tokens, "N|FILE",
-      "Like --document-tokens, but for whole sequences: [CLS], query, document and every [SEP]")
+      *command, "--document-tokens", arguments->document_tokens, "N|FILE",
+      "Number of tokens of each document without its [SEP], a file with one number per line, "
+      "or the output of 'lengths --format json'; ranks all contenders by their cost for the "
+      "whole list of candidates");
+  add_option(*command, "--sequence-tokens", arguments->sequence_tokens, "N|FILE",
+             "Like --document-tokens, but for whole sequences: [CLS], and the query and the "
+             "document with their [SEP]")
       ->excludes("--document-tokens");
   add_option(*command, "--query-tokens", arguments->query_tokens, "N",
              "Number of tokens of the query without its [SEP]; default: as measured")

@@ -150,12 +150,9 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   }
   std::optional<RerankedTexts> texts;
   std::optional<TextCollection> queries;
-  std::optional<OpenedCache> cache;
-  if (!arguments.cache.empty()) {
-    auto opened = OpenedCache::open(arguments.cache, arguments.model.question, *model);
-    if (!opened) return tl::unexpected(opened.error());
-    note(opened->note);
-    cache.emplace(std::move(*opened));
+  auto cache = open_cache(arguments.cache, arguments.model, *model);
+  if (!cache) return tl::unexpected(cache.error());
+  if (*cache) {
     auto of_queries = open_texts(arguments.queries, PairParts::query);
     if (!of_queries) return tl::unexpected(of_queries.error());
     queries.emplace(std::move(*of_queries));
@@ -171,7 +168,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
                        .model = std::move(*model),
                        .texts = std::move(texts),
                        .queries = std::move(queries),
-                       .cache = std::move(cache),
+                       .cache = std::move(*cache),
                        .out = std::move(*out),
                        .own_metadata = std::move(own_metadata),
                        .qrels = std::move(qrels),
@@ -231,7 +228,7 @@ void rerank(Session& session, RerankCommand& arguments) {
     const Status opened = prepared->cache->open_in(worker->process);
     if (!opened) return session.fail(opened.error());
   }
-  const std::string tag = run_tag(arguments.tag, prepared->model.name);
+  const std::string tag = run_tag(arguments.tag, prepared->model);
   ScoreRun run(prepared->model, worker->process, *pairs, prepared->cache.has_value(),
                ScoreLines(ScoreFormat::trec, tag, {.best_of_passages = true}),
                {.file = &prepared->out}, interrupts(), options);
@@ -318,8 +315,10 @@ void add_rerank_command(CLI::App& app, Session& session) {
   command->add_flag("--as-published", arguments->as_published,
                     "With --max-p: split passages as in the code of the sparse cross-encoders, "
                     "which drops the end of the longest candidate");
-  add_option(*command, "--tag", arguments->tag, "TEXT",
-             "Tag of the TREC run, its last column; default: the checkpoint's name");
+  add_option(
+      *command, "--tag", arguments->tag, "TEXT",
+      "Tag of the TREC run, its last column; default: the checkpoint's name, then the pattern, "
+      "window and precision that are not its own, such as DIR-full-int8");
   command->add_flag("--ir-metadata", arguments->with_metadata,
                     "Write metadata about method, platform, time and energy as comments at the "
                     "beginning of the run (ir-metadata.org)");

@@ -296,15 +296,10 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (*format == ScoreFormat::trec) {
     if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
   }
-  std::optional<OpenedCache> cache;
-  if (!arguments.cache.empty()) {
-    auto opened = OpenedCache::open(arguments.cache, arguments.model.question, *model);
-    if (!opened) return tl::unexpected(opened.error());
-    note(opened->note);
-    cache.emplace(std::move(*opened));
-  }
-  Prepared prepared{std::move(*model), std::move(cache), std::move(*lines),
-                    std::move(qrels),  *format,          std::nullopt};
+  auto cache = open_cache(arguments.cache, arguments.model, *model);
+  if (!cache) return tl::unexpected(cache.error());
+  Prepared prepared{std::move(*model), std::move(*cache), std::move(*lines),
+                    std::move(qrels),  *format,           std::nullopt};
   if (!arguments.out.empty() && arguments.out != "-") {
     auto out = WrittenFile::of_output(arguments.out);
     if (!out) return tl::unexpected(out.error());
@@ -380,7 +375,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   }
   const auto sigmoid = applies_sigmoid(prepared->model, arguments.activation);
   if (!sigmoid) return session.fail(sigmoid.error());
-  const std::string tag = run_tag(arguments.tag, prepared->model.name);
+  const std::string tag = run_tag(arguments.tag, prepared->model);
   const ScoringModel& model = prepared->model;
   ScoredPairs pairs =
       prepared->cache ? ScoredPairs(model, std::move(prepared->lines), prepared->cache->documents,
@@ -468,8 +463,10 @@ void add_score_command(CLI::App& app, Session& session) {
              "Activation applied to scores: none, sigmoid, or checkpoint (as in predict() of "
              "sentence-transformers)")
       ->capture_default_str();
-  add_option(*command, "--tag", arguments->tag, "TEXT",
-             "Tag of the TREC run, its last column; default: the checkpoint's name");
+  add_option(
+      *command, "--tag", arguments->tag, "TEXT",
+      "Tag of the TREC run, its last column; default: the checkpoint's name, then the pattern, "
+      "window and precision that are not its own, such as DIR-full-int8");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
   add_option(*command, "-o,--output", arguments->out, "FILE",

@@ -220,9 +220,10 @@ void add_latency_command(CLI::App& app, Session& session) {
   add_option(*command, "--quantile", arguments->quantile, "P",
              "Share of queries whose latency must be within the limit: p50, p95 or p99")
       ->capture_default_str();
-  add_count(*command, "--queries", arguments->queries,
-            "Number of queries, from the beginning of the file; fewer than 50 (100 for p99) are "
-            "measured repeatedly")
+  add_count(
+      *command, "--queries", arguments->queries,
+      "Number of queries to measure, the first ones of --pairs; if they are fewer than 50 (100 "
+      "for p99), each is measured several times")
       ->capture_default_str();
   add_format_option(*command, arguments->format);
   add_now_option(*command, arguments->now);

@@ -132,8 +132,8 @@ inline constexpr std::array heat_axes{
     axis_of<&HeatPoint::document_lengths>(
         {.key = "document_lengths",
          .title = "Document words",
-         .says = "for models, instead of sequence_tokens: number of words in every document, or "
-                 "the log-normal distribution of that number",
+         .says = "for models, instead of sequence_tokens: tokens of every document without its "
+                 "[SEP], or the log-normal distribution of that number",
          .field = "document_tokens",
          .in_titles = "documents of {} words",
          .next_to_title = "{}",

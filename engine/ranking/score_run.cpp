@@ -115,9 +115,9 @@ Status may_be_tag(const std::string& tag) {
               in_a_sentence(tag));
 }
 
-std::string run_tag(const std::string& tag, const std::string& model) {
+std::string run_tag(const std::string& tag, const ScoringModel& model) {
   if (!tag.empty()) return tag;
-  std::string made = visible(model);
+  std::string made = visible(model.name + model.variant);
   std::ranges::replace(made, ' ', '-');
   return made;
 }

@@ -63,8 +63,9 @@ struct ScoreOutput {
 /// Checks the tag of a TREC run: no blanks and no control characters.
 [[nodiscard]] Status may_be_tag(const std::string& tag);
 
-/// The tag of a run: the requested one, or the model's name without blanks and control characters.
-[[nodiscard]] std::string run_tag(const std::string& tag, const std::string& model);
+/// The tag of a run: the requested one, or the model's name and variant without blanks and control
+/// characters.
+[[nodiscard]] std::string run_tag(const std::string& tag, const ScoringModel& model);
 
 /// Scores pairs in a stream: reads a number of pairs ahead, batches them, has the worker score
 /// them, and writes the scores in input order. Memory does not grow with the number of pairs.

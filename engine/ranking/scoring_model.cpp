@@ -79,6 +79,34 @@ Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& qu
   return std::move(*chosen);
 }
 
+/// The attention as ScoringModel::variant has it; `own`: the checkpoint's pattern and window.
+std::string variant_of(const LayerAttention& attention, const std::string& requested,
+                       const Own& own) {
+  std::string words;
+  if (!requested.empty() && requested != own.pattern) words += "-" + attention.pattern.name;
+  if (attention.window && attention.window != own.window) words += "-w" + attention.window->text();
+  return words;
+}
+
+std::string variant_of(const ModelQuestion& question, const ModelConfig& config,
+                       const LayerAttention& attention, const std::optional<LayerAttention>& local,
+                       bool has_own_windows) {
+  std::string words = variant_of(attention, question.pattern, {config.pattern, config.window});
+  // Layers that differ in the checkpoint and not here: even its own pattern is a change.
+  const bool are_alike = config.local.has_value() != local.has_value() || !has_own_windows;
+  if (are_alike && words.empty()) {
+    words = "-" + attention.pattern.name;
+    if (attention.window) words += "-w" + attention.window->text();
+  }
+  if (config.local && local) {
+    const std::string of_local =
+        variant_of(*local, question.local_pattern, {config.local->pattern, config.local->window});
+    if (!of_local.empty()) words += "-local" + of_local;
+  }
+  if (question.multiplies_in() != "float32") words += "-" + question.multiplies_in();
+  return words;
+}
+
 /// The requested options, and the shortcut that changes no score, if the family supports it.
 Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig& config,
                                 const AttentionPattern& pattern) {
@@ -448,6 +476,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
   if (head->max_sim) {
     request.max_sim = {.separator = head->max_sim->separator, .skipped = head->max_sim->skipped};
   }
+  std::string variant = variant_of(question, config, *attention, *local,
+                                   request.layer_windows == config.layer_windows);
   return ScoringModel{.name = place->name,
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
@@ -476,7 +506,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& requested) {
                       .request = std::move(request),
                       .files = files_read(*checkpoint, question),
                       .note = checkpoint->note(),
-                      .place = *place};
+                      .place = *place,
+                      .variant = std::move(variant)};
 }
 
 Status ScoringModel::check_document(std::span<const std::int32_t> document) const {

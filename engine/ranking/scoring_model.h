@@ -79,6 +79,9 @@ struct ScoringModel {
   std::vector<std::filesystem::path> files{};
   std::string note{};       // parts of the checkpoint that the model does not use; empty: none
   CheckpointPlace place{};  // where it was found: its folder or the hub's cache
+  /// "-full-w8-int8": the pattern, the window, those of local layers and the precision, each only
+  /// if it was requested and is not the checkpoint's own.
+  std::string variant{};
 
   /// Errors: those of find_checkpoint, Checkpoint, the tokenizer and the pattern; a missing or
   /// superfluous window; limits that contradict the positions.

@@ -87,8 +87,8 @@ int start_worker(ChildProcess& process, const std::string& command,
 std::string why_not_started(const std::string& command, int error) {
   if (error == ENOENT) {
     return fmt::format(
-        "the measuring process '{}' was not found: build it with scripts/setup, or name it in "
-        "ATTNSCOPE_WORKER or with --worker",
+        "the measuring process '{}' was not found, because there is no such file; correct --worker "
+        "or ATTNSCOPE_WORKER, or build attnscope-worker with scripts/setup",
         command);
   }
   if (error == EACCES || error == ENOEXEC) {

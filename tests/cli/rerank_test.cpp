@@ -75,6 +75,18 @@ class Rerank : public ProgramTest {
   }
 };
 
+TEST_F(Rerank, DefaultTagNamesWhatIsNotTheCheckpointsOwn) {
+  const std::string own = fs::canonical(program.path("")).filename().string();
+  using Row = std::pair<const char*, const char*>;
+  for (const auto& [options, differs] :
+       {Row{"", ""}, Row{"--pattern full", ""}, Row{"--pattern sparse --window 4", "-sparse-w4"},
+        Row{"--pattern sparse --window inf", "-sparse-winf"}, Row{"--precision int8", "-int8"},
+        Row{"--pattern full --dtype bfloat16", "-bfloat16"}}) {
+    ASSERT_THAT(rerank(options), Succeeds());
+    EXPECT_THAT(program.read("out.trec"), ::testing::EndsWith(" " + own + differs + "\n"));
+  }
+}
+
 TEST_F(Rerank, ReadsAndWritesCompressedFiles) {
   ASSERT_THAT(rerank("--tag mine"), Succeeds());
   const std::string plain = program.read("out.trec");
