@@ -145,6 +145,10 @@ TEST(BandSequences, DeclineRowsWithOtherKeysOrNone) {
       band_sequences(SmallProblem(R"({"name":"deaf","attends":{"document":{"query":"whole"}}})",
                                   std::nullopt, documents())
                          .plan));
+  SmallProblem two("sparse", Window::of(2), documents());
+  two.plan.segments.back().window = 3;
+  EXPECT_THAT(band_sequences(two.plan).error().message,
+              HasSubstr("supports one window, and this pattern has 2 and 3"));
 }
 
 }  // namespace

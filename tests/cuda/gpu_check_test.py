@@ -166,6 +166,10 @@ class Calls(WithStandIns):
                           "kernels-cuda-backward sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
 
+    def test_the_operator_is_that_of_the_pinned_torch(self):
+        version = re.fullmatch(r"attnscope_torch-(.*)\.so", gpu_check.OPERATOR)[1]
+        self.assertIn(f"torch=={version} ", (HOME / "scripts/dev/gpu_torch.txt").read_text())
+
     def test_benchmarks_also_measure_the_longest_sequences_first(self):
         self.assertIn("tokens{4096, 174}", (HOME / "tests/cuda/kernels_bench.cpp").read_text())
         self.assertIn("default=[4096, 174]", (HOME / "results/tools/cuda_rivals.py").read_text())
