@@ -99,7 +99,7 @@ TEST_F(DriverTest, ImpossibleResults_AreNotStored) {
       {"lie-error", CellStatus::wrong, "above the bound of 2e-06"},
       {"lie-nan-error", CellStatus::wrong, "an error of nan"},
       {"lie-no-bound", CellStatus::wrong, "without a bound"},
-      {"lie-unproven", CellStatus::wrong, "without a bound"},
+      {"lie-unproven", CellStatus::wrong, "an error that was not reported"},
   };
   std::string contenders = R"("full/dense")";
   for (const Lie& lie : lies) contenders += fmt::format(R"(, "full/{}")", lie.id);

@@ -71,10 +71,10 @@ TEST(Compare, OfRunsWithoutSharedCellsNamesTheDifferingSettings) {
   const std::vector<std::string> notes = comparison_notes(*comparison);
   EXPECT_THAT(notes, testing::Contains("different: Threads: 2 in A, 1 in B"));
   EXPECT_THAT(notes, testing::Contains(HasSubstr("7 in B")));
-  EXPECT_THAT(notes.back(), HasSubstr("the runs have no cell with the same settings"));
+  EXPECT_THAT(notes.front(), HasSubstr("the runs have no cell with the same settings"));
 }
 
-// That all formats have the same verdicts is tested in same_words_test.cpp.
+// same_words_test.cpp compares the verdicts of the formats.
 TEST(Compare, IsWrittenInEveryFormat) {
   const MeasuredRun run;
   const Comparison comparison = compare_or_throw(run, run);
@@ -104,7 +104,7 @@ TEST(Compare, IsWrittenInEveryFormat) {
               AllOf(HasSubstr("no difference shown in 7 of 8 shared cells"),
                     HasSubstr(run.info().id.uuid.substr(0, 8))));
   EXPECT_THAT(written(TableFormat::latex),
-              AllOf(HasSubstr("\\toprule"), HasSubstr("\\bottomrule"), HasSubstr("95 \\% of it")));
+              AllOf(HasSubstr("\\toprule"), HasSubstr("\\bottomrule"), HasSubstr("95 \\% interval")));
   EXPECT_EQ(lines_of(written(TableFormat::latex)).size(), 8U + 8U);
   EXPECT_THAT(written(TableFormat::text),
               AllOf(HasSubstr("Sparse, fused, w = 64"), HasSubstr("oom"),

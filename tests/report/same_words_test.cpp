@@ -188,7 +188,7 @@ std::string of_latex(std::string cell) {
   if (open == std::string::npos) return std::regex_match(cell, std::regex("[0-9.]+")) ? "" : cell;
   std::string words = cell.substr(open + 1, cell.find(')') - open - 1);
   words = std::regex_replace(words, std::regex(R"(\\,\\%)"), " %");
-  return words == "n.d." ? "no difference shown" : words == "t.f." ? "interval too wide" : words;
+  return words == "n.d." ? "no difference shown" : words == "t.w." ? "interval too wide" : words;
 }
 
 Stated read_latex(const std::string& text, const Table& table) {

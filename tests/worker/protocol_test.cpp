@@ -59,7 +59,7 @@ class Random {
 
 Contender random_contender(Random& r) {
   std::optional<Window> window;
-  if (r.truth()) window = r.truth() ? Window::infinite() : Window::of(r.whole());
+  if (r.truth()) window = r.truth() ? Window::infinite() : Window::of(r.whole() % widest_window);
   return {.pattern = r.text(),
           .implementation = r.text(),
           .window = window,
