@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/cuda/operands.h"
+
 namespace attnscope::cuda {
 namespace {
 
@@ -36,22 +38,32 @@ const Status& usable() {
 
 Block::Block(std::int64_t bytes) : data_(allocate(bytes)) {}
 
-Block::Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+Block::Block(Block&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), is_kept_(other.is_kept_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(data_, other.data_);
+  std::swap(is_kept_, other.is_kept_);
   return *this;
 }
 
 Block::~Block() {
-  if (data_ != nullptr) release(data_);
+  if (data_ != nullptr && !is_kept_) release(data_);
 }
 
-const std::byte* DeviceList::data() {
-  if (block_.data() == nullptr && !list_.empty()) {
-    block_ = Block(size());
-    copy_to_device(block_.data(), list_);
-  }
+Block copied_before_capture(std::span<const std::byte> values, const char* what) {
+  if (is_capturing()) throw std::invalid_argument(refused_capture(what).error().message);
+  Block block(static_cast<std::int64_t>(values.size()));
+  copy_to_device(block.data(), values);
+  return block;
+}
+
+const std::byte* ListOnDevice::data() {
+  if (list_.empty()) return nullptr;
+  const std::lock_guard lock(filling_);
+  if (block_.data() == nullptr)
+    block_ = copied_before_capture(list_, "the first call of a plan, which copies its work list,");
+  if (is_capturing()) block_.keep();
   return block_.data();
 }
 
@@ -88,6 +100,9 @@ void wait() {
   refuse();
 }
 Stream current_stream() {
+  refuse();
+}
+bool is_capturing() {
   refuse();
 }
 

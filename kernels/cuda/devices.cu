@@ -67,11 +67,5 @@ Result<double> device_time_ns(Stream stream, const std::function<Status()>& work
   return static_cast<double>(ms) * 1e6;
 }
 
-Result<int> current_device() {
-  int device = 0;
-  ATTNSCOPE_CUDA(cudaGetDevice(&device));
-  return device;
-}
-
 }  // namespace cuda
 }  // namespace attnscope

@@ -304,7 +304,7 @@ Status run_grid(const Kernel& kernel, Body body, const void* parameters,
                 threads, most_threads);
   }
   if (shared_bytes > most_shared_bytes) {
-    return fail("kernel {}: {} bytes of shared memory a block; sm_80 has {}", kernel.name,
+    return fail("kernel {}: {} bytes of shared memory a block; the emulation has {}", kernel.name,
                 shared_bytes, most_shared_bytes);
   }
   Grid& now = grid();
@@ -332,7 +332,13 @@ Status run_grid(const Kernel& kernel, Body body, const void* parameters,
     run_block(block);
     if (!now.failure.empty()) return fail("{}", now.failure);
   }
+  if (runtime().after_launch) runtime().after_launch();
   return {};
+}
+
+Runtime& runtime() {
+  static Runtime all;
+  return all;
 }
 
 }  // namespace attnscope::on_host

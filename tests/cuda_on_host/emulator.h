@@ -12,7 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,8 +22,24 @@ namespace attnscope::on_host {
 
 inline constexpr int warp_lanes = 32;
 inline constexpr int most_threads = 1024;
-/// Limits of a block on sm_80.
-inline constexpr std::int64_t most_shared_bytes = 163 * 1024;
+/// What every GPU gives a block without being asked for more.
+inline constexpr std::int64_t most_shared_bytes = 48 * 1024;
+
+struct Device {
+  std::string name = "the emulated GPU";
+  int blocks = 0x7fffffff, threads = most_threads, shared_bytes = most_shared_bytes;
+};
+
+/// The state of the emulated CUDA runtime.
+struct Runtime {
+  std::vector<Device> devices{Device()};
+  int device = 0;  // the current one
+  bool is_capturing = false;
+  bool kernels_fail = false;  // returned by the next synchronisation, as the error of a kernel
+  int synchronisations = 0;
+  std::function<void()> after_launch;  // called on the host after each grid
+};
+[[nodiscard]] Runtime& runtime();
 
 struct Index {
   unsigned x;
