@@ -117,7 +117,7 @@ SharedPlan shared(const AttentionPlan& plan) {
 class TwoThreads {
  public:
   TwoThreads(const std::function<void()>& first, const std::function<void()>& second) {
-    runtime().after_launch = [this] { pass_turn(); };
+    runtime().after_launch = [this](const char*) { pass_turn(); };
     std::array<std::thread, 2> threads{std::thread([&] { run(0, first); }),
                                        std::thread([&] { run(1, second); })};
     for (std::thread& thread : threads) thread.join();
@@ -233,6 +233,30 @@ TEST(CudaCalls, TheFirstOfAPlanIsNotCaptured) {
   }
   runtime().is_capturing = false;
   EXPECT_NO_THROW(static_cast<void>(segments(plan, in)));
+}
+
+TEST(CudaCalls, OneWorkListIsWalkedOnlyOverTensorsWhoseItemsHoldItsWindows) {
+  const AttentionCase problem{
+      .layout = layout_of({{.query = 3, .documents = {36}}, {.query = 3, .documents = {36}}}),
+      .dtype = DType::bfloat16};
+  const SharedPlan plan = shared(problem.plan());
+  const auto work = cuda::segment_work(*plan, 32, problem.dtype, Passes::forward);
+  std::vector<std::string> launched;
+  runtime().after_launch = [&](const char* kernel) { launched.emplace_back(kernel); };
+  for (const auto& [order, item_tokens, is_walked] :
+       {std::tuple(Order::head_major_items, 40, true),
+        std::tuple(Order::head_major_items, 20, false),
+        std::tuple(Order::head_major_items, 40, true), std::tuple(Order::head_major, 0, true),
+        std::tuple(Order::head_major_items, 20, false)}) {
+    SCOPED_TRACE(item_tokens);
+    launched.clear();
+    const Inputs in = random_inputs(plan->tokens, 2, 32, order, item_tokens, 5, problem.dtype);
+    const Result<Outputs> out = run_segment_forward(*work, in, {.alone = true});
+    ASSERT_TRUE(out) << out.error().message;
+    expect_near(out->o, reference(problem.keys(), in).o, 0.02, "o");
+    EXPECT_EQ(launched.front() == "segment_forward (walks)", is_walked);
+  }
+  runtime().after_launch = {};
 }
 
 /// The message of one forward call of segment attention, or "none".

@@ -332,7 +332,7 @@ Status run_grid(const Kernel& kernel, Body body, const void* parameters,
     run_block(block);
     if (!now.failure.empty()) return fail("{}", now.failure);
   }
-  if (runtime().after_launch) runtime().after_launch();
+  if (runtime().after_launch) runtime().after_launch(kernel.name);
   return {};
 }
 

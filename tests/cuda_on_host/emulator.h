@@ -37,7 +37,7 @@ struct Runtime {
   bool is_capturing = false;
   bool kernels_fail = false;  // returned by the next synchronisation, as the error of a kernel
   int synchronisations = 0;
-  std::function<void()> after_launch;  // called on the host after each grid
+  std::function<void(const char* kernel)> after_launch;  // called on the host after each grid
 };
 [[nodiscard]] Runtime& runtime();
 

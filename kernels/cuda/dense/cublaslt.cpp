@@ -252,7 +252,7 @@ std::string Product::algorithm() const {
                                                      sizeof value, &written) != lt::success) {
       return "";
     }
-    text += (text.empty() ? "" : "/") + std::to_string(value);
+    text += fmt::format("{}{}", text.empty() ? "" : "/", value);
   }
   return text;
 }
