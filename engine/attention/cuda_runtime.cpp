@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/cuda_runtime.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "kernels/cuda/operands.h"
@@ -11,6 +13,26 @@ namespace {
 
 constexpr int oldest_compute_major = 8;  // cp.async and mma of bfloat16
 
+/// Whether code for one architecture of CMake's list runs on a device: machine code on its own and
+/// later devices of the same major number, PTX on all later ones, "90a" only on its own.
+bool runs_on(std::string_view architecture, int capability) {
+  const std::string digits(architecture.substr(0, architecture.find_first_not_of("0123456789")));
+  if (digits.empty()) return true;  // "native", "all"
+  const int compiled = std::stoi(digits);
+  const std::string_view kind = architecture.substr(digits.size());
+  if (kind.starts_with("a") || capability < compiled) return capability == compiled;
+  return kind == "-real" ? capability / 10 == compiled / 10 : true;
+}
+
+bool run_on(std::string_view architectures, int capability) {
+  for (std::size_t begin = 0; begin < architectures.size();) {
+    const std::size_t end = std::min(architectures.find(',', begin), architectures.size());
+    if (runs_on(architectures.substr(begin, end - begin), capability)) return true;
+    begin = end + 1;
+  }
+  return architectures.empty();
+}
+
 }  // namespace
 
 Status usable(const CudaDevices& found, const LibTorchCuda& libtorch) {
@@ -19,6 +41,13 @@ Status usable(const CudaDevices& found, const LibTorchCuda& libtorch) {
   if (device.compute_major < oldest_compute_major) {
     return fail("{} has compute capability {}.{}, and the kernels need {}.0 or newer", device.name,
                 device.compute_major, device.compute_minor, oldest_compute_major);
+  }
+  const int capability = 10 * device.compute_major + device.compute_minor;
+  if (!run_on(found.architectures, capability)) {
+    return fail(
+        "{} has compute capability {}.{}, and this build's kernels are compiled for {}; configure "
+        "it with -DCMAKE_CUDA_ARCHITECTURES={}",
+        device.name, device.compute_major, device.compute_minor, found.architectures, capability);
   }
   if (!libtorch.built) {
     return fail(

@@ -19,6 +19,7 @@ static std::string uuid_of(const cudaDeviceProp& properties) {
 
 CudaDevices cuda_devices() {
   CudaDevices found;
+  found.architectures = ATTNSCOPE_CUDA_ARCHITECTURES;
   const auto worked = [&found](cudaError_t error) {
     if (error == cudaSuccess) return true;
     cudaGetLastError();  // clears the error, which a later call must not see

@@ -59,6 +59,8 @@ struct CudaDevice {
 struct CudaDevices {
   std::vector<CudaDevice> devices;
   std::string reason;  // one sentence if there are none
+  /// What the kernels are compiled for, as CMake's list "80-real,90"; empty: nothing is known.
+  std::string architectures = {};
 };
 
 [[nodiscard]] CudaDevices cuda_devices();

@@ -220,7 +220,6 @@ const cuda::CublasLt& host_cublaslt() {
             ++handles_made;
             return lt::success;
           },
-      .destroy = [](void*) { return invalid_value; },
       .status_name =
           [](int status) { return status == not_supported ? "not supported" : "invalid"; },
       .status_text = [](int) { return "the product asked for what the library does not do"; },

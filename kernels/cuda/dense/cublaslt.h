@@ -54,7 +54,6 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 /// Calls of(member, the library's name, its type) for each function.
 #define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                           \
   of(create, cublasLtCreate, int(void** handle));                                                  \
-  of(destroy, cublasLtDestroy, int(void* handle));                                                 \
   of(status_name, cublasLtGetStatusName, const char*(int status));                                 \
   of(status_text, cublasLtGetStatusString, const char*(int status));                               \
   of(matmul_create, cublasLtMatmulDescCreate, int(void** matmul, int compute, int scale_type));    \
@@ -88,7 +87,7 @@ struct CublasLt {
 #undef ATTNSCOPE_MEMBER
 };
 
-/// A handle or a descriptor of the library, made with the function that destroys it.
+/// A descriptor of the library, with the function that destroys it.
 using Descriptor = std::shared_ptr<void>;
 
 /// The library of this process, loaded by the first call. Error: it is not installed, or it lacks a
