@@ -177,6 +177,15 @@ void release_barrier() {
     misuse(fmt::format("lanes of a warp diverged: lane 0 is at {}, lane {} at {}", met->name,
                        other - warp.met.begin(), (*other)->name));
   }
+  const auto* const other_branch = std::ranges::find_if(
+      warp.accesses, [&](std::uint32_t count) { return count != warp.accesses[0]; });
+  if (met->aligned && other_branch != warp.accesses.end()) {
+    misuse(fmt::format(
+        "{} without __syncwarp after a branch: lane 0 accessed memory {} times, lane "
+        "{} {} times",
+        met->name, warp.accesses[0], other_branch - warp.accesses.begin(), *other_branch));
+  }
+  warp.accesses.fill(0);
   ++counted.collectives;
   Warp* next = &warp;
   if (met == &exit_of_kernel) {

@@ -7,8 +7,9 @@
 // order after each. A correct kernel gives the same bits for all seeds.
 //
 // Undefined behaviour ends the launch, and its Status names the kernel, the block, the thread and
-// the mistake: lanes of one warp at different collectives, a barrier that not all threads reach,
-// and every access that memory_watch.h does not allow.
+// the mistake: lanes of one warp at different collectives, a matrix product after a branch with
+// accesses to memory that not all lanes took, a barrier that not all threads reach, and every
+// access that memory_watch.h does not allow. Branches without such accesses are not seen.
 
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,9 @@ struct Index {
 struct Collective {
   const char* name;
   void (*act)(void* const (&given)[warp_lanes]);
+  // Requires converged lanes (PTX: `.aligned`): a branch that not all of them take ends with
+  // another collective before it, such as __syncwarp.
+  bool aligned = false;
 };
 
 /// Called by each lane; returns after all lanes have called it and `act` has run.

@@ -172,8 +172,8 @@ __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2
     const std::uint32_t of_x[4] = {pair(x[0], 0), pair(x[1], 0), pair(x[0], 1), pair(x[1], 1)};
     std::uint32_t of_y[4][2];
 #pragma unroll
-    for (int n = 0; n < 4; ++n) of_y[n][0] = pair(y[n], 0), of_y[n][1] = pair(y[n], 1);
-    __syncwarp();  // lanes have branched
+    for (int i = 0; i < 8; ++i) of_y[i / 2][i % 2] = pair(y[i / 2], i % 2);
+    __syncwarp();
 #pragma unroll
     for (int n = 0; n < 4; ++n) multiply_add<T>(tiles[n], of_x, of_y[n][0], of_y[n][1]);
   }
@@ -329,7 +329,7 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
           y[0][h] = (low & 0xffffu) | high << 16;
           y[1][h] = low >> 16 | (high & 0xffff0000u);
         }
-        __syncwarp();  // lanes have branched
+        __syncwarp();
 #pragma unroll
         for (int p = 0; p < 2; ++p) {
           multiply_add<T>(tiles[2 * m + p], whole, y[p][0], y[p][1]);
