@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,15 @@
 
 namespace attnscope::cuda {
 namespace {
+
+Result<SegmentWork> divide(const AttentionPlan& plan, const ConstTensor& q,
+                           std::type_identity<SegmentWork>) {
+  return segment_work(plan, q.head_dim, q.dtype, Passes::forward_backward);
+}
+Result<WindowedWork> divide(const AttentionPlan& plan, const ConstTensor& q,
+                            std::type_identity<WindowedWork>) {
+  return windowed_work(plan, q.head_dim, q.dtype, Passes::forward_backward);
+}
 
 /// A plan divided for one kernel, and the list of it on the device.
 template <typename Work>
@@ -26,9 +36,7 @@ struct Divided {
 template <typename Work>
 class DividedPlans {
  public:
-  template <typename Divide>
-  std::shared_ptr<Divided<Work>> of(const SharedPlan& plan, const ConstTensor& q,
-                                    const Divide& divide) {
+  std::shared_ptr<Divided<Work>> of(const SharedPlan& plan, const ConstTensor& q) {
     const Result<int> device = current_device();
     if (!device) require(tl::unexpected(device.error()));
     const Key key{*device, current_stream(), q.head_dim, q.dtype};
@@ -37,7 +45,7 @@ class DividedPlans {
     for (const Kept& entry : kept_) {
       if (entry.key == key && entry.plan.lock() == plan) return entry.divided;
     }
-    Result<Work> work = divide(*plan, q.head_dim, q.dtype, Passes::forward_backward);
+    Result<Work> work = divide(*plan, q, std::type_identity<Work>());
     if (!work) require(tl::unexpected(work.error()));
     auto divided = std::make_shared<Divided<Work>>(std::move(*work));
     static_cast<void>(divided->list.data());
@@ -63,17 +71,16 @@ class DividedPlans {
 };
 
 /// Never destroyed: LibTorch's allocator may be destroyed earlier.
-template <typename Work, typename Divide>
-std::shared_ptr<Divided<Work>> divided(const SharedPlan& plan, const ConstTensor& q,
-                                       const Divide& divide) {
+template <typename Work>
+std::shared_ptr<Divided<Work>> divided(const SharedPlan& plan, const ConstTensor& q) {
   static auto* const all = new DividedPlans<Work>;
-  return all->of(plan, q, divide);
+  return all->of(plan, q);
 }
 
 /// Runs a call of segment attention with its list and its own workspace.
 template <typename Call>
 void with_segments(const SharedPlan& plan, const ConstTensor& q, const Call& call) {
-  const auto prepared = divided<SegmentWork>(plan, q, segment_work);
+  const auto prepared = divided<SegmentWork>(plan, q);
   const std::int64_t bytes = prepared->work.workspace_bytes();
   const Block workspace = bytes > 0 ? Block(bytes) : Block();
   require(call(prepared->work,
@@ -98,7 +105,7 @@ void segment_backward(const SharedPlan& plan, const GradientTensors& tensors, fl
 
 void windowed_forward(const SharedPlan& plan, const PlanOperands& operands, float scale,
                       float* weights) {
-  const auto prepared = divided<WindowedWork>(plan, operands.q, windowed_work);
+  const auto prepared = divided<WindowedWork>(plan, operands.q);
   require(windowed_forward(prepared->work, prepared->list.data(), operands.q, operands.k,
                            operands.v, scale, operands.o, /*lse=*/nullptr, weights,
                            current_stream()));
@@ -106,7 +113,7 @@ void windowed_forward(const SharedPlan& plan, const PlanOperands& operands, floa
 
 void windowed_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale,
                        const float* weights) {
-  const auto prepared = divided<WindowedWork>(plan, tensors.q, windowed_work);
+  const auto prepared = divided<WindowedWork>(plan, tensors.q);
   const Block grad_scores(prepared->work.score_elements() *
                           static_cast<std::int64_t>(sizeof(float)));
   require(windowed_backward(prepared->work, prepared->list.data(), tensors, scale, weights,
