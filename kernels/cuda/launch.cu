@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <iterator>
+
 #include "kernels/cuda/launch.h"
 
 namespace attnscope::cuda {
-namespace {
-
-/// The limits of a device, which never change, and its number.
-struct Limits {
-  int device = -1;
-  int blocks = 0, threads = 0, shared_bytes = 0;
-};
-
-}  // namespace
 
 Result<int> current_device() {
   int device = 0;
@@ -19,31 +13,29 @@ Result<int> current_device() {
 }
 
 Status fits_device(const char* name, const LaunchShape& shape) {
-  static thread_local Limits known;
-  Limits now;
-  ATTNSCOPE_CUDA(cudaGetDevice(&now.device));
-  if (now.device != known.device) {
-    const int device = now.device;
-    ATTNSCOPE_CUDA(cudaDeviceGetAttribute(&now.blocks, cudaDevAttrMaxGridDimX, device));
-    ATTNSCOPE_CUDA(cudaDeviceGetAttribute(&now.threads, cudaDevAttrMaxThreadsPerBlock, device));
-    ATTNSCOPE_CUDA(
-        cudaDeviceGetAttribute(&now.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlock, device));
-    known = now;
+  struct Limit {
+    cudaDeviceAttr attribute;
+    std::int64_t needed;
+    const char* what;
+  };
+  const Limit limits[] = {
+      {cudaDevAttrMaxThreadsPerBlock, shape.threads, "threads per block"},
+      {cudaDevAttrMaxSharedMemoryPerBlock, shape.shared_bytes, "bytes of shared memory per block"},
+      {cudaDevAttrMaxGridDimX, shape.blocks, "thread blocks"}};
+  static thread_local int known_device = -1;
+  static thread_local int most[std::size(limits)];  // of that device, which never change
+  int device = 0;
+  ATTNSCOPE_CUDA(cudaGetDevice(&device));
+  for (std::size_t i = 0; i < std::size(limits) && device != known_device; ++i)
+    ATTNSCOPE_CUDA(cudaDeviceGetAttribute(&most[i], limits[i].attribute, device));
+  known_device = device;
+  for (std::size_t i = 0; i < std::size(limits); ++i) {
+    if (limits[i].needed <= most[i]) continue;
+    cudaDeviceProp properties = {};
+    ATTNSCOPE_CUDA(cudaGetDeviceProperties(&properties, device));
+    return too_large_launch(name, limits[i].needed, limits[i].what, properties.name, most[i]);
   }
-  const bool fits = shape.blocks <= known.blocks && shape.threads <= known.threads &&
-                    shape.shared_bytes <= known.shared_bytes;
-  if (fits) return {};
-  cudaDeviceProp properties = {};
-  ATTNSCOPE_CUDA(cudaGetDeviceProperties(&properties, known.device));
-  if (shape.threads > known.threads) {
-    return too_large_launch(name, shape.threads, "threads per block", properties.name,
-                            known.threads);
-  }
-  if (shape.shared_bytes > known.shared_bytes) {
-    return too_large_launch(name, shape.shared_bytes, "bytes of shared memory per block",
-                            properties.name, known.shared_bytes);
-  }
-  return too_large_launch(name, shape.blocks, "thread blocks", properties.name, known.blocks);
+  return {};
 }
 
 Status finish_launch(const char* name, Stream stream) {
