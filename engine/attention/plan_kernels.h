@@ -47,10 +47,9 @@ namespace cuda {
 
 /// Calls of our kernels on LibTorch's current stream (plan_kernels_on_cuda.cpp). Any number of host
 /// threads may use one plan and one stream: every call has its own workspace. The first call of a
-/// plan on a stream copies the kernel's work list to the device, where it stays as long as the
-/// plan, or until the process ends if a later call was captured into a graph; the first call cannot
-/// be captured. `lse` [tokens, heads]; `weights` and `grad_scores` have
-/// windowed_score_elements(plan).
+/// plan on a stream copies the kernel's work list to the device and cannot be captured into a
+/// graph. The list stays as long as the plan, or until the process ends if a later call was
+/// captured. `lse` is [tokens, heads]; `weights` are windowed_score_elements(plan) floats.
 void segment_forward(const SharedPlan& plan, const PlanOperands& operands, float scale, float* lse);
 void segment_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale);
 void windowed_forward(const SharedPlan& plan, const PlanOperands& operands, float scale,
