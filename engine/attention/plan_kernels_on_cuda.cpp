@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <type_traits>
 #include <utility>

@@ -5,6 +5,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/cuda/windowed.h"
+#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope {
 namespace {

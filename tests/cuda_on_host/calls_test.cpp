@@ -10,15 +10,24 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/plan_kernels.h"
 #include "kernels/cuda/operands.h"
 #include "kernels/cuda/segment.h"
+#include "kernels/plan/windowed_layout.h"
 #include "tests/cuda/device_subjects.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/cuda_on_host/emulator.h"
