@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -57,22 +58,32 @@ class Block {
   Block& operator=(Block&& other) noexcept;
   ~Block();
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// Never releases it: a captured graph has its address.
+  void keep() { is_kept_ = true; }
 
  private:
   std::byte* data_ = nullptr;
+  bool is_kept_ = false;
 };
 
+/// A copy of `values`. Throws std::invalid_argument, which names `what`, if the current stream is
+/// being captured into a graph: the copy would run later, from memory that is freed before.
+[[nodiscard]] Block copied_before_capture(std::span<const std::byte> values, const char* what);
+
 /// A copy of a kernel's work list on the device, made on first use: preparing a problem allocates
-/// no device memory.
-class DeviceList {
+/// no device memory. A list that a call reads while it is captured into a graph stays until the
+/// process ends.
+class ListOnDevice {
  public:
   /// `list` must outlive it.
-  explicit DeviceList(std::span<const std::byte> list) : list_(list) {}
+  explicit ListOnDevice(std::span<const std::byte> list) : list_(list) {}
+  /// For any number of host threads. Throws if the first use is captured.
   [[nodiscard]] const std::byte* data();
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(list_.size()); }
 
  private:
   std::span<const std::byte> list_;
+  std::mutex filling_;
   Block block_;
 };
 
@@ -89,5 +100,7 @@ void fill(std::byte* to, std::int64_t bytes, std::byte value);
 void wait();
 
 [[nodiscard]] Stream current_stream();
+/// Whether that stream is being captured into a graph.
+[[nodiscard]] bool is_capturing();
 
 }  // namespace attnscope::cuda

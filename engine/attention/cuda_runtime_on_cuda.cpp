@@ -31,7 +31,9 @@ LibTorchCuda libtorch_cuda() {
 std::optional<std::string> lost() {
   const cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess) return std::nullopt;
-  return std::string(cudaGetErrorString(error)) + " (" + cudaGetErrorName(error) + ")";
+  const char* name = cudaGetErrorName(error);
+  return std::string(cudaGetErrorString(error)) + " (" + name + ")" +
+         std::string(how_to_find_the_launch(name));
 }
 
 std::byte* allocate(std::int64_t bytes) {
@@ -80,6 +82,12 @@ void wait() {
 Stream current_stream() {
   initialise();
   return c10::cuda::getCurrentCUDAStream().stream();
+}
+
+bool is_capturing() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  ATTNSCOPE_CUDA_OR_THROW(cudaStreamIsCapturing(current_stream(), &status));
+  return status != cudaStreamCaptureStatusNone;
 }
 
 }  // namespace attnscope::cuda

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -117,6 +118,9 @@ class PreparedAttention {
   virtual void stop() {}
   /// Largest growth of that process in bytes during its first call; this is the call's memory.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const { return std::nullopt; }
+  /// What the calls so far selected by timing, which may differ between processes, as a sentence
+  /// for the results; empty: nothing.
+  [[nodiscard]] virtual std::string selected() const { return {}; }
   /// Whether forward fills `lse` if it is passed.
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };

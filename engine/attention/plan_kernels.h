@@ -1,10 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of our kernels on one device for torch_function.cpp. Includes LibTorch; errors are
+// The interface of our kernels on one device for torch_function.cpp; errors are
 // std::invalid_argument with one sentence.
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +11,10 @@
 #include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/tensor.h"
+
+namespace at {
+class Tensor;
+}
 
 namespace attnscope {
 
@@ -37,9 +39,24 @@ inline void require(const Status& done) {
   if (!done) throw std::invalid_argument(done.error().message);
 }
 
-/// Defined in torch_function_on_cuda.cpp. The device data of a plan (the kernel's work list and
-/// scratch memory) are made by the first call with that plan and kept as long as the plan.
+/// Defined in torch_function_on_cuda.cpp.
 [[nodiscard]] PlanKernels segment_kernels_on_cuda();
 [[nodiscard]] PlanKernels windowed_kernels_on_cuda();
+
+namespace cuda {
+
+/// Calls of our kernels on LibTorch's current stream (plan_kernels_on_cuda.cpp). Any number of host
+/// threads may use one plan and one stream: every call has its own workspace. The first call of a
+/// plan on a stream copies the kernel's work list to the device and cannot be captured into a
+/// graph. The list stays as long as the plan, or until the process ends if a later call was
+/// captured. `lse` is [tokens, heads]; `weights` are windowed_score_elements(plan) floats.
+void segment_forward(const SharedPlan& plan, const PlanOperands& operands, float scale, float* lse);
+void segment_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale);
+void windowed_forward(const SharedPlan& plan, const PlanOperands& operands, float scale,
+                      float* weights);
+void windowed_backward(const SharedPlan& plan, const GradientTensors& tensors, float scale,
+                       const float* weights);
+
+}  // namespace cuda
 
 }  // namespace attnscope

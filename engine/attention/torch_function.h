@@ -22,8 +22,9 @@ namespace attnscope {
 /// bfloat16, and have any strides whose last is 1; so views of one projection and transposed
 /// head-major tensors are accepted without a copy. The result is contiguous. Uses LibTorch's number
 /// of threads. Throws std::invalid_argument with one sentence for invalid arguments and for a
-/// second derivative, which is not supported. On CUDA the first call of a plan on a stream copies
-/// its work list there: it cannot be captured into a graph, later ones can.
+/// second derivative, which is not supported. Any number of host threads may call it, also with one
+/// plan. On CUDA the first call of a plan on a stream copies its work list there: it cannot be
+/// captured into a graph, later ones can (docs/cuda.md).
 [[nodiscard]] at::Tensor segment_attention(const std::shared_ptr<const AttentionPlan>& plan,
                                            const at::Tensor& q, const at::Tensor& k,
                                            const at::Tensor& v, float scale);

@@ -83,7 +83,7 @@ struct PartTime {
 struct Cell {
   Contender contender;
   CellStatus status = CellStatus::ok;
-  std::string reason;             // one sentence when status is not ok
+  std::string reason;             // one sentence when status is not ok; else what was selected
   std::int64_t batch = 0;         // items measured together
   std::int64_t query_tokens = 0;  // group sizes of one item, [SEP] included
   std::int64_t document_tokens = 0;

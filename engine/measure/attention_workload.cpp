@@ -299,6 +299,8 @@ class AttentionWorkload final : public Workload {
     if (served_[contender] && !served_[contender]->leave(of(contender))) place_tensors();
   }
 
+  std::string selected(std::size_t contender) override { return of(contender).selected(); }
+
   Verdict judge_sample(std::size_t contender) override {
     if (served_[contender]) {
       setting_.beacon.calling(static_cast<int>(contender));

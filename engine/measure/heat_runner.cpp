@@ -122,6 +122,7 @@ class HeatRunner {
         if (!std::exchange(is_checked, true))
           for_each_active([&](std::size_t i) { check(*workload, setting, i); });
         if (!is_cancelled()) time_all_active(*workload, placement);
+        for_each_active([&](std::size_t i) { cells_[i].reason = workload->selected(i); });
         // Only one process measures the parts of a call.
         if (request_.process == 0 && placement == request_.placements.back())
           for_each_active([&](std::size_t i) { cells_[i].parts = parts_of(*workload, i); });
@@ -324,7 +325,7 @@ class HeatRunner {
     failures_[contender] = std::move(result.failure);
   }
 
-  /// A cell has either samples or a reason. A cancelled heat is measured again completely.
+  /// A cell without samples has a reason. A cancelled heat is measured again completely.
   void conclude(std::size_t contender) {
     Cell& cell = cells_[contender];
     if (failures_[contender]) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/heat/cell.h"
@@ -94,6 +95,8 @@ class Workload {
   virtual void leave(std::size_t /*contender*/) {}  // after a sample, also when a call threw
   /// Validates the output of a sample's last call.
   [[nodiscard]] virtual Verdict judge_sample(std::size_t contender) = 0;
+  /// What a contender's calls selected by timing (PreparedAttention::selected()).
+  [[nodiscard]] virtual std::string selected(std::size_t /*contender*/) { return {}; }
   /// Divides the time of one additional call among its parts; empty where no parts are known.
   [[nodiscard]] virtual std::vector<PartTime> parts_of_call(std::size_t /*contender*/) {
     return {};

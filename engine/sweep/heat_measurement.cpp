@@ -408,6 +408,8 @@ void pool(Cell& into, Cell&& from, std::vector<std::string>& warnings) {
                     into.contender.id(), into.batch, from.batch));
     return;
   }
+  if (into.reason != from.reason)
+    into.reason = fmt::format("{}; another process: {}", into.reason, from.reason);
   pool(into.memory, from.memory);
   into.samples.insert(into.samples.end(), from.samples.begin(), from.samples.end());
   into.settled = into.settled && from.settled;

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -102,6 +103,9 @@ class DenseAttention {
   [[nodiscard]] std::int64_t mask_stride() const;
   /// Floating-point operations of the products: two forward, four more backward.
   [[nodiscard]] double flop() const;
+  /// The algorithms of cuBLASLt that the first calls selected by timing, which another process may
+  /// not select: "to scores 21/20/4/1, to rows ...", each as ID/tile/stages/splits. Empty before.
+  [[nodiscard]] std::string algorithms() const;
 
   [[nodiscard]] Status forward(const DenseForward& call, Stream stream) const;
   [[nodiscard]] Status backward(const DenseBackward& call, Stream stream) const;

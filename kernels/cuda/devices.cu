@@ -19,6 +19,7 @@ static std::string uuid_of(const cudaDeviceProp& properties) {
 
 CudaDevices cuda_devices() {
   CudaDevices found;
+  found.architectures = ATTNSCOPE_CUDA_ARCHITECTURES;
   const auto worked = [&found](cudaError_t error) {
     if (error == cudaSuccess) return true;
     cudaGetLastError();  // clears the error, which a later call must not see
@@ -65,12 +66,6 @@ Result<double> device_time_ns(Stream stream, const std::function<Status()>& work
   ATTNSCOPE_CUDA(cudaEventSynchronize(end));
   ATTNSCOPE_CUDA(cudaEventElapsedTime(&ms, begin, end));
   return static_cast<double>(ms) * 1e6;
-}
-
-Result<int> current_device() {
-  int device = 0;
-  ATTNSCOPE_CUDA(cudaGetDevice(&device));
-  return device;
 }
 
 }  // namespace cuda

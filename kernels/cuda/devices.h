@@ -31,6 +31,20 @@ using Stream = CUstream_st*;
 
 /// The number of the current device.
 [[nodiscard]] Result<int> current_device();
+
+struct LaunchShape {
+  std::int64_t blocks = 0;
+  int threads = 0;
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+};
+
+/// Ok, or a sentence that names the device, what it has and what the launch needs, by the current
+/// device's own limits. Kernels use no more shared memory than a device gives without being asked.
+[[nodiscard]] Status fits_device(const char* name, const LaunchShape& shape);
+
+/// With ATTNSCOPE_CUDA_SYNC=1 waits for the launch that was just queued and returns its error;
+/// otherwise, and while the stream is captured into a graph, does nothing.
+[[nodiscard]] Status finish_launch(const char* name, Stream stream);
 }  // namespace cuda
 
 struct CudaDevice {
@@ -45,6 +59,8 @@ struct CudaDevice {
 struct CudaDevices {
   std::vector<CudaDevice> devices;
   std::string reason;  // one sentence if there are none
+  /// What the kernels are compiled for, as CMake's list "80-real,90"; empty: nothing is known.
+  std::string architectures = {};
 };
 
 [[nodiscard]] CudaDevices cuda_devices();

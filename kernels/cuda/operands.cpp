@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/operands.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <limits>
@@ -100,7 +102,27 @@ Status made_for_forward_only(std::string_view operation) {
 
 Status failed_call(const char* call, const char* file, int line, const char* text,
                    const char* name) {
-  return fail("CUDA: {} failed at {}:{}: {} ({})", call, file, line, text, name);
+  return fail("CUDA: {} failed at {}:{}: {} ({}){}", call, file, line, text, name,
+              how_to_find_the_launch(name));
+}
+
+std::atomic<bool>& synchronises_launches() {
+  static std::atomic<bool> set = [] {
+    const char* value = std::getenv("ATTNSCOPE_CUDA_SYNC");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return set;
+}
+
+std::string_view how_to_find_the_launch(std::string_view name) {
+  constexpr std::array<std::string_view, 10> of_kernels{
+      "cudaErrorIllegalAddress",     "cudaErrorLaunchFailure",
+      "cudaErrorLaunchTimeout",      "cudaErrorAssert",
+      "cudaErrorHardwareStackError", "cudaErrorIllegalInstruction",
+      "cudaErrorMisalignedAddress",  "cudaErrorInvalidAddressSpace",
+      "cudaErrorInvalidPc",          "cudaErrorECCUncorrectable"};
+  if (synchronises_launches() || std::ranges::find(of_kernels, name) == of_kernels.end()) return {};
+  return "; a kernel queued earlier may be the cause: set ATTNSCOPE_CUDA_SYNC=1 to find the launch";
 }
 
 Status no_memory_for(std::string_view operation, std::string_view what, std::int64_t floats) {
@@ -111,9 +133,10 @@ Status refused_capture(const char* what) {
   return fail("CUDA: {} cannot be captured into a graph; make one call before the capture", what);
 }
 
-Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most) {
-  return fail("CUDA: {} needs {} thread blocks, and a launch has at most {}; use a smaller batch",
-              name, blocks, most);
+Status too_large_launch(const char* name, std::int64_t needed, std::string_view what,
+                        std::string_view device, std::int64_t most) {
+  return fail("CUDA: {} needs {} {}, and {} has at most {}{}", name, needed, what, device, most,
+              what == "thread blocks" ? "; use a smaller batch" : "");
 }
 
 }  // namespace attnscope::cuda

@@ -9,6 +9,7 @@
 //   if (!operands.status()) return operands.status();
 //   arguments.q = operands.on_device(q);
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -97,13 +98,22 @@ class Operands {
 [[nodiscard]] Status no_memory_for(std::string_view operation, std::string_view what,
                                    std::int64_t floats);
 
+/// The environment's ATTNSCOPE_CUDA_SYNC, read once; tests set it.
+[[nodiscard]] std::atomic<bool>& synchronises_launches();
+
+/// `text` and `name` are those of the error. If it may be that of a kernel queued earlier, the
+/// message names the switch that finds the launch.
 [[nodiscard]] Status failed_call(const char* call, const char* file, int line, const char* text,
                                  const char* name);
+/// The part of that message which names the switch; empty for other errors, and if it is set.
+[[nodiscard]] std::string_view how_to_find_the_launch(std::string_view name);
 
 /// The error of `what`, which synchronises or allocates, on a stream that is being captured.
 [[nodiscard]] Status refused_capture(const char* what);
 
-[[nodiscard]] Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most);
+/// The error of a launch that needs more than the device has.
+[[nodiscard]] Status too_large_launch(const char* name, std::int64_t needed, std::string_view what,
+                                      std::string_view device, std::int64_t most);
 
 /// Calls visit() with the type as a constant, so that code that depends on it is selected once.
 template <typename Visit>

@@ -12,6 +12,7 @@
 // q, k, v, o and lse are in device memory; head dimension 8 to 256; float32 (fused multiply-adds)
 // or float16 and bfloat16 (tensor cores, for walks); sums are float32 for all three.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,12 @@ class SegmentWork {
     std::int64_t rest = 0, rows = 0, keys = 0;
   };
   [[nodiscard]] const Places& places() const { return places_; }
+  /// For each list of walks: twice the tokens of an item in the last call whose tensors were split
+  /// into items, plus 1 if walks support them; 0: none yet.
+  struct Layouts {
+    std::atomic<std::int64_t> rows = 0, keys = 0;
+  };
+  [[nodiscard]] Layouts& layouts() const { return *layouts_; }
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
   [[nodiscard]] DType dtype() const { return dtype_; }
 
@@ -57,6 +64,7 @@ class SegmentWork {
   std::shared_ptr<const WorkList> work_;
   std::shared_ptr<const Walks> walks_;
   std::shared_ptr<const std::vector<std::byte>> bytes_;
+  std::shared_ptr<Layouts> layouts_ = std::make_shared<Layouts>();
   Places places_;
   std::int64_t head_dim_;
   DType dtype_;

@@ -46,6 +46,33 @@ TEST(CudaUsable, NeedsADriver_ANewEnoughDevice_AndALibTorchThatSeesIt) {
               AllOf(HasSubstr("Some GPU"), HasSubstr("7.5"), HasSubstr("8.0")));
   EXPECT_THAT(reason(one_device(9), {.built = true, .devices = 0}), HasSubstr("LibTorch"));
   EXPECT_EQ(reason(one_device(8), with_cuda), "");
+  const auto compiled_for = [&](const char* architectures, int major, int minor) {
+    CudaDevices found{
+        .devices = {{.name = "Some GPU"}}, .reason = "", .architectures = architectures};
+    found.devices[0].compute_major = major;
+    found.devices[0].compute_minor = minor;
+    return reason(found, with_cuda);
+  };
+  for (const auto& [architectures, major, minor] : {std::tuple{"80-real,90", 8, 0},
+                                                    {"80-real,90", 8, 6},
+                                                    {"80-real,90", 8, 9},
+                                                    {"80-real,90", 9, 0},
+                                                    {"80-real,90", 10, 0},
+                                                    {"80-real,90", 12, 0},
+                                                    {"90a", 9, 0},
+                                                    {"native", 8, 6},
+                                                    {"", 8, 6}})
+    EXPECT_EQ(compiled_for(architectures, major, minor), "") << architectures << ' ' << minor;
+  for (const auto& [architectures, major, minor] : {std::tuple{"90-real", 8, 0},
+                                                    {"90", 8, 9},
+                                                    {"86-real", 8, 0},
+                                                    {"80-real", 9, 0},
+                                                    {"90-real", 12, 0},
+                                                    {"90a", 12, 0}})
+    EXPECT_NE(compiled_for(architectures, major, minor), "") << architectures << ' ' << minor;
+  EXPECT_EQ(compiled_for("90-real", 12, 0),
+            "Some GPU has compute capability 12.0, and this build's kernels are compiled for "
+            "90-real; configure it with -DCMAKE_CUDA_ARCHITECTURES=120");
   EXPECT_TRUE(cuda::usable() || !cuda::usable().error().message.empty());
 }
 

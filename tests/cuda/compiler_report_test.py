@@ -104,13 +104,44 @@ class Occupancy(unittest.TestCase):
                 ("sm_90", 72, 256, 0, 3, 0.375, "registers"),
                 # 33,280 bytes and a reserved kilobyte per block: 4 blocks fit in 164 kB, 6 in 228 kB.
                 ("sm_80", 32, 128, 33280, 4, 0.25, "shared memory"),
-                ("sm_90", 32, 128, 33280, 6, 0.375, "shared memory")):
+                ("sm_90", 32, 128, 33280, 6, 0.375, "shared memory"),
+                # 48 warps, and 16 or 24 blocks.
+                ("sm_86", 32, 256, 0, 6, 1.0, "warps"),
+                ("sm_86", 16, 32, 0, 16, 1 / 3, "blocks"),
+                ("sm_89", 16, 32, 0, 24, 0.5, "blocks"),
+                ("sm_120", 32, 128, 33280, 2, 1 / 6, "shared memory")):
             kernel = report.Kernel("k", architecture, registers=registers)
             self.assertEqual(report.occupancy(kernel, report.Launch(threads, shared)), (blocks, share, limit))
 
     def test_a_block_that_does_not_fit_has_none(self):
         kernel = report.Kernel("k", "sm_80", registers=32)
-        self.assertIsNone(report.occupancy(kernel, report.Launch(128, 164 * 1024)))
+        for threads, shared in ((128, 164 * 1024), (128, 48 * 1024 + 1), (1056, 0)):
+            self.assertIsNone(report.occupancy(kernel, report.Launch(threads, shared)), (threads, shared))
+
+    def test_a_launch_that_does_not_fit_every_gpu_fails_and_is_named(self):
+        launches = {"segment_forward_kernel<__half, 32>": report.Launch(128, 0, [report.Launch(1024, 0)])}
+        status, out, _ = run(log_of(registers=64), launches)
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"sm_89 +sm_80 +1 +65536 of 65536 +0 of 49152 +1 \(segment_forward_kernel")
+        status, _, err = run(log_of(registers=65), launches)
+        self.assertEqual(status, 1)
+        for card in ("sm_80", "sm_86", "sm_89"):
+            self.assertIn("segment_forward_kernel<__half, 32> with 1024 threads, 65 registers and 0 bytes of shared memory "
+                          f"per block on {card} cannot be launched", err)
+
+    def test_the_kernels_of_the_written_report_fit_every_gpu(self):
+        launches, seen = report.launch_shapes(), 0
+        lines = (HOME / "docs/cuda-compiler-report.md").read_text().split(report.EVERY_KERNEL)[1].splitlines()
+        for cells in (line.split(" | ") for line in lines if line.startswith("| `")):
+            name = cells[0].strip("| `")
+            for code, registers in (("sm_80", int(cells[3])), ("sm_90", int(cells[9]))):
+                launch = report.launch_of(name, launches)
+                for card in (card for card, limits in report.CARDS.items() if limits.code == code):
+                    for each in (launch, *launch.others):
+                        kernel = report.Kernel(name, code, registers)
+                        self.assertIsNotNone(report.occupancy(kernel, each, card), (name, card, each))
+                        seen += 1
+        self.assertGreater(seen, 400)
 
     def test_launch_shapes_are_those_of_the_sources(self):
         launches = report.launch_shapes()

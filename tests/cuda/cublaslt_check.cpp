@@ -25,6 +25,10 @@ static_assert(lt::preference_alignment_a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A
               lt::preference_alignment_a + 1 == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
               lt::preference_alignment_a + 2 == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
               lt::preference_alignment_d == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(lt::algorithm_id == CUBLASLT_ALGO_CONFIG_ID &&
+              lt::algorithm_tile == CUBLASLT_ALGO_CONFIG_TILE_ID &&
+              lt::algorithm_splits == CUBLASLT_ALGO_CONFIG_SPLITK_NUM &&
+              lt::algorithm_stages == CUBLASLT_ALGO_CONFIG_STAGES_ID);
 static_assert(sizeof(lt::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(lt::Choice) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(lt::Choice, workspace_bytes) ==

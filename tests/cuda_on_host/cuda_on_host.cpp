@@ -4,10 +4,39 @@
 #include "tests/cuda_on_host/grid.h"
 #include "tests/cuda_on_host/memory_watch.h"
 
+using attnscope::on_host::runtime;
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = runtime().device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const attnscope::on_host::Device& of = runtime().devices.at(static_cast<std::size_t>(device));
+  *value = attribute == cudaDevAttrMaxGridDimX          ? of.blocks
+           : attribute == cudaDevAttrMaxThreadsPerBlock ? of.threads
+                                                        : of.shared_bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const std::string& name = runtime().devices.at(static_cast<std::size_t>(device)).name;
+  name.copy(properties->name, sizeof properties->name - 1);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = runtime().is_capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  ++runtime().synchronisations;
+  return runtime().kernels_fail ? cudaErrorIllegalAddress : cudaSuccess;
+}
+
 const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorIllegalAddress) return "an illegal memory access was encountered";
   return error == cudaSuccess ? "no error" : "invalid argument";
 }
 const char* cudaGetErrorName(cudaError_t error) {
+  if (error == cudaErrorIllegalAddress) return "cudaErrorIllegalAddress";
   return error == cudaSuccess ? "cudaSuccess" : "cudaErrorInvalidValue";
 }
 cudaError_t cudaGetLastError() {

@@ -167,6 +167,7 @@ void expect_right(const Case& c) {
   }
   EXPECT_GE(sum(on_host::cublaslt_products()) - sum(before), 6);
   EXPECT_EQ(on_host::live_cublaslt_objects(), 0);
+  EXPECT_EQ(on_host::cublaslt_handles_made(), 1);
 }
 
 constexpr Order memory_orders[] = {Order::token_major_apart, Order::head_major,
@@ -225,8 +226,10 @@ TEST(DenseAttention, TheForwardPassNeedsHalfTheWorkspaceOfBothPasses) {
   EXPECT_FALSE(forward->backward({}, nullptr));
 }
 
-/// The products of `calls` forward calls of one preparation.
-on_host::CublasLtProducts products_of_forward(const Case& c, int calls) {
+/// The products of `calls` forward calls of one preparation; afterwards `algorithms` has its
+/// selected ones.
+on_host::CublasLtProducts products_of_forward(const Case& c, int calls,
+                                              std::string* algorithms = nullptr) {
   const Packed shape = c.shape();
   const auto given = DeviceTensor::Content::given;
   const DeviceTensor q("q", random_like(shape, 1), given), k("k", random_like(shape, 2), given),
@@ -244,6 +247,7 @@ on_host::CublasLtProducts products_of_forward(const Case& c, int calls) {
   }
   on_host::CublasLtProducts counted = on_host::cublaslt_products();
   std::ranges::transform(counted, before, counted.begin(), std::minus());
+  if (algorithms != nullptr) *algorithms = dense->algorithms();
   return counted;
 }
 
@@ -262,6 +266,11 @@ TEST(DenseAttention, TheFirstCallOfAShapeSelectsTheFastestAlgorithm) {
   // Another preparation also uses the selected one.
   EXPECT_THAT(products_of_forward(shape(37), 3), ::testing::ElementsAre(0, 0, 0, 3 * 2, 0, 0));
   EXPECT_GT(products_of_forward(shape(38), 1)[on_host::slow], 0);
+  std::string algorithms = "none";
+  products_of_forward(shape(38), 0, &algorithms);
+  EXPECT_EQ(algorithms, "");
+  products_of_forward(shape(38), 1, &algorithms);
+  EXPECT_EQ(algorithms, "to scores 63/30/3/1, to rows 63/30/3/1");
 }
 
 TEST(DenseAttention, IsRightInTheCallThatTimesAlgorithmsAndInTheNext) {

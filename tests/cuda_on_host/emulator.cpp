@@ -177,6 +177,15 @@ void release_barrier() {
     misuse(fmt::format("lanes of a warp diverged: lane 0 is at {}, lane {} at {}", met->name,
                        other - warp.met.begin(), (*other)->name));
   }
+  const auto* const other_branch = std::ranges::find_if(
+      warp.accesses, [&](std::uint32_t count) { return count != warp.accesses[0]; });
+  if (met->aligned && other_branch != warp.accesses.end()) {
+    misuse(fmt::format(
+        "{} without __syncwarp after a branch: lane 0 accessed memory {} times, lane "
+        "{} {} times",
+        met->name, warp.accesses[0], other_branch - warp.accesses.begin(), *other_branch));
+  }
+  warp.accesses.fill(0);
   ++counted.collectives;
   Warp* next = &warp;
   if (met == &exit_of_kernel) {
@@ -304,7 +313,7 @@ Status run_grid(const Kernel& kernel, Body body, const void* parameters,
                 threads, most_threads);
   }
   if (shared_bytes > most_shared_bytes) {
-    return fail("kernel {}: {} bytes of shared memory a block; sm_80 has {}", kernel.name,
+    return fail("kernel {}: {} bytes of shared memory a block; the emulation has {}", kernel.name,
                 shared_bytes, most_shared_bytes);
   }
   Grid& now = grid();
@@ -332,7 +341,13 @@ Status run_grid(const Kernel& kernel, Body body, const void* parameters,
     run_block(block);
     if (!now.failure.empty()) return fail("{}", now.failure);
   }
+  if (runtime().after_launch) runtime().after_launch(kernel.name);
   return {};
+}
+
+Runtime& runtime() {
+  static Runtime all;
+  return all;
 }
 
 }  // namespace attnscope::on_host

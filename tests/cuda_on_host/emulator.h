@@ -7,12 +7,15 @@
 // order after each. A correct kernel gives the same bits for all seeds.
 //
 // Undefined behaviour ends the launch, and its Status names the kernel, the block, the thread and
-// the mistake: lanes of one warp at different collectives, a barrier that not all threads reach,
-// and every access that memory_watch.h does not allow.
+// the mistake: lanes of one warp at different collectives, a matrix product after a branch with
+// accesses to memory that not all lanes took, a barrier that not all threads reach, and every
+// access that memory_watch.h does not allow. Branches without such accesses are not seen.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,8 +23,24 @@ namespace attnscope::on_host {
 
 inline constexpr int warp_lanes = 32;
 inline constexpr int most_threads = 1024;
-/// Limits of a block on sm_80.
-inline constexpr std::int64_t most_shared_bytes = 163 * 1024;
+/// What every GPU gives a block without being asked for more.
+inline constexpr std::int64_t most_shared_bytes = 48 * 1024;
+
+struct Device {
+  std::string name = "the emulated GPU";
+  int blocks = 0x7fffffff, threads = most_threads, shared_bytes = most_shared_bytes;
+};
+
+/// The state of the emulated CUDA runtime.
+struct Runtime {
+  std::vector<Device> devices{Device()};
+  int device = 0;  // the current one
+  bool is_capturing = false;
+  bool kernels_fail = false;  // returned by the next synchronisation, as the error of a kernel
+  int synchronisations = 0;
+  std::function<void(const char* kernel)> after_launch;  // called on the host after each grid
+};
+[[nodiscard]] Runtime& runtime();
 
 struct Index {
   unsigned x;
@@ -39,6 +58,9 @@ struct Index {
 struct Collective {
   const char* name;
   void (*act)(void* const (&given)[warp_lanes]);
+  // Requires converged lanes (PTX: `.aligned`): a branch that not all of them take ends with
+  // another collective before it, such as __syncwarp.
+  bool aligned = false;
 };
 
 /// Called by each lane; returns after all lanes have called it and `act` has run.

@@ -45,8 +45,8 @@ void multiply(void* const (&given)[warp_lanes]) {
   }
 }
 
-const Collective mma_half{"mma (float16)", multiply<float_from_float16>};
-const Collective mma_bfloat16{"mma (bfloat16)", multiply<float_from_bfloat16>};
+const Collective mma_half{"mma (float16)", multiply<float_from_float16>, true};
+const Collective mma_bfloat16{"mma (bfloat16)", multiply<float_from_bfloat16>, true};
 
 }  // namespace
 }  // namespace attnscope::on_host

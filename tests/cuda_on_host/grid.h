@@ -52,6 +52,7 @@ class RandomOrder {
 struct Warp {
   std::array<const Collective*, warp_lanes> met = {};
   std::array<void*, warp_lanes> given = {};
+  std::array<std::uint32_t, warp_lanes> accesses = {};  // of each lane since the last collective
   // Lane turn(i) is the i-th to run; a step odd modulo 32 visits every lane.
   std::uint32_t first = 0, step = 1;
   int arrived = 0;

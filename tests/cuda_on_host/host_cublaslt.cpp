@@ -33,6 +33,7 @@ constexpr std::array<Algorithm, cublaslt_algorithms> algorithms{
 constexpr std::size_t place_of_algorithm = 4;  // in lt::Algorithm, after the alignments
 
 int live_objects = 0;
+int handles_made = 0;
 CublasLtProducts products{};
 double device_ns = 0;  // the device's clock
 
@@ -108,6 +109,20 @@ int set_preference(void* preference, int attribute, const void* value, std::size
   const int alignment = attribute - lt::preference_alignment_a;
   if (alignment < 0 || alignment > 3) return invalid_value;
   return assign(p.alignments[static_cast<std::size_t>(alignment)], value, bytes);
+}
+
+/// Stages and tile follow from the number; the others are as of a simple algorithm.
+int get_algorithm(const lt::Algorithm* algorithm, int attribute, void* value, std::size_t bytes,
+                  std::size_t* written) {
+  const auto number = static_cast<std::int32_t>(algorithm->data[place_of_algorithm]);
+  const std::int32_t of = attribute == lt::algorithm_id       ? 60 + number
+                          : attribute == lt::algorithm_tile   ? 10 * number
+                          : attribute == lt::algorithm_stages ? number
+                                                              : 1;
+  if (bytes != sizeof of) return invalid_value;
+  std::memcpy(value, &of, bytes);
+  *written = bytes;
+  return lt::success;
 }
 
 bool fits(const Layout& l) {
@@ -199,8 +214,12 @@ int multiply(void*, void* matmul, const void* alpha, const void* a, void* a_layo
 
 const cuda::CublasLt& host_cublaslt() {
   static const cuda::CublasLt library = {
-      .create = make<int>,
-      .destroy = destroy<int>,
+      .create =
+          [](void** handle) {
+            *handle = &handles_made;
+            ++handles_made;
+            return lt::success;
+          },
       .status_name =
           [](int status) { return status == not_supported ? "not supported" : "invalid"; },
       .status_text = [](int) { return "the product asked for what the library does not do"; },
@@ -213,6 +232,7 @@ const cuda::CublasLt& host_cublaslt() {
       .preference_create = make<Preference>,
       .preference_destroy = destroy<Preference>,
       .preference_set = set_preference,
+      .algorithm_get = get_algorithm,
       .choose = choose,
       .multiply = multiply};
   return library;
@@ -220,6 +240,9 @@ const cuda::CublasLt& host_cublaslt() {
 
 int live_cublaslt_objects() {
   return live_objects;
+}
+int cublaslt_handles_made() {
+  return handles_made;
 }
 const CublasLtProducts& cublaslt_products() {
   return products;
@@ -233,10 +256,6 @@ Result<double> device_time_ns(Stream, const std::function<Status()>& work) {
   const double begin = on_host::device_ns;
   if (Status done = work(); !done) return tl::unexpected(done.error());
   return on_host::device_ns - begin;
-}
-
-Result<int> current_device() {
-  return 0;
 }
 
 }  // namespace attnscope::cuda

@@ -17,8 +17,9 @@ namespace attnscope::on_host {
 
 [[nodiscard]] const cuda::CublasLt& host_cublaslt();
 
-/// Handles, descriptors and preferences that are not destroyed.
+/// Descriptors and preferences that are not destroyed.
 [[nodiscard]] int live_cublaslt_objects();
+[[nodiscard]] int cublaslt_handles_made();
 /// The algorithms that the heuristics return, in this order. Those that work give the same results.
 enum CublasLtAlgorithm : std::size_t {
   slow,

@@ -258,6 +258,8 @@ void check_granule(const Watched& memory, const void* address, Granule& granule,
 
 void check_watched(const Watched& memory, const void* address, std::size_t bytes, Access access) {
   ++checked_accesses;
+  const auto thread = static_cast<std::size_t>(grid().thread);
+  ++grid().warps[thread / warp_lanes].accesses[thread % warp_lanes];
   const std::int64_t offset = static_cast<const std::byte*>(address) - memory.begin;
   if (offset < 0 || offset + static_cast<std::int64_t>(bytes) > memory.bytes) {
     misuse(fmt::format("{} {} bytes outside {}", verb(access), bytes,

@@ -139,6 +139,15 @@ TEST(PoolCells, JoinsSamples) {
   EXPECT_TRUE(cell.settled);
 }
 
+TEST(PoolCells, KeepsWhatEachProcessSelected) {
+  HeatResult first = share(CellStatus::ok, 0), second = share(CellStatus::ok, 1);
+  first.cells[0].reason = second.cells[0].reason = "algorithm 21";
+  EXPECT_EQ(pool_cells({first, second}).result.cells[0].reason, "algorithm 21");
+  second.cells[0].reason = "algorithm 66";
+  EXPECT_EQ(pool_cells({first, second}).result.cells[0].reason,
+            "algorithm 21; another process: algorithm 66");
+}
+
 TEST(PoolCells, MemoryIsTheLargestPeak) {
   HeatResult first = share(CellStatus::ok, 0), second = share(CellStatus::ok, 1);
   first.cells[0].memory = {.requested_bytes = 5, .reserved_bytes = 8};

@@ -5,9 +5,12 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/InferenceMode.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/attention/blocks.h"
 #include "engine/attention/cuda_runtime.h"
@@ -140,6 +143,18 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     return work;
   }
 
+  /// Items of equal lengths have the same products.
+  std::string selected() const override {
+    std::vector<std::string> each;
+    for (const DenseBlock& dense : blocks_) {
+      std::string algorithms = dense.attention.algorithms();
+      if (!algorithms.empty() && std::ranges::find(each, algorithms) == each.end())
+        each.push_back(std::move(algorithms));
+    }
+    if (each.empty()) return {};
+    return fmt::format("cuBLASLt's algorithms (ID/tile/stages/splits): {}", fmt::join(each, "; "));
+  }
+
   Status forward(const ForwardCall& call) override {
     const c10::InferenceMode no_gradients;
     make_masks();
@@ -237,12 +252,12 @@ class PreparedDenseOnCuda final : public PreparedAttention {
   void make_masks() {
     if (masks_ == 0) return;
     for (DenseBlock& dense : blocks_) {
-      if (dense.mask.data() != nullptr) continue;
-      const std::vector<std::byte> mask =
-          mask_of(problem_, tasks_, dense.block, masks_, dense.attention.mask_stride());
-      cuda::Block on_device(static_cast<std::int64_t>(mask.size()));
-      cuda::copy_to_device(on_device.data(), mask);
-      dense.mask = std::move(on_device);
+      if (dense.mask.data() == nullptr) {
+        dense.mask = cuda::copied_before_capture(
+            mask_of(problem_, tasks_, dense.block, masks_, dense.attention.mask_stride()),
+            "the first call of a problem, which copies its masks,");
+      }
+      if (cuda::is_capturing()) dense.mask.keep();
     }
   }
 

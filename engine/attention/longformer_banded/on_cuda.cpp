@@ -42,7 +42,7 @@ class PreparedOnCuda final : public PreparedAttention {
 
   Problem problem_;
   BandOnCuda band_;
-  cuda::DeviceList list_;  // of band_
+  cuda::ListOnDevice list_;  // of band_
 };
 
 }  // namespace

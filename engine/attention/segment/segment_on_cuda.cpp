@@ -47,7 +47,7 @@ class PreparedSegmentOnCuda final : public PreparedAttention {
 
   Problem problem_;
   cuda::SegmentWork work_;
-  cuda::DeviceList list_;  // of work_
+  cuda::ListOnDevice list_;  // of work_
 };
 
 }  // namespace

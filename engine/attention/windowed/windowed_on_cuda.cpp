@@ -57,7 +57,7 @@ class PreparedOnCuda : public PreparedAttention {
  protected:
   Problem problem_;
   cuda::WindowedWork work_;
-  cuda::DeviceList list_;  // of work_
+  cuda::ListOnDevice list_;  // of work_
   Parts parts_;
 };
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -93,6 +94,18 @@ ProductShape in_calls(ProductShape shape) {
   return shape;
 }
 
+/// Never destroyed: the driver may have ended when this process ends.
+Result<void*> handle_of_device(const CublasLt& library) {
+  static std::mutex mutex;
+  static std::map<std::pair<const CublasLt*, int>, void*> handles;
+  const Result<int> device = current_device();
+  if (!device) return tl::unexpected(device.error());
+  const std::lock_guard lock(mutex);
+  void*& handle = handles[{&library, *device}];
+  if (handle == nullptr) ATTNSCOPE_CUBLASLT(library, create(&handle));
+  return handle;
+}
+
 /// Queues the product with an algorithm.
 using Multiply = std::function<Status(const lt::Choice&)>;
 
@@ -179,14 +192,16 @@ Status Product::find_choices() {
   return {};
 }
 
-Result<Product> Product::prepare(const CublasLt& library, void* handle, const ProductShape& shape) {
+Result<Product> Product::prepare(const CublasLt& library, const ProductShape& shape) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   for (const Matrix& of : {shape.a, shape.b, shape.c}) {
     if (std::max({of.rows, of.columns, of.row}) <= most) continue;
     return fail("cuBLASLt supports matrices of at most {} rows, columns and elements per row",
                 most);
   }
-  Product product(library, handle, shape);
+  const Result<void*> handle = handle_of_device(library);
+  if (!handle) return tl::unexpected(handle.error());
+  Product product(library, *handle, shape);
   Status done = product.describe();
   if (done) done = product.find_choices();
   if (!done) return tl::unexpected(done.error());
@@ -206,9 +221,9 @@ Status Product::run(float alpha, const std::byte* a, const std::byte* b, std::by
                    a + bytes * shape_.a.item, a_.get(), &beta, result, c_.get(), result, c_.get(),
                    &choice.algorithm, workspace, choice.workspace_bytes, stream));
     }
-    return {};
+    return finish_launch("a product of cuBLASLt", stream);
   };
-  if (chosen_) return multiply(*chosen_);
+  if (const lt::Choice* chosen = std::atomic_ref(chosen_).load()) return multiply(*chosen);
 
   static std::mutex mutex;  // also allows only one timing at a time
   static std::map<std::tuple<const CublasLt*, int, ProductShape>, lt::Choice> chosen_by_shape;
@@ -221,8 +236,25 @@ Status Product::run(float alpha, const std::byte* a, const std::byte* b, std::by
     if (!best) return tl::unexpected(best.error());
     chosen_by_shape.emplace(key, *best);
   }
-  chosen_ = chosen_by_shape.at(key);
-  return multiply(*chosen_);
+  const lt::Choice& chosen = chosen_by_shape.at(key);
+  std::atomic_ref(chosen_).store(&chosen);
+  return multiply(chosen);
+}
+
+std::string Product::algorithm() const {
+  const lt::Choice* chosen = std::atomic_ref(chosen_).load();
+  std::string text;
+  for (const int attribute :
+       {lt::algorithm_id, lt::algorithm_tile, lt::algorithm_stages, lt::algorithm_splits}) {
+    std::int32_t value = 0;
+    std::size_t written = 0;
+    if (chosen == nullptr || library_->algorithm_get(&chosen->algorithm, attribute, &value,
+                                                     sizeof value, &written) != lt::success) {
+      return "";
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : "/", value);
+  }
+  return text;
 }
 
 }  // namespace attnscope::cuda

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,6 +35,8 @@ inline constexpr int matmul_transa = 3, matmul_transb = 4;
 inline constexpr int layout_batch_count = 5, layout_batch_offset = 6;
 inline constexpr int preference_workspace = 1;
 inline constexpr int preference_alignment_a = 5, preference_alignment_d = 8;  // and between
+inline constexpr int algorithm_id = 0, algorithm_tile = 1, algorithm_splits = 2,
+                     algorithm_stages = 6;
 
 struct Algorithm {
   std::uint64_t data[8];
@@ -52,7 +54,6 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 /// Calls of(member, the library's name, its type) for each function.
 #define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                           \
   of(create, cublasLtCreate, int(void** handle));                                                  \
-  of(destroy, cublasLtDestroy, int(void* handle));                                                 \
   of(status_name, cublasLtGetStatusName, const char*(int status));                                 \
   of(status_text, cublasLtGetStatusString, const char*(int status));                               \
   of(matmul_create, cublasLtMatmulDescCreate, int(void** matmul, int compute, int scale_type));    \
@@ -68,6 +69,9 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
   of(preference_destroy, cublasLtMatmulPreferenceDestroy, int(void* preference));                  \
   of(preference_set, cublasLtMatmulPreferenceSetAttribute,                                         \
      int(void* preference, int attribute, const void* value, std::size_t bytes));                  \
+  of(algorithm_get, cublasLtMatmulAlgoConfigGetAttribute,                                          \
+     int(const lt::Algorithm* algorithm, int attribute, void* value, std::size_t bytes,            \
+         std::size_t* written));                                                                   \
   of(choose, cublasLtMatmulAlgoGetHeuristic,                                                       \
      int(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,         \
          int wanted, lt::Choice* choices, int* found));                                            \
@@ -83,7 +87,7 @@ struct CublasLt {
 #undef ATTNSCOPE_MEMBER
 };
 
-/// A handle or a descriptor of the library, made with the function that destroys it.
+/// A descriptor of the library, with the function that destroys it.
 using Descriptor = std::shared_ptr<void>;
 
 /// The library of this process, loaded by the first call. Error: it is not installed, or it lacks a
@@ -119,23 +123,25 @@ struct ProductShape {
 /// memory, with the fastest of the first algorithms of cuBLASLt's heuristics. Batches are [items,
 /// heads].
 ///
-///   Result<Product> scores = Product::prepare(library, handle, {.a = rows, .b = columns, ...});
+///   Result<Product> scores = Product::prepare(library, {.a = rows, .b = columns, ...});
 ///   Status queued = scores->run(scale, q, k, s, workspace, stream);
 ///
 /// The first run of a shape on a device selects the algorithm by timing (docs/cuda-kernels.md) and
 /// writes C repeatedly. All later runs, also of other products of that shape, give the same bits.
+/// All products of a device use one handle, which is made once in a process and never destroyed.
 class Product {
  public:
-  [[nodiscard]] static Result<Product> prepare(const CublasLt& library, void* handle,
-                                               const ProductShape& shape);
+  [[nodiscard]] static Result<Product> prepare(const CublasLt& library, const ProductShape& shape);
   /// Workspace sufficient for any of the algorithms.
   [[nodiscard]] std::int64_t workspace_bytes() const {
     return static_cast<std::int64_t>(choices_.front().workspace_bytes);
   }
-  /// Not thread-safe. Errors: cuBLASLt's; the stream is being captured before the algorithm of this
-  /// shape is selected.
+  /// For any number of host threads. Errors: cuBLASLt's; the stream is being captured before the
+  /// algorithm of this shape is selected.
   [[nodiscard]] Status run(float alpha, const std::byte* a, const std::byte* b, std::byte* c,
                            std::byte* workspace, Stream stream) const;
+  /// The selected algorithm as "ID/tile/stages/splits" of cuBLASLt; empty before the first run.
+  [[nodiscard]] std::string algorithm() const;
 
  private:
   Product(const CublasLt& library, void* handle, const ProductShape& shape);
@@ -147,8 +153,9 @@ class Product {
   void* handle_;
   ProductShape shape_;  // one call per item
   Descriptor matmul_, a_, b_, c_;
-  std::vector<lt::Choice> choices_;           // in the order of the heuristics
-  mutable std::optional<lt::Choice> chosen_;  // set by the first run
+  std::vector<lt::Choice> choices_;  // in the order of the heuristics
+  // Set by the first run, by means of std::atomic_ref; one for each shape of the process.
+  mutable const lt::Choice* chosen_ = nullptr;
 };
 
 }  // namespace attnscope::cuda

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,6 @@ std::array<ProductShape, 3> product_shapes(const DenseProblem& problem, const Ma
 struct DenseAttention::Prepared {
   DenseProblem problem;
   std::int64_t row_bytes = 0, column_bytes = 0;  // to the first element of item 0 in the tensors
-  Descriptor handle{};
   std::vector<Product> products{};
 
   [[nodiscard]] bool with_gradients() const { return problem.passes == Passes::forward_backward; }
@@ -139,9 +139,6 @@ Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem,
   const std::int64_t column_bytes = problem.columns_like.offset(problem.keys.begin, 0) * size;
   auto prepared = std::make_shared<Prepared>(
       Prepared{.problem = problem, .row_bytes = row_bytes, .column_bytes = column_bytes});
-  void* handle = nullptr;
-  ATTNSCOPE_CUBLASLT(library, create(&handle));
-  prepared->handle = {handle, library.destroy};
   std::int64_t alignment = std::gcd(16, std::gcd(row_bytes, column_bytes));  // kernels need 16
   for (const Matrix& of : {rows, columns}) {
     for (const std::int64_t stride : {of.row, of.head, of.item})
@@ -149,7 +146,7 @@ Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem,
   }
   for (const ProductShape& shape : product_shapes(problem, rows, columns, alignment)) {
     if (shape.transposed_a && !prepared->with_gradients()) break;
-    Result<Product> product = Product::prepare(library, handle, shape);
+    Result<Product> product = Product::prepare(library, shape);
     if (!product) return tl::unexpected(product.error());
     prepared->products.push_back(std::move(*product));
   }
@@ -172,6 +169,17 @@ double DenseAttention::flop() const {
   const auto rows = static_cast<double>(p.batch * p.heads * p.queries.size());
   const auto terms = static_cast<double>(p.keys.size() * p.rows_like.head_dim);
   return (prepared_->with_gradients() ? 6 : 2) * 2.0 * rows * terms;
+}
+
+std::string DenseAttention::algorithms() const {
+  constexpr std::array names{"to scores", "to rows", "to columns"};
+  std::string text;
+  for (std::size_t which = 0; which < prepared_->products.size(); ++which) {
+    const std::string algorithm = prepared_->products[which].algorithm();
+    if (algorithm.empty()) return "";
+    text += fmt::format("{}{} {}", which == 0 ? "" : ", ", names[which], algorithm);
+  }
+  return text;
 }
 
 Status DenseAttention::forward(const DenseForward& call, Stream stream) const {

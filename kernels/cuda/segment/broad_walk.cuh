@@ -115,6 +115,7 @@ struct BroadStrip {
         weights[h][i] = with_nan(weights[h][i], bits);
       }
     }
+    __syncwarp();
   }
 
   __device__ __forceinline__ void accumulate(const ValueTile<Columns> (&values)[2]) {

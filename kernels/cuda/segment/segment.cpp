@@ -28,15 +28,19 @@ Status checked(std::string_view operation, const Operands& operands, const Segme
                       work.workspace_bytes());
 }
 
-/// Whether walks support these tensors.
-bool can_be_walked(const Operands& operands, const WalkList& list) {
+/// Whether walks support these tensors. `layout` is the last one for which the list was examined.
+bool can_be_walked(const Operands& operands, const WalkList& list,
+                   std::atomic<std::int64_t>& layout) {
+  if (!operands.in_pieces() || !operands.short_strides()) return false;
   const auto item_tokens = static_cast<std::int32_t>(operands.items().tokens);
-  const auto is_one_run = [&](const WorkRun& run) {
-    return item_tokens == 0 || run.count == 0 ||
-           run.begin / item_tokens == (run.begin + run.count - 1) / item_tokens;
-  };
-  return operands.in_pieces() && operands.short_strides() &&
-         std::ranges::all_of(list.neighbours, is_one_run);
+  if (item_tokens == 0) return true;
+  const std::int64_t known = layout;
+  if (known / 2 == item_tokens) return known % 2 != 0;
+  const bool fits = std::ranges::all_of(list.neighbours, [&](const WorkRun& run) {
+    return run.count == 0 || run.begin / item_tokens == (run.begin + run.count - 1) / item_tokens;
+  });
+  layout = 2 * std::int64_t{item_tokens} + (fits ? 1 : 0);
+  return fits;
 }
 
 bool has_backward(const WorkList& list) {
@@ -169,7 +173,8 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
                                .o = operands.on_device(o),
                                .lse = lse};
   const Walks* walks = work.walks();
-  if (walks != nullptr && !can_be_walked(operands, walks->rows)) walks = nullptr;
+  if (walks != nullptr && !can_be_walked(operands, walks->rows, work.layouts().rows))
+    walks = nullptr;
   const Call call{work, memory, operands, scale};
   if (walks != nullptr) {
     const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
@@ -209,8 +214,9 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                   .numbers = reinterpret_cast<RowNumbers*>(memory.workspace),
                                   .tokens = tokens};
   const Walks* walks = work.walks();
-  if (walks != nullptr && (!walks->keys || !can_be_walked(operands, walks->rows) ||
-                           !can_be_walked(operands, *walks->keys))) {
+  if (walks != nullptr &&
+      (!walks->keys || !can_be_walked(operands, walks->rows, work.layouts().rows) ||
+       !can_be_walked(operands, *walks->keys, work.layouts().keys))) {
     walks = nullptr;
   }
   const Call call{work, memory, operands, scale};

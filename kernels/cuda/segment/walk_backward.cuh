@@ -205,6 +205,7 @@ struct StandingStrip {
           know(g + 8 * h, {numbers.subtrahends[h], numbers.minus_dots[3 * h]});
         }
       }
+      __syncwarp();
     }
   }
 

@@ -116,8 +116,9 @@ struct alignas(16) Passing {
   std::uint32_t unused;
 };
 
-/// Floats between rows of the 16 x 32 tiles computed by the tensor cores.
-inline constexpr int tile_stride = 40;
+/// Floats between rows of the 16 x 32 tiles computed by the tensor cores. Odd rows have their
+/// halves exchanged: eight lanes store pieces of two rows at a time, to different banks.
+inline constexpr int tile_stride = 32;
 static_assert(strip_tokens * tile_stride * sizeof(float) <= 32 * sizeof(Passing));
 
 /// Bytes of shared memory of a block: its rows as float32, or the tiles or streamed tokens of each

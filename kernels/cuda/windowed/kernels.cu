@@ -140,12 +140,14 @@ __device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, f
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int h = i % 2 * 2, n = i / 2 * 2;
-    *reinterpret_cast<float4*>(buffer + (g + 4 * h) * tile_stride + 8 * n + 4 * t) =
+    *reinterpret_cast<float4*>(buffer + (g + 4 * h) * tile_stride +
+                               ((8 * n + 4 * t) ^ g % 2 * 16)) =
         float4{tiles[n][h], tiles[n + 1][h], tiles[n][h + 1], tiles[n + 1][h + 1]};
   }
   __syncwarp();
 #pragma unroll
-  for (int r = 0; r < strip_tokens; ++r) columns[r] = buffer[r * tile_stride + lane_of_warp()];
+  for (int r = 0; r < strip_tokens; ++r)
+    columns[r] = buffer[r * tile_stride + (lane_of_warp() ^ r % 2 * 16)];
 }
 
 /// s_r = x_r . y on tensor cores, for rows in pieces of 16 bytes: `x` are rows g and g + 8, and
@@ -168,8 +170,12 @@ __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2
       return __ldg(reinterpret_cast<const std::uint32_t*>(row + column * 2));
     };
     const std::uint32_t of_x[4] = {pair(x[0], 0), pair(x[1], 0), pair(x[0], 1), pair(x[1], 1)};
+    std::uint32_t of_y[4][2];
 #pragma unroll
-    for (int n = 0; n < 4; ++n) multiply_add<T>(tiles[n], of_x, pair(y[n], 0), pair(y[n], 1));
+    for (int i = 0; i < 8; ++i) of_y[i / 2][i % 2] = pair(y[i / 2], i % 2);
+    __syncwarp();
+#pragma unroll
+    for (int n = 0; n < 4; ++n) multiply_add<T>(tiles[n], of_x, of_y[n][0], of_y[n][1]);
   }
   to_columns(s, tiles, buffer);
 }
@@ -323,6 +329,7 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
           y[0][h] = (low & 0xffffu) | high << 16;
           y[1][h] = low >> 16 | (high & 0xffff0000u);
         }
+        __syncwarp();
 #pragma unroll
         for (int p = 0; p < 2; ++p) {
           multiply_add<T>(tiles[2 * m + p], whole, y[p][0], y[p][1]);
@@ -350,9 +357,10 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
 }
 
 /// out_i = scale * sum over row i's keys j of weight_ij y_j or, for keys, out_j = scale * sum over
-/// the rows i that attend to key j of weight_ij y_i.
+/// the rows i that attend to key j of weight_ij y_i. For keys the compiler's 130 registers would be
+/// two too many for 8 blocks of 2 warps; rows would spill.
 template <typename T, bool of_keys>
-__global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Arguments a) {
+__global__ void __launch_bounds__(most_threads, of_keys ? 2 : 1) windowed_sums_kernel(Arguments a) {
   const BlockUnit mine(a, column_parts(a));
   const WorkRun& tokens = mine.unit.tokens;
   const HeadRows<const std::byte> rows(a.y, mine.head);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the largest block of each instantiation of the CUDA kernels, from the constants with which
-// it is launched: lines `KERNEL<ARGUMENTS> TAB threads TAB bytes of dynamic shared memory`.
+// Prints the blocks of each instantiation of the CUDA kernels, from the constants with which it is
+// launched: lines `KERNEL<ARGUMENTS> TAB threads TAB bytes of dynamic shared memory`, the usual
+// launch first.
 // scripts/dev/compiler_report compiles it for the host; no kernel runs.
 
 #include <cstdio>
@@ -58,12 +59,14 @@ template <DType dtype>
 void print_windowed() {
   using namespace windowed;
   const char* type = name_of<typename NumberOf<dtype>::T>;
-  constexpr int threads = 32 * few_warps;
-  std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, threads,
-              static_cast<long>(shared_of_scores(256, few_warps)));
-  for (const char* of : {"false", "true"}) {
-    std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, threads,
-                static_cast<long>(shared_of_sums(few_warps)));
+  for (const int warps : {few_warps, many_warps}) {
+    std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, 32 * warps,
+                static_cast<long>(shared_of_scores(256, warps)));
+    for (const char* of : {"false", "true"}) {
+      std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, 32 * warps,
+                  static_cast<long>(shared_of_sums(warps)));
+      if (dtype == DType::float32) std::printf("windowed_rows_kernel<%s>\t%d\t0\n", of, 32 * warps);
+    }
   }
 }
 
@@ -82,9 +85,6 @@ void print_others() {
   print_windowed<DType::float32>();
   print_windowed<DType::float16>();
   print_windowed<DType::bfloat16>();
-  for (const char* kernel : {"windowed_rows_kernel<false>", "windowed_rows_kernel<true>"}) {
-    std::printf("%s\t%d\t0\n", kernel, 32 * windowed::few_warps);
-  }
   for (const char* kernel :
        {"dense_softmax_kernel", "dense_softmax_backward_kernel", "dense_mask_kernel"}) {
     std::printf("%s\t256\t64\n", kernel);

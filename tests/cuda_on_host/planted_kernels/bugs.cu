@@ -266,6 +266,17 @@ __global__ void product_of_half_a_warp(Memory memory) {
   memory.out[place()] = memory.in[place()] + c[0];
 }
 
+/// Lanes that have left a branch may not have met again.
+__global__ void product_after_a_branch(Memory memory) {
+  float c[4] = {};
+  const std::uint32_t a[4] = {0x3c003c00, 0, 0, 0};
+  memory.out[place()] = memory.in[place()];
+  if (thread() % 32 < 16) memory.out[place()] += 1;
+  if (!memory.planted) __syncwarp();
+  multiply_add<__half>(c, a, 0x3c003c00, 0);
+  memory.out[place()] += c[0];
+}
+
 // ---- single instructions
 
 __device__ std::uint32_t pair(std::uint16_t low, std::uint16_t high) {
@@ -365,6 +376,9 @@ std::vector<Bug> bugs() {
       {ATTNSCOPE_PLANTED(mask_of_half_a_warp), "__shfl_sync with mask 0xffff, not the whole warp"},
       {ATTNSCOPE_PLANTED(product_of_half_a_warp),
        "lane 0 is at mma \\(float16\\), lane 16 at the end of the kernel"},
+      {ATTNSCOPE_PLANTED(product_after_a_branch),
+       "mma \\(float16\\) without __syncwarp after a branch: lane 0 accessed memory [0-9]+ times, "
+       "lane 16 [0-9]+ times"},
   };
 }
 #undef ATTNSCOPE_PLANTED
