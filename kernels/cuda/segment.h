@@ -21,14 +21,12 @@
 
 #include "base/result.h"
 #include "kernels/cuda/devices.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
-
-struct Walks;
-struct WorkList;
 
 /// A plan divided into units for the plain kernels (kernels/cuda/work_list.h), which support any
 /// plan, and, if its windows allow it, also into walks (kernels/cuda/work_list.h); as bytes for the
@@ -82,7 +80,7 @@ struct SegmentMemory {
 /// Divides the plan on the host: O(tokens / 16 + segments). Passes::forward supports
 /// segment_forward, Passes::forward_backward supports both passes.
 [[nodiscard]] Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim,
-                                               DType dtype, Passes passes);
+                                               DType dtype, Passes passes, const WalkCut& cut = {});
 
 /// o = softmax(scale * q k^T over the plan's pairs) v, like cpu::segment_forward. `lse` [tokens,
 /// heads], in device memory, may be nullptr. Results do not depend on the order of blocks. Walks

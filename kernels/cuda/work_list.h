@@ -152,6 +152,9 @@ struct WorkWalk {
   std::int32_t first_slot = -1;
   // 1: its part of the wide rows is the first, and does the work needed once for them.
   std::int32_t is_first_part = 0;
+  // The steps of its rows that this warp takes (WalkCut::alternate); the other one takes the
+  // others.
+  std::int32_t first_step = 0, steps_apart = 1;
 };
 
 /// Rows whose partial results are merged: part p of row r is partial row first_slot + p * run.count
@@ -203,6 +206,9 @@ struct WalkList {
   std::int32_t partial_rows = 0;    // for each head
   std::int32_t widest_merge = 0;    // most rows of a merge
   std::vector<WorkRun> neighbours;  // tokens that walks read as one strided run
+  // Launched head by head, so that the two warps of a block have adjacent walks of one head, whose
+  // tokens are mostly the same; otherwise walk by walk.
+  bool by_head = false;
   WalkShape shape;
 };
 
@@ -227,8 +233,21 @@ struct Walks {
          (head_dim == 32 || (head_dim == 64 && (shape.broad || !(shape.far && shape.many))));
 }
 
+/// How rows are cut into walks: at most 16 strips, fewer if they would not fill the GPU. Results
+/// are right for all of them; which one is fastest can only be measured (kernels_bench --variant).
+struct WalkCut {
+  // false: 12 walks on each multiprocessor, whatever their lengths. true: the strips suffice for 16
+  // walks on each, and long walks come first.
+  bool by_strips = false;
+  // Broad walks, and walks of keys: the two warps of a block take alternate steps of the same rows,
+  // so that they read the same keys at the same time, instead of adjacent rows.
+  bool alternate = false;
+  std::int32_t processors = 132;  // of the GPU; an H200 has 132
+};
+
 /// Divides a plan that cut_into_units supports; nothing if walks support none of its rows.
 [[nodiscard]] std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim,
-                                                  DType dtype, Passes passes);
+                                                  DType dtype, Passes passes,
+                                                  const WalkCut& cut = {});
 
 }  // namespace attnscope::cuda

@@ -2,8 +2,8 @@
 """Counts the instructions on the hot path of the walks' kernels (kernels/cuda/segment), and computes the time bound.
 
 A kernel's machine code is divided into basic blocks. Blocks that are always executed together are counted as often as
-the part of the source from which most of their instructions come. The parts are listed here by the text with which they
-begin; how often warps execute them is computed from the real work lists (scripts/dev/compiler/walk_counts.cpp). Rare
+the part of the source from which most of their instructions come. The parts are functions of the kernels, listed here by
+name; how often warps execute them is computed from the real work lists (scripts/dev/compiler/walk_counts.cpp). Rare
 code (numbers that are not finite, new maxima, reconvergence of lanes) counts as never executed, as do the small
 launches that merge parts. For a branch that is not a part, both sides are counted, so the beginning and the end of a
 walk are counted somewhat too high.
@@ -24,11 +24,13 @@ HOME = pathlib.Path(__file__).resolve().parents[2]
 SEGMENT = HOME / "kernels/cuda/segment"
 NVDISASM = HOME / ".deps/nvdisasm/nvdisasm"
 
-# An H200: its multiprocessors, the 4 schedulers of each, which issue one warp instruction per cycle, and its boost
-# clock. No kernel issues in every cycle: 60 % is assumed to be possible. COPY_BYTES is the rate of a copy per second,
-# reads and writes. EXPONENTIALS, which includes other operations of the same unit, is per cycle and multiprocessor:
-# CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
-PROCESSORS, SCHEDULERS, HERTZ, ISSUED = 132, 4, 1.755e9, 0.60
+# An H200: its multiprocessors, the 4 schedulers of each, which issue one warp instruction per cycle, and the clock under
+# load that the first run measured (results/kernels-h200). ISSUED is the fraction of the cycles in which kernels of that
+# run issued: broad windows, and the backward pass of w = 4. COPY_BYTES is the rate of a copy per second, reads and
+# writes. EXPONENTIALS, which includes other operations of the same unit, is per cycle and multiprocessor: CUDA C++
+# Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
+PROCESSORS, SCHEDULERS, HERTZ = 132, 4, 1.98e9
+ISSUED, ISSUED_BACKWARD_NARROW, WIDEST_NARROW = 0.46, 0.27, 16
 COPY_BYTES = 4.3e12
 EXPONENTIALS = 16
 
@@ -44,62 +46,51 @@ MOST_OF_FORWARD = 3.0
 TOLERANCE = 1.10
 
 
-# The parts of each kernel, outer loops first: the name in walk_counts.cpp, the file and the text with which it begins;
-# a part ends with its statement or block. The whole kernel is "walk". A part that is not a loop is executed at most as
+# The parts of each kernel, outer loops first: the name in walk_counts.cpp, and the file and name of the function, lambda
+# or struct that is this part. The whole kernel is "walk". A part that is not the body of a loop is executed at most as
 # often as the loop around it.
 LOOPS = ("strip", "step", "globals", "band", "stretch", "whole")
-RARE = [("never", "walk.cuh", "unsigned clean() {"),
-        ("never", "walk.cuh", "void raise("),
-        ("never", "walk.cuh", "std::uint32_t with_nan("),
-        ("never", "walk.cuh", "void spoil(")]
-WIDE = [("wide", "walk.cuh", "struct WideRows {"),
-        ("leave", "walk.cuh", "if (is_part) {\n          float* to"),
-        ("finish", "walk.cuh", "std::byte* to =\n            HeadRows<std::byte>(call.o, head)"),
-        ("finish", "walk.cuh", "reinterpret_cast<std::uint32_t*>(to + Columns / 4 * g)[m] =")]
+RARE = [("never", "walk.cuh", "clear_non_finite"), ("never", "walk.cuh", "raise"), ("never", "walk.cuh", "with_nan"),
+        ("never", "walk.cuh", "spoil")]
+WIDE = [("wide", "walk.cuh", "WideRows"), ("leave", "walk.cuh", "leave"), ("finish", "walk.cuh", "finish")]
+BAND = [("edge", "walk.cuh", "cut_edge"), ("cut", "band.cuh", "cut_ends"), ("next", "band.cuh", "read_next"),
+        ("outside", "band.cuh", "read_nearest"),
+        ("never", "band.cuh", "clean_chunk")]
 PARTS = {
     "segment_walk_kernel": [
-        ("strip", "walk.cuh", "for (int row = 0; row < rows; row += strip_tokens) {"),
+        ("strip", "walk.cuh", "take_strip"),
         *WIDE,
-        ("first", "walk.cuh", "if (walk.wide_takes_globals != 0) {"),
-        ("edge", "walk.cuh", ": seen_keys<2>(first_key, wide_begin, end);"),
-        ("cut", "walk.cuh", "WalkSight cut_sight("),
+        ("first", "walk.cuh", "take_globals"),
+        ("edge", "walk.cuh", "edge_sight"),
+        ("cut", "walk.cuh", "cut_sight"),
         *RARE],
     "segment_broad_walk_kernel": [
-        ("step", "broad_walk.cuh", "do {"),
-        ("globals", "broad_walk.cuh", "for (int first = 0; first < globals; first += 16) {"),
-        ("band", "broad_walk.cuh", "while (distance < band_end) {"),
-        ("stretch", "broad_walk.cuh", "take_inner(row + distance, std::false_type{});"),
-        ("whole", "broad_walk.cuh", "take_inner(row + distance, std::true_type{});"),
-        ("rim", "broad_walk.cuh", "else {\n        const int first = row + distance;"),
-        ("seen", "broad_walk.cuh", "if (sees(b)) {"),
-        ("edge", "walk.cuh", "if (distance < 15 - window) {"),
-        ("edge", "walk.cuh", "if (distance > window - 15) {"),
-        ("cut", "broad_walk.cuh", "if (is_cut) cut_by_keys("),
-        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int after)"),
-        ("outside", "broad_walk.cuh", "keys[i].read(k.at(there(g, 8 * i)));"),
-        ("outside", "broad_walk.cuh", "values_read[i].read(v.at(there("),
-        ("alone", "broad_walk.cuh", "if (globals == 0) {"),
-        ("wide", "broad_walk.cuh", "if (by_wide) {"),
+        ("step", "broad_walk.cuh", "take_step"),
+        ("globals", "broad_walk.cuh", "take_globals"),
+        ("band", "broad_walk.cuh", "take_chunks"),
+        ("stretch", "broad_walk.cuh", "take_stretch"),
+        ("whole", "broad_walk.cuh", "take_whole"),
+        ("rim", "broad_walk.cuh", "take_rim"),
+        ("seen", "broad_walk.cuh", "take_seen"),
+        *BAND,
+        ("alone", "broad_walk.cuh", "set_maxima"),
+        ("wide", "broad_walk.cuh", "add_to_wide"),
         *WIDE,
-        ("never", "broad_walk.cuh", "take_step(row, std::true_type{});"),
+        ("never", "broad_walk.cuh", "correct"),
         *RARE],
     "segment_backward_walk_kernel": [
-        ("step", "walk_backward.cuh", "for (int row = 0, again = 0; row < rows;"),
-        ("band", "walk_backward.cuh", "for (int distance = band_begin; distance < band_end; distance += 16) {"),
-        ("inner", "walk_backward.cuh", "if (distance >= inner_begin && distance < inner_end) {"),
-        ("rim", "walk_backward.cuh", "else {\n        const auto sees"),
-        ("seen", "walk_backward.cuh", "if (sees(b)) {"),
-        ("edge", "walk.cuh", "if (distance < 15 - window) {"),
-        ("edge", "walk.cuh", "if (distance > window - 15) {"),
-        ("cut", "walk_backward.cuh", "if (!is_there(first)) cut_by_keys("),
-        ("outside", "walk_backward.cuh", "for (int u = 0; u < 2; ++u) {\n      chunk.first[u].read(scored[0]"),
-        ("wide", "walk_backward.cuh", "if (distance >= -phase && distance < wide_end) {"),
-        ("wide cut", "walk_backward.cuh", "if (first < 0 || first + 16 > rows) cut_by_keys("),
-        ("first", "walk_backward.cuh", "if (walk.wide_takes_globals != 0) take_globals(wide, sums_of_wide);"),
-        ("leave", "walk_backward.cuh", "if (walk.first_slot >= 0) {\n        sum.leave"),
-        ("finish", "walk_backward.cuh", "else {\n        std::byte* to = HeadRows<std::byte>(Of::gradient"),
-        ("never", "walk_backward.cuh", "if (careful) {"),
-        ("never", "walk_backward.cuh", "else {\n              strip[b].template weigh<true>("),
+        ("step", "walk_backward.cuh", "take_step"),
+        ("band", "walk_backward.cuh", "take_chunk"),
+        ("inner", "walk_backward.cuh", "take_inner"),
+        ("rim", "walk_backward.cuh", "take_rim"),
+        ("seen", "walk_backward.cuh", "take_seen"),
+        *BAND,
+        ("wide", "walk_backward.cuh", "add_to_wide"),
+        ("wide cut", "walk_backward.cuh", "cut_by_rows"),
+        ("first", "walk_backward.cuh", "add_globals_to_wide"),
+        ("leave", "walk_backward.cuh", "leave"),
+        ("finish", "walk_backward.cuh", "finish_wide"),
+        ("never", "walk_backward.cuh", "weigh_carefully"),
         *RARE],
 }
 
@@ -210,30 +201,40 @@ def loop_of(back, end, begin):
     return found
 
 
-@functools.cache
-def lines_of(file, beginning):
-    """First and last line of the statement or block that begins with a text, which must occur once in the file."""
-    text = re.sub(r"//.*", "", (SEGMENT / file).read_text())
-    if text.count(beginning) != 1:
-        raise ValueError(f"{file} contains the text '{beginning}' {text.count(beginning)} times; scripts/dev/hot_path.py "
-                         "finds the parts of the kernels by their texts: change it there too")
-    begin = end = text.index(beginning)
+def end_of(text, begin):
+    """The index of the bracket that closes the one at `begin`."""
     depth = 0
-    while True:
-        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(text[end], 0)
-        if depth == 0 and text[end] in "};":
-            return text.count("\n", 0, begin) + 1, text.count("\n", 0, end) + 1
-        end += 1
+    for i in range(begin, len(text)):
+        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(text[i], 0)
+        if depth == 0:
+            return i
+
+
+@functools.cache
+def lines_of(file, name):
+    """First and last line of the function, lambda or struct with a name, which must be defined once in the file."""
+    text = re.sub(r"//.*", "", (SEGMENT / file).read_text())
+    found = []
+    for place in re.finditer(rf"\b{name}\b( = \[&\])?(?=[ (])", text):
+        # A definition has a body after its name and arguments, a call has not.
+        after = end_of(text, place.end()) + 1 if text[place.end()] == "(" else place.end()
+        if body := re.compile(r"( const)? \{").match(text, after):
+            found.append((text.count("\n", 0, place.start()) + 1,
+                          text.count("\n", 0, end_of(text, body.end() - 1)) + 1))
+    if len(found) != 1:
+        raise ValueError(f"{file} defines '{name}' {len(found)} times; scripts/dev/hot_path.py finds the parts of the "
+                         "kernels by their names: change it there too")
+    return found[0]
 
 
 def executions(lines, depth, parts, counts):
     """How often all warps of a launch execute an instruction. `depth`, its loops in the machine code, is less than
     in the source if the compiler moved it out of a loop."""
-    def has(file, beginning):
-        first, last = lines_of(file, beginning)
+    def has(file, name):
+        first, last = lines_of(file, name)
         return any(of == file and first <= line <= last for of, line in lines)
 
-    within = [part for part, file, beginning in parts if has(file, beginning)]
+    within = [part for part, file, name in parts if has(file, name)]
     if "never" in within:
         return 0
     loop = ["walk", *(part for part in within if part in LOOPS)][:depth + 1][-1]
@@ -305,11 +306,19 @@ class Bound:
         return self.least / self.time
 
 
-def bound(launches, tokens, direction):
+def issue_ms(instructions, window, direction):
+    """Milliseconds in which an H200 issues the instructions."""
+    narrow = window <= WIDEST_NARROW and direction == "backward"
+    share = ISSUED_BACKWARD_NARROW if narrow else ISSUED
+    return 1e3 * instructions / (PROCESSORS * SCHEDULERS * HERTZ * share)
+
+
+def bound(launches, case, direction):
     """The bound of launches one after the other."""
+    tokens, window = case
     moved, least = moved_bytes(tokens, direction)
     return Bound(
-        issue=1e3 * sum(launch.instructions for launch in launches) / (PROCESSORS * SCHEDULERS * HERTZ * ISSUED),
+        issue=issue_ms(sum(launch.instructions for launch in launches), window, direction),
         memory=1e3 * moved / COPY_BYTES,
         exponentials=1e3 * sum(32 * launch.exponentials for launch in launches) / (PROCESSORS * EXPONENTIALS * HERTZ),
         least=1e3 * least / COPY_BYTES)
@@ -421,7 +430,7 @@ def bound_rows(measured, cases):
     for case, directions in measured.items():
         forward = None
         for direction, launches in directions.items():
-            of = bound(launches.values(), case[0], direction)
+            of = bound(launches.values(), case, direction)
             forward = forward or of
             instructions = sum(launch.instructions for launch in launches.values())
             least = LEAST_OF_COPY.get(case) if direction == "forward" else None

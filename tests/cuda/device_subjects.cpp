@@ -65,17 +65,19 @@ struct SegmentOnDevice {
   DeviceMemory list, workspace;
 };
 
-Outputs segment_forward(const AttentionPlan& plan, const Inputs& in, const Call& call) {
-  const auto work = cuda::segment_work(plan, in.q.head_dim, in.q.dtype, passes_of(call));
+Outputs segment_forward(const AttentionPlan& plan, const Inputs& in, const Call& call,
+                        const cuda::WalkCut& cut) {
+  const auto work = cuda::segment_work(plan, in.q.head_dim, in.q.dtype, passes_of(call), cut);
   Result<Outputs> out = run_segment_forward(work.value(), in, call);
   EXPECT_TRUE(out) << out.error().message;
   return out ? *std::move(out) : Outputs{like(in.q, nan), {}};
 }
 
-Gradients segment_backward(const AttentionPlan& plan, const BackwardCase& problem,
-                           const Call& call) {
+Gradients segment_backward(const AttentionPlan& plan, const BackwardCase& problem, const Call& call,
+                           const cuda::WalkCut& cut) {
   const Packed& shape = problem.in.q;
-  const auto work = cuda::segment_work(plan, shape.head_dim, shape.dtype, Passes::forward_backward);
+  const auto work =
+      cuda::segment_work(plan, shape.head_dim, shape.dtype, Passes::forward_backward, cut);
   const SegmentOnDevice device(work.value());
   const DeviceGradients gradients(problem);
   set_order(call.order);
@@ -279,14 +281,21 @@ Result<Outputs> run_segment_forward(const cuda::SegmentWork& work, const Inputs&
   return Outputs{o.read_back(), lse.read_floats()};
 }
 
+Subject segment_subject(const std::string& name, const cuda::WalkCut& cut) {
+  return {
+      .name = name,
+      .recomputes = true,
+      .emulated = true,
+      .supports = cuda::segment_supports,
+      .forward = [cut](const AttentionPlan& plan, const Inputs& in,
+                       const Call& call) { return segment_forward(plan, in, call, cut); },
+      .backward = [cut](const AttentionPlan& plan, const BackwardCase& problem,
+                        const Call& call) { return segment_backward(plan, problem, call, cut); },
+      .for_each_build = one_build};
+}
+
 const std::vector<Subject>& device_subjects() {
-  static const std::vector<Subject> all{{.name = "cuda_segment",
-                                         .recomputes = true,
-                                         .emulated = true,
-                                         .supports = cuda::segment_supports,
-                                         .forward = segment_forward,
-                                         .backward = segment_backward,
-                                         .for_each_build = one_build},
+  static const std::vector<Subject> all{segment_subject("cuda_segment", {}),
                                         {.name = "cuda_windowed",
                                          .emulated = true,
                                          .supports = cuda::windowed_supports,

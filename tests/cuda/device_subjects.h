@@ -4,6 +4,9 @@
 // The CUDA kernels as subjects (tests/kernels/subject.h), in the memory of device_memory.h: on a
 // GPU and in the emulation.
 
+#include <string>
+#include <vector>
+
 #include "kernels/cuda/segment.h"
 #include "tests/cuda/device_memory.h"
 #include "tests/kernels/products.h"
@@ -13,6 +16,9 @@ namespace attnscope::testing {
 
 /// segment and windowed.
 [[nodiscard]] const std::vector<Subject>& device_subjects();
+
+/// segment with a variant of the walks.
+[[nodiscard]] Subject segment_subject(const std::string& name, const cuda::WalkCut& cut);
 
 [[nodiscard]] const ProductSubject& device_product_subject();
 

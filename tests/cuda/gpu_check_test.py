@@ -113,7 +113,7 @@ class Calls(WithStandIns):
                 self.assertTrue(step.seconds > max(gpu_check.GRACE.values()) or step.name == "more-bench", step.name)
 
     def test_a_step_that_fails_does_not_stop_the_rest(self):
-        for name, fails, step in (("A", "bench.csv", "bench"), ("A", "--tool racecheck", "racecheck"),
+        for name, fails, step in (("A", "bench.csv$", "bench"), ("A", "--variants", "variants"), ("A", "--tool racecheck", "racecheck"),
                                   ("B", "run kernels-cuda-backward --only sequence_tokens=174,", "backward-174"),
                                   ("B", "check --device", "check"), ("B", "cuda_rivals", "rivals")):
             with self.subTest(step=step):
@@ -143,7 +143,7 @@ class Calls(WithStandIns):
             self.assertEqual(result_of(summary, step), "nothing")
         self.assertEqual(result_of(summary, "more-bench"), "passed")
         self.assertIn("--windows 16", self.commands()[-1])
-        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 3)
+        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 5)
 
     def test_tools_that_work_count_both_windows_and_check_a_short_part_of_the_suite(self):
         status, summary = self.call("A")
@@ -224,9 +224,15 @@ class Cuts(WithStandIns):
 
     def test_a_benchmark_at_its_limit_fails_and_keeps_its_lines(self):
         self.with_limit("A", "bench", 0)
-        status, summary = self.call_here("A", STAND_IN_HANGS="^kernels_bench --csv")
+        status, summary = self.call_here("A", STAND_IN_HANGS="bench.csv$")
         self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
-        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 2)
+        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 4)
+
+    def test_call_a_measures_every_variant_of_the_walks_and_every_type(self):
+        self.call("A")
+        measured = " ".join(words for words in self.commands() if words.startswith("kernels_bench --csv"))
+        self.assertIn("--variants strips,alternate,strips+alternate", measured)
+        self.assertIn("--types float16,float32", measured)
 
     def test_processes_of_a_step_end_with_it(self):
         self.with_limit("A", "suite", 0)

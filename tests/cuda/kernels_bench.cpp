@@ -17,9 +17,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
@@ -33,12 +35,37 @@ namespace attnscope::testing {
 namespace {
 
 constexpr std::int64_t head_dim = 32, query = 10;
-constexpr DType dtype = DType::bfloat16;
 constexpr int calls_of_a_group = 10;
+constexpr float most_ms_of_a_time = 2000;  // of all groups
+constexpr std::array dtypes{DType::bfloat16, DType::float16, DType::float32};
+
+std::string type_name(DType dtype) {
+  return std::string(attnscope::name_of(dtype));
+}
+
+/// How walks are cut (kernels/cuda/work_list.h).
+struct Variant {
+  const char* name;
+  bool by_strips, alternate;
+};
+constexpr std::array<Variant, 4> variants{{{"default", false, false},
+                                           {"strips", true, false},
+                                           {"alternate", false, true},
+                                           {"strips+alternate", true, true}}};
+const Variant& variant_of(const std::string& name) {
+  return *std::ranges::find(variants, name, &Variant::name);
+}
+template <typename List, typename NameOf>
+std::vector<std::string> names_in(const List& list, const NameOf& name_of) {
+  std::vector<std::string> names;
+  for (const auto& each : list) names.emplace_back(name_of(each));
+  return names;
+}
 
 struct Options {
   std::vector<std::int64_t> tokens{4096, 174}, windows{4, 64};
   std::vector<std::string> directions{"forward", "backward"}, modes{"warm", "cold", "graph"};
+  std::vector<std::string> types{"bfloat16"}, variants{"default"};
   std::int64_t documents = 100, heads = 12;
   int groups = 40, repeats = 3, copy_mb = 1024;
   bool once = false;
@@ -73,7 +100,8 @@ class Csv {
     std::fseek(file_.get(), 0, SEEK_END);
     if (std::ftell(file_.get()) == 0) {
       write(
-          "tokens,window,direction,mode,median_ms,low_ms,high_ms,groups,part_of_copy,copy_gb_s,"
+          "tokens,window,direction,mode,dtype,variant,median_ms,low_ms,high_ms,groups,part_of_copy,"
+          "copy_gb_s,"
           "documents,heads,head_dim,right,documents_alike,repeats_alike");
     }
   }
@@ -98,6 +126,7 @@ class Documents {
   /// With the shape of `one`: copies of it, or unwritten.
   Documents(const std::string& name, const Packed& one, std::int64_t count, Content content)
       : one_bytes_(static_cast<std::int64_t>(one.data.size())),
+        dtype_(one.dtype),
         tokens_(one.tokens),
         heads_(one.heads),
         memory_(name, count * one_bytes_) {
@@ -111,12 +140,14 @@ class Documents {
   [[nodiscard]] DeviceMemory& memory() { return memory_; }
   [[nodiscard]] Tensor tensor() const {
     const std::int64_t head_stride = tokens_ * head_dim;
-    return {memory_.data(), dtype, head_dim, head_dim, head_stride, tokens_, heads_ * head_stride};
+    return {memory_.data(), dtype_, head_dim, head_dim, head_stride, tokens_, heads_ * head_stride};
   }
   [[nodiscard]] ConstTensor view() const { return attnscope::as_const(tensor()); }
 
  private:
-  std::int64_t one_bytes_, tokens_, heads_;
+  std::int64_t one_bytes_;
+  DType dtype_;
+  std::int64_t tokens_, heads_;
   DeviceMemory memory_;
 };
 
@@ -176,6 +207,9 @@ std::vector<float> times(const BenchStream& on, const std::string& mode, int gro
       times.push_back(on.time(call));
     }
   } else {
+    // Fewer groups of slow calls.
+    const float most_groups = most_ms_of_a_time / (calls_of_a_group * on.time(call));
+    groups = std::min(groups, std::max(3, static_cast<int>(std::min(most_groups, 1e6F))));
     const std::function<void()> group = mode == "graph" ? on.recorded(several) : several;
     group();
     for (int i = 0; i < groups; ++i) times.push_back(on.time(group) / calls_of_a_group);
@@ -184,26 +218,36 @@ std::vector<float> times(const BenchStream& on, const std::string& mode, int gro
   return times;
 }
 
-/// One length and window, forward and backward.
+/// One length, window and type, forward and backward.
 class Case {
  public:
-  Case(const Options& options, std::int64_t tokens, std::int64_t window)
+  Case(const Options& options, std::int64_t tokens, std::int64_t window, DType dtype)
       : options_(options),
         tokens_(tokens),
         window_(window),
+        dtype_(dtype),
         plan_(plan_of(options.documents)),
         one_(plan_of(1)),
         keys_(keys_from_plan(one_)),
         inputs_(random_inputs(tokens, options.heads, head_dim, Order::head_major, 0, 7, dtype)),
         outputs_{like(inputs_.q, nan), std::vector<float>(index(tokens * options.heads))},
-        work_(cuda::segment_work(plan_, head_dim, dtype, Passes::forward_backward).value()),
-        list_("list", work_.list()),
         q_(documents("q", inputs_.q)),
         k_(documents("k", inputs_.k)),
         v_(documents("v", inputs_.v)),
         o_(unwritten("o")),
-        lse_("lse", plan_.tokens * options.heads * std::int64_t{sizeof(float)}) {
-    for (int i = 0; i < 2; ++i) workspaces_.emplace_back("workspace", work_.workspace_bytes());
+        lse_("lse", plan_.tokens * options.heads * std::int64_t{sizeof(float)}) {}
+
+  /// Cuts the plan in another way for the next calls.
+  void use(const Variant& variant) {
+    variant_ = variant.name;
+    const cuda::WalkCut cut{.by_strips = variant.by_strips,
+                            .alternate = variant.alternate,
+                            .processors = multiprocessors()};
+    auto work = cuda::segment_work(plan_, head_dim, dtype_, Passes::forward_backward, cut);
+    work_.emplace(std::move(work.value()));
+    list_.emplace("list", work_->list());
+    workspaces_.clear();
+    for (int i = 0; i < 2; ++i) workspaces_.emplace_back("workspace", work_->workspace_bytes());
   }
 
   /// Only one call, for a profiler; the backward pass needs the results of the forward pass.
@@ -222,8 +266,8 @@ class Case {
         [&](std::size_t i) { forward(i); },
         {{&o_.memory(), outputs_.o.data}, {&lse_, std::as_writable_bytes(std::span(outputs_.lse))}},
         options_.repeats, buffer_);
-    verdict.right =
-        passes([&] { expect_near(outputs_, reference(keys_, inputs_), text() + " forward"); });
+    if (!reference_) reference_ = reference(keys_, inputs_);
+    verdict.right = passes([&] { expect_near(outputs_, *reference_, text() + " forward"); });
     bool good = verdict.good();
     if (measures("forward")) {
       report("forward", verdict, copy_bytes_a_ms, csv, [&] { forward(0); });
@@ -261,7 +305,8 @@ class Case {
                          static_cast<std::int32_t>(options_.heads));
   }
   [[nodiscard]] std::string text() const {
-    return fmt::format("{} tokens, w = {}", tokens_, window_);
+    return fmt::format("{} tokens, w = {}, {}, {}", tokens_, window_, attnscope::name_of(dtype_),
+                       variant_);
   }
   [[nodiscard]] Documents documents(const std::string& name, const Packed& one) const {
     return {name, one, options_.documents, Documents::Content::copies};
@@ -271,9 +316,9 @@ class Case {
   }
 
   void forward(std::size_t i) {
-    expect(cuda::segment_forward(work_, {list_.data(), workspaces_[i].data()}, q_.view(), k_.view(),
-                                 v_.view(), scale_of(head_dim), o_.tensor(), lse_.floats(),
-                                 streams_[i].stream()));
+    expect(cuda::segment_forward(*work_, {list_->data(), workspaces_[i].data()}, q_.view(),
+                                 k_.view(), v_.view(), scale_of(head_dim), o_.tensor(),
+                                 lse_.floats(), streams_[i].stream()));
   }
   void prepare_backward(const Packed& grad_o) {
     gradients_ = std::make_unique<BackwardTensors>(
@@ -290,15 +335,15 @@ class Case {
                                   .grad_q = gradients_->q.tensor(),
                                   .grad_k = gradients_->k.tensor(),
                                   .grad_v = gradients_->v.tensor()};
-    expect(cuda::segment_backward(work_, {list_.data(), workspaces_[i].data()}, tensors,
+    expect(cuda::segment_backward(*work_, {list_->data(), workspaces_[i].data()}, tensors,
                                   scale_of(head_dim), streams_[i].stream()));
   }
 
   /// The bytes of the backward pass do not include those of the forward pass.
   [[nodiscard]] double least(const std::string& direction) const {
-    const double forward = least_bytes(plan_, head_dim, dtype, Passes::forward);
+    const double forward = least_bytes(plan_, head_dim, dtype_, Passes::forward);
     if (direction == "forward") return forward;
-    return least_bytes(plan_, head_dim, dtype, Passes::forward_backward) - forward;
+    return least_bytes(plan_, head_dim, dtype_, Passes::forward_backward) - forward;
   }
   void report(const std::string& direction, const Verdict& verdict, double copy_bytes_a_ms,
               const Csv& csv, const std::function<void()>& call) {
@@ -308,26 +353,29 @@ class Case {
       const std::size_t cut = ms.size() / 20;
       const float median = ms[ms.size() / 2], low = ms[cut], high = ms[ms.size() - 1 - cut];
       const double part = least(direction) / copy_bytes_a_ms / static_cast<double>(median);
-      fmt::print("{:<22} {:<8} {:<5} {:9.4f} ms ({:.4f} to {:.4f})  {:5.1f} % of copy  {}\n",
+      fmt::print("{:<40} {:<8} {:<5} {:9.4f} ms ({:.4f} to {:.4f})  {:5.1f} % of copy  {}\n",
                  text(), direction, mode, median, low, high, 100 * part,
                  verdict.good() ? "right" : "WRONG");
       std::fflush(stdout);
-      csv.write(fmt::format("{},{},{},{},{:.5f},{:.5f},{:.5f},{},{:.4f},{:.0f},{},{},{},{},{},{}",
-                            tokens_, window_, direction, mode, median, low, high, ms.size(), part,
-                            copy_bytes_a_ms / 1e6, options_.documents, options_.heads, head_dim,
-                            yes(verdict.right), yes(verdict.documents_alike),
-                            yes(verdict.repeats_alike)));
+      csv.write(fmt::format(
+          "{},{},{},{},{},{},{:.5f},{:.5f},{:.5f},{},{:.4f},{:.0f},{},{},{},{},{},{}", tokens_,
+          window_, direction, mode, attnscope::name_of(dtype_), variant_, median, low, high,
+          ms.size(), part, copy_bytes_a_ms / 1e6, options_.documents, options_.heads, head_dim,
+          yes(verdict.right), yes(verdict.documents_alike), yes(verdict.repeats_alike)));
     }
   }
 
   const Options& options_;
   std::int64_t tokens_, window_;
+  DType dtype_;
+  std::string variant_;
   AttentionPlan plan_, one_;
   KeysOf keys_;
   Inputs inputs_;    // of one document
   Outputs outputs_;  // of the first document
-  cuda::SegmentWork work_;
-  DeviceMemory list_;
+  std::optional<Reference> reference_;
+  std::optional<cuda::SegmentWork> work_;
+  std::optional<DeviceMemory> list_;
   Documents q_, k_, v_, o_;
   DeviceMemory lse_;
   std::unique_ptr<BackwardTensors> gradients_;
@@ -356,11 +404,16 @@ bool bench(const Options& options) {
   bool good = true;
   for (const std::int64_t tokens : options.tokens) {
     for (const std::int64_t window : options.windows) {
-      Case one(options, tokens, window);
-      if (options.once) {
-        one.once();
-      } else {
-        good = one.run(copy_rate, csv) && good;
+      for (const std::string& type : options.types) {
+        Case one(options, tokens, window, *std::ranges::find(dtypes, type, type_name));
+        for (const std::string& variant : options.variants) {
+          one.use(variant_of(variant));
+          if (options.once) {
+            one.once();
+          } else {
+            good = one.run(copy_rate, csv) && good;
+          }
+        }
       }
     }
   }
@@ -385,6 +438,18 @@ void add_options(CLI::App& app, Options& options) {
                  "each call; graph: ten calls replayed as one CUDA graph")
       ->delimiter(',')
       ->check(CLI::IsMember({"warm", "cold", "graph"}))
+      ->capture_default_str();
+  app.add_option("--types", options.types, "Types of the numbers")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names_in(dtypes, type_name)))
+      ->capture_default_str();
+  app.add_option(
+         "--variant,--variants", options.variants,
+         "How walks are cut. default: 12 walks on each multiprocessor; strips: their strips "
+         "suffice for 16, long walks first; alternate: the two warps of a block take "
+         "alternate steps of the same rows; strips+alternate: both")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names_in(variants, [](const Variant& each) { return each.name; })))
       ->capture_default_str();
   app.add_option("--documents", options.documents, "Documents of a call")
       ->check(CLI::Range(1, 10000))
@@ -417,7 +482,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest();  // the comparisons use its expectations
   testing::Options options;
   CLI::App app(
-      "Compares the fused CUDA kernels with float64 and times them and a copy of memory: bfloat16, "
+      "Compares the fused CUDA kernels with float64 and times them and a copy of memory: "
       "the sparse pattern, a query of 10 tokens with each document. Exit status 1: a result is "
       "wrong, or there is no GPU.",
       "kernels_bench");

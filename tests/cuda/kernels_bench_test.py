@@ -34,10 +34,20 @@ class KernelsBench(unittest.TestCase):
         cells = [(row["tokens"], row["window"], row["direction"], row["mode"]) for row in self.rows()]
         self.assertEqual(cells, [(tokens, window, direction, mode) for tokens in ("30", "14") for window in ("4", "64")
                                  for direction in ("forward", "backward") for mode in ("warm", "cold", "graph")])
+        self.assertEqual({(row["dtype"], row["variant"]) for row in self.rows()}, {("bfloat16", "default")})
         for row in self.rows():
             self.assertEqual({row["right"], row["documents_alike"], row["repeats_alike"]}, {"yes"})
             self.assertLessEqual(float(row["low_ms"]), float(row["median_ms"]))
             self.assertLessEqual(float(row["median_ms"]), float(row["high_ms"]))
+
+    def test_types_and_variants_are_measured_and_named(self):
+        done = bench(*SMALL, "--tokens", "90", "--windows", "64", "--modes", "graph", "--csv", self.csv,
+                     "--types", "float16,float32", "--variants", "strips,alternate,strips+alternate")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(row["dtype"], row["variant"], row["direction"], row["right"]) for row in self.rows()],
+                         [(dtype, variant, direction, "yes") for dtype in ("float16", "float32")
+                          for variant in ("strips", "alternate", "strips+alternate")
+                          for direction in ("forward", "backward")])
 
     def test_a_second_call_adds_its_lines_to_the_file(self):
         for direction in ("forward", "backward"):
@@ -52,7 +62,8 @@ class KernelsBench(unittest.TestCase):
 
     def test_wrong_arguments_are_explained(self):
         for arguments, words in ((("--tokens", "12"), "--tokens"), (("--windows", "200"), "--windows"),
-                                 (("--modes", "lukewarm"), "lukewarm"), (("--groups", "0"), "--groups")):
+                                 (("--modes", "lukewarm"), "lukewarm"), (("--groups", "0"), "--groups"),
+                                 (("--variant", "fastest"), "fastest"), (("--types", "int8"), "int8")):
             with self.subTest(arguments=arguments):
                 done = bench(*arguments)
                 self.assertNotEqual(done.returncode, 0)
@@ -66,7 +77,7 @@ class KernelsBench(unittest.TestCase):
     def test_help_names_the_options(self):
         done = bench("--help")
         self.assertEqual(done.returncode, 0)
-        for option in ("--tokens", "--windows", "--directions", "--modes", "--once", "--csv"):
+        for option in ("--tokens", "--windows", "--directions", "--modes", "--once", "--csv", "--variants", "--types"):
             self.assertIn(option, done.stdout)
 
 

@@ -57,7 +57,7 @@ struct WalkArguments {
   std::int32_t widest_merge = 0;
   std::int32_t heads = 0;
   std::int32_t head_dim = 0;
-  bool broad = false;  // WalkShape::broad
+  bool by_head = false;  // WalkList::by_head
   float scale = 0.0f;
   // Scores are multiplied by `factor` after masked ones have become -inf, so it is positive: the
   // absolute value of the scale in units of log2, or for scale 0 a value that keeps masked scores

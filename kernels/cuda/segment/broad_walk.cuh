@@ -2,23 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forward for windows of 17 to 128 tokens and 16-bit numbers (kernels/cuda/work_list.h): like
-// walk.cuh, but the keys of several adjacent strips are streamed in chunks of 16. A row's maximum
-// is replaced by the score of one of its keys, the first global or, without globals, itself, and
-// its weights are relative to it: they may grow to the limits of the number format and their sum.
-// This is not checked meanwhile. If a sum has become too large or a result is not finite, the step
-// is computed again in the careful mode: maxima are raised (online softmax: Milakov and Gimelshein,
-// 2018) and values that are not finite are cleaned, chunk by chunk. A row's result depends only on
-// its own keys, whichever mode computes it.
+// walk.cuh, but the keys of several adjacent strips are streamed in chunks of 16 (band.cuh). A
+// row's maximum is replaced by the score of one of its keys, the first global or, without globals,
+// itself, and its weights are relative to it: they may grow to the limits of the number format and
+// their sum. If a sum has become too large or a result is not finite, the step is computed again in
+// the careful mode: maxima are raised (online softmax: Milakov and Gimelshein, 2018) and values
+// that are not finite are cleaned, chunk by chunk. A row's result depends only on its own keys,
+// whichever mode computes it.
 //
-//   inner chunks   all rows of the step attend to all keys: no comparisons, and the next chunk's
-//                  rows are `16 * stride` further
-//   rim chunks     the others, and all in the careful mode: strips without keys in the chunk are
-//                  skipped, and scores are masked beyond a window or its keys
-//
-// Walks are short and a block's walks are adjacent ones of one head, so that their overlapping keys
-// are found in the first-level cache. A chunk is loaded while the previous one is computed.
+// Walks are short and a block's warps have adjacent walks, or alternate steps, of one head, so that
+// their overlapping keys are found in the first-level cache.
 
-#include "kernels/cuda/segment/walk.cuh"
+#include "kernels/cuda/segment/band.cuh"
 
 namespace attnscope::cuda {
 
@@ -85,7 +80,7 @@ struct BroadStrip {
 
   /// In the careful mode: computes the weights again if the maximum had to be raised, and makes
   /// rows NaN that attend to the keys in the bits of `spoilt`.
-  __device__ __forceinline__ void mend(const ChunkScores& s, float factor, unsigned spoilt) {
+  __device__ __forceinline__ void correct(const ChunkScores& s, float factor, unsigned spoilt) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       unsigned rises = sum[h] + part[h] <= most ? 0u : 1u;
@@ -129,196 +124,185 @@ struct BroadStrip {
   }
 };
 
+/// What the kernel streams (PassingChunk): keys, and their values.
+struct ForwardStream {
+  static constexpr bool has_second = false, of_keys = false;
+  static constexpr int gradients = 1;
+  static __host__ __device__ constexpr int tensor_of(int) { return 1; }
+};
+
+/// A walk of one warp. All functions are called by all lanes.
 template <typename T, int Columns, bool Many>
-__global__ void __maxnreg__((broad_registers<Columns, Many>))
-    segment_broad_walk_kernel(ForwardWalkArguments call) {
+struct BroadWalk {
   using Keys = RowShare<Columns>;
   using Values = ValueTile<Columns>;
-  constexpr int strips = broad_strips<Columns>;
-  constexpr int step = strip_tokens * strips;
-  const int lane = lane_of_warp(), g = g_of_lane(), t = t_of_lane();
-  const int number = static_cast<int>(warp_number());
-  if (number >= call.walks * call.heads) return;
-  const WorkWalk& walk = call.list.walks[number % call.walks];
-  const int head = number / call.walks;
-  const float factor = call.factor;
+  static constexpr int strips = broad_strips<Columns>;
+  static constexpr int step = strip_tokens * strips;
 
-  WideRows<T, Columns, WalkTiles<false, Many>::of_wide> wide;
-  const bool has_wide = same_in_all(walk.wide.count) > 0;
-  if (has_wide) wide.begin(call, walk, head);
+  // References to variables of the kernel: as members, its arrays would not be in registers.
+  const ForwardWalkArguments& call;
+  const WorkWalk& walk;
+  int head;
+  WideRows<T, Columns, WalkTiles<false, Many>::of_wide>& wide;
+  bool has_wide;
+  const WalkBand& band;
+  const RowsFrom<const std::byte>& q;
+  const BandRows<Columns, ForwardStream>& passing;
+  const RowsFrom<std::byte>& o;
+  const GlobalRows& of_globals;
+  int globals;
+  int wide_begin, wide_end;  // of the band's keys
+  PassingChunk<Columns, ForwardStream>& chunk;
+  BroadStrip<T, Columns> (&strip)[strips];
 
-  // From here on tokens are counted from the walk's first row or, without rows, from the token read
-  // instead of it.
-  const Place origin(call.items, walk.rows.begin);
-  const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin());
-  // Rows of a chunk: relative to the lane's first ones, g and 2 t.
-  RowsFrom<const std::byte> k(call.k, head, origin, Keys::begin()),
-      v(call.v, head, origin, Values::begin());
-  k.base = opaque(k.at(g));
-  v.base = opaque(v.at(2 * t));
-  const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
-  const int rows = same_in_all(walk.rows.count);
-  const int window = same_in_all(walk.window);
-  const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
-  const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
-  const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
-  const int wide_end = same_in_all(has_wide ? walk.wide_end - walk.rows.begin : wide_begin);
-  const int globals = same_in_all(walk.globals.count);
-  const int last_row = max(rows - 1, 0);
+  __device__ __forceinline__ void put_values(Values (&values)[2]) const {
+    values[0].put(chunk.values[0][0]);
+    values[1].put(chunk.values[0][1]);
+  }
 
-  // A chunk's keys are loaded after the last use of the previous chunk's, and so are its values: in
-  // another order they would be loaded into other registers, and moved.
-  Keys keys[2];
-  typename Values::Rows values_read[2];
-  /// Loads keys of the band starting at `first`, if all exist.
-  const auto read_keys = [&](int first) {
-    const std::byte* at = k.at(first);
-    keys[0].read(at);
-    keys[1].read(row_at(at, 8, k.stride));
-  };
-  const auto read_values = [&](int first) {
-    const std::byte *at = v.at(first), *after = row_at(at, 8, v.stride);
-    values_read[0].read(at, row_at(at, 1, v.stride));
-    values_read[1].read(after, row_at(after, 1, v.stride));
-  };
-  /// The nearest key replaces a missing one.
-  const auto read_band = [&](int first) {
-    if (first >= keys_begin && first + 16 <= keys_end) {
-      read_keys(first);
-      read_values(first);
-      return;
-    }
-    const auto there = [&](int own, int after) {
-      return max(keys_begin, min(first + own + after, keys_end - 1)) - own;
-    };
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      keys[i].read(k.at(there(g, 8 * i)));
-      values_read[i].read(v.at(there(2 * t, 8 * i)), v.at(there(2 * t, 8 * i + 1)));
-    }
-  };
-  const GlobalRows of_globals(call, walk, head, call.k, call.v);
-  BroadStrip<T, Columns> strip[strips];
-
-  const auto take_inner = [&](int first, auto with_wide) {
+  /// One inner chunk from token `first` on.
+  template <bool WithWide>
+  __device__ __forceinline__ void take_inner(int first) {
     ChunkScores s[strips];
-    strip[0].score(keys, s[0]);
-    if constexpr (decltype(with_wide)::value) wide.weigh(keys[0], keys[1], 0xfu, factor);
+    strip[0].score(chunk.first, s[0]);
+    if constexpr (WithWide) wide.weigh(chunk.first[0], chunk.first[1], 0xfu, call.factor);
 #pragma unroll
-    for (int b = 1; b < strips; ++b) strip[b].score(keys, s[b]);
-    read_keys(first + 16);
+    for (int b = 1; b < strips; ++b) strip[b].score(chunk.first, s[b]);
+    passing.read_scored(chunk, first + 16);
     Values values[2];
-    values[0].put(values_read[0]);
-    values[1].put(values_read[1]);
+    put_values(values);
 #pragma unroll
-    for (int b = 0; b < strips; ++b) strip[b].weigh(s[b], factor);
+    for (int b = 0; b < strips; ++b) strip[b].weigh(s[b], call.factor);
 #pragma unroll
     for (int b = 0; b < strips; ++b) strip[b].accumulate(values);
-    if constexpr (decltype(with_wide)::value) wide.accumulate(values[0], values[1], 0);
-    read_values(first + 16);
-  };
-  /// `sees(b)`: whether strip b attends to one of the keys; `cut(b, s)` masks its scores.
-  /// `by_wide`: whether the wide rows use the keys from `begin` to `end` among these 16 from
-  /// `first` on.
-  const auto take_rim = [&](auto careful, bool is_first, const auto& sees, const auto& cut,
-                            bool by_wide, int first, int begin, int end) {
+    if constexpr (WithWide) wide.accumulate(values[0], values[1], 0);
+    passing.read_summed(chunk, first + 16);
+  }
+  /// Inner chunks from `distance` on, which the wide rows do not use, or use whole.
+  __device__ __forceinline__ int take_stretch(const StepChunks& chunks, int row, int distance,
+                                              bool by_wide) {
+    const bool ends_at_rows = by_wide && distance < 0;
+    const int end = opaque(ends_at_rows ? min(chunks.inner_end, 0) : chunks.inner_end);
+#pragma unroll 1
+    for (; distance < end; distance += 16) take_inner<false>(row + distance);
+    return distance;
+  }
+  __device__ __forceinline__ int take_whole(const StepChunks& chunks, int row, int distance) {
+    const int end = opaque(min(chunks.inner_end, step));
+#pragma unroll 1
+    for (; distance < end; distance += 16) take_inner<true>(row + distance);
+    return distance;
+  }
+
+  /// Adds the masked scores of a strip.
+  __device__ __forceinline__ void add(BroadStrip<T, Columns>& to, const ChunkScores& s,
+                                      const Values (&values)[2], bool careful, unsigned spoilt) {
+    to.weigh(s, call.factor);
+    if (careful) to.correct(s, call.factor, spoilt);
+    to.accumulate(values);
+  }
+  /// The wide rows use the tokens from `begin` to `end` of the 16 from `first` on.
+  __device__ __forceinline__ void add_to_wide(const Values (&values)[2], int first, int begin,
+                                              int end) {
+    wide.weigh(chunk.first[0], chunk.first[1], seen_keys<2>(first, begin, end), call.factor);
+    wide.accumulate(values[0], values[1], 0);
+  }
+
+  __device__ __forceinline__ void take_globals(int first, bool careful, bool by_wide) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) of_globals.read(first + 8 * i, chunk.first[i], chunk.values[0][i]);
     Values values[2];
-    values[0].put(values_read[0]);
-    values[1].put(values_read[1]);
-    unsigned spoilt = 0;
-    if constexpr (decltype(careful)::value) clean<T, 0, 2>(values, spoilt);
+    put_values(values);
+    const unsigned spoilt = careful ? clean_chunk<T>(values) : 0u;
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
-      if (sees(b)) {
-        ChunkScores s;
-        strip[b].score(keys, s);
-        if (is_first) strip[b].set_maximum(s[0][0], s[0][2], lane & 28, factor);
-        cut(b, s);
-        strip[b].weigh(s, factor);
-        if constexpr (decltype(careful)::value) strip[b].mend(s, factor, spoilt);
-        strip[b].accumulate(values);
-      }
+      ChunkScores s;
+      strip[b].score(chunk.first, s);
+      if (!Many || first == 0)
+        strip[b].set_maximum(s[0][0], s[0][2], lane_of_warp() & 28, call.factor);
+      cut_by_keys(s, first, 0, globals);
+      add(strip[b], s, values, careful, spoilt);
     }
-    if (by_wide) {
-      wide.weigh(keys[0], keys[1], seen_keys<2>(first, begin, end), factor);
-      wide.accumulate(values[0], values[1], 0);
+    if (by_wide) add_to_wide(values, first, 0, globals);
+  }
+
+  /// Without globals, a row's maximum is its score with itself.
+  __device__ __forceinline__ void set_maxima(int row) {
+#pragma unroll
+    for (int b = 0; b < strips; ++b) {
+      passing.read(chunk, row + strip_tokens * b);
+      ChunkScores s;
+      strip[b].score(chunk.first, s);
+      const int g = g_of_lane();
+      const bool is_odd = (g & 1) != 0;
+      strip[b].set_maximum(is_odd ? s[0][1] : s[0][0], is_odd ? s[1][3] : s[1][2], 4 * g + (g >> 1),
+                           call.factor);
     }
-  };
+  }
+
+  __device__ __forceinline__ void take_seen(int b, int first, int distance,
+                                            const Values (&values)[2], bool careful,
+                                            unsigned spoilt) {
+    ChunkScores s;
+    strip[b].score(chunk.first, s);
+    band.cut(s, first, distance);
+    add(strip[b], s, values, careful, spoilt);
+  }
+  __device__ __forceinline__ int take_rim(const StepChunks& chunks, int row, int distance,
+                                          bool careful, bool by_wide) {
+    const int first = row + distance;
+    Values values[2];
+    put_values(values);
+    const unsigned spoilt = careful ? clean_chunk<T>(values) : 0u;
+#pragma unroll
+    for (int b = 0; b < strips; ++b) {
+      const int of_strip = distance - strip_tokens * b;
+      if (band.is_seen(of_strip)) take_seen(b, first, of_strip, values, careful, spoilt);
+    }
+    if (by_wide) add_to_wide(values, first, wide_begin, wide_end);
+    if (distance + 16 < chunks.end) passing.read_next(chunk, first);
+    return distance + 16;
+  }
+
+  /// Takes the chunk at `distance`, or a stretch of inner chunks, and returns the next distance.
+  __device__ __forceinline__ int take_chunks(const StepChunks& chunks, int row, int distance,
+                                             bool careful, bool by_wide, bool is_whole) {
+    const bool is_of_wide = by_wide && distance >= 0 && distance < step;
+    if (chunks.is_inner(distance) && !is_of_wide)
+      return take_stretch(chunks, row, distance, by_wide);
+    if (chunks.is_inner(distance) && is_whole) return take_whole(chunks, row, distance);
+    return take_rim(chunks, row, distance, careful, is_of_wide);
+  }
 
   /// Computes and writes the rows from `row` on; in the careful mode, for the second time. Returns
   /// whether a sum or a result is out of range or not finite.
-  const auto take_step = [&](int row, auto careful) {
+  __device__ __forceinline__ bool take_step(int row, bool careful) {
     __syncwarp();
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
-      const int first = row + strip_tokens * b + g;
+      const int first = row + strip_tokens * b + g_of_lane(), last = max(band.rows - 1, 0);
       Keys low, high;
-      low.read(q.at(min(first, last_row)));
-      high.read(q.at(min(first + 8, last_row)));
+      low.read(q.at(min(first, last)));
+      high.read(q.at(min(first + 8, last)));
       strip[b].begin(low, high, call.signs);
     }
-    constexpr bool with_care = decltype(careful)::value;
-    const bool by_wide = has_wide && !with_care;
-    // Chunks have the same alignment in all steps, so that each key is in one of the wide rows'
-    // chunks. Counted from the step's first row.
-    const int band_begin = max(keys_begin - row, -window) & ~15;
-    // `opaque` avoids recomputation for every chunk.
-    const int band_end = opaque(window < 0 ? band_begin : min(keys_end - row, step + window));
-    const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
-    const int inner_end = opaque(with_care ? inner_begin : min(keys_end - row - 31, window - 14));
+    const bool by_wide = has_wide && !careful;
+    // Each key is in one of the wide rows' chunks.
+    const StepChunks chunks(band, row, step, /*phase=*/0, careful);
+    const bool globals_by_wide = by_wide && row == 0 && walk.wide_takes_globals != 0;
 #pragma unroll 1
-    for (int first = 0; first < globals; first += 16) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) of_globals.read(first + 8 * i, keys[i], values_read[i]);
-      take_rim(
-          careful, Many ? first == 0 : true, [](int) { return true; },
-          [&](int, ChunkScores& s) { cut_by_keys(s, first, 0, globals); },
-          by_wide && row == 0 && walk.wide_takes_globals != 0, first, 0, globals);
-    }
-    if (globals == 0) {
-#pragma unroll
-      for (int b = 0; b < strips; ++b) {
-        read_band(row + strip_tokens * b);
-        ChunkScores s;
-        strip[b].score(keys, s);
-        const bool is_odd = (g & 1) != 0;
-        strip[b].set_maximum(is_odd ? s[0][1] : s[0][0], is_odd ? s[1][3] : s[1][2],
-                             4 * g + (g >> 1), factor);
-      }
-    }
-    read_band(row + band_begin);
+    for (int first = 0; first < globals; first += 16) take_globals(first, careful, globals_by_wide);
+    if (globals == 0) set_maxima(row);
     const bool is_whole = row >= wide_begin && row + step <= wide_end;
-    int distance = band_begin;
-    while (distance < band_end) {
-      const bool is_of_wide = by_wide && distance >= 0 && distance < step;
-      const bool is_inner = distance >= inner_begin && distance < inner_end;
-      if (is_inner && !is_of_wide) {
-        const int end = opaque(by_wide && distance < 0 ? min(inner_end, 0) : inner_end);
+    if (chunks.begin < chunks.end) passing.read(chunk, row + chunks.begin);
 #pragma unroll 1
-        for (; distance < end; distance += 16) take_inner(row + distance, std::false_type{});
-      } else if (is_inner && is_whole) {
-        const int end = opaque(min(inner_end, step));
-#pragma unroll 1
-        for (; distance < end; distance += 16) take_inner(row + distance, std::true_type{});
-      } else {
-        const int first = row + distance;
-        const bool is_cut = first < keys_begin || first + 16 > keys_end;
-        const int from_first = distance + window + 15, most_from_first = 2 * window + 30;
-        take_rim(
-            careful, false,
-            [&](int b) {
-              return static_cast<unsigned>(from_first - strip_tokens * b) <=
-                     static_cast<unsigned>(most_from_first);
-            },
-            [&](int b, ChunkScores& s) {
-              cut_by_window(s, distance - strip_tokens * b, window);
-              if (is_cut) cut_by_keys(s, first, keys_begin, keys_end);
-            },
-            is_of_wide, first, wide_begin, wide_end);
-        read_band(first + 16);
-        distance += 16;
-      }
-    }
+    for (int distance = chunks.begin; distance < chunks.end;)
+      distance = take_chunks(chunks, row, distance, careful, by_wide, is_whole);
+    return write_step(row);
+  }
+
+  __device__ __forceinline__ bool write_step(int row) {
+    const int g = g_of_lane(), t = t_of_lane();
     std::uint32_t trace = 0;  // of results
     bool is_odd = false;      // a sum is out of range
     // Lane t writes the log-sum-exps of half t of the step's rows.
@@ -329,25 +313,57 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       mine.sum[i % 2] = sum_of_lanes<4>(mine.sum[i % 2]);
       const int its_row = row + 8 * i + g;
       trace = store_share<T, Columns>(mine.o, approximate_inverse_of(mine.sum[i % 2]), i % 2,
-                                      o.at(its_row), its_row < rows, trace);
+                                      o.at(its_row), its_row < band.rows, trace);
       is_odd = is_odd || !(mine.sum[i % 2] <= mine.most);
       maximum = t == i ? mine.maximum[i % 2] : maximum;
       sum = t == i ? mine.sum[i % 2] : sum;
     }
     const int its_row = row + 8 * t + g;
-    if (call.lse != nullptr && t < 2 * strips && its_row < rows) {
+    if (call.lse != nullptr && t < 2 * strips && its_row < band.rows) {
       call.lse[static_cast<std::int64_t>(walk.rows.begin + its_row) * call.heads + head] =
           log2_sum_exp(maximum, sum);
     }
     return __any_sync(all_lanes, is_odd || trace != 0 ? 1 : 0) != 0;
-  };
-  int row = 0;
-  do {
-    const bool again = take_step(row, std::false_type{});
-    if (again) take_step(row, std::true_type{});
-    row += step;
-  } while (row < rows);
-  if (has_wide) wide.end(call, walk, head);
+  }
+};
+
+template <typename T, int Columns, bool Many>
+__global__ void __maxnreg__((broad_registers<Columns, Many>))
+    segment_broad_walk_kernel(ForwardWalkArguments call) {
+  const OwnWalk own(call, /*by_head=*/true);
+  if (!own.exists) return;
+  const WorkWalk& walk = call.list.walks[own.number];
+  WideRows<T, Columns, WalkTiles<false, Many>::of_wide> wide;
+  const bool has_wide = same_in_all(walk.wide.count) > 0;
+  if (has_wide) wide.begin(call, walk, own.head);
+  using Walk = BroadWalk<T, Columns, Many>;
+  const WalkBand band(walk);
+  const Place origin(call.items, walk.rows.begin);
+  const RowsFrom<const std::byte> q(call.q, own.head, origin, RowShare<Columns>::begin());
+  const BandRows<Columns, ForwardStream> passing(band, call.k, call.v, own.head, origin);
+  const RowsFrom<std::byte> o(call.o, own.head, origin, output_begin<Columns>());
+  const GlobalRows of_globals(call, walk, own.head, call.k, call.v);
+  const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
+  PassingChunk<Columns, ForwardStream> chunk;
+  BroadStrip<T, Columns> strip[Walk::strips];
+  Walk steps{.call = call,
+             .walk = walk,
+             .head = own.head,
+             .wide = wide,
+             .has_wide = has_wide,
+             .band = band,
+             .q = q,
+             .passing = passing,
+             .o = o,
+             .of_globals = of_globals,
+             .globals = same_in_all(walk.globals.count),
+             .wide_begin = wide_begin,
+             .wide_end = same_in_all(has_wide ? walk.wide_end - walk.rows.begin : wide_begin),
+             .chunk = chunk,
+             .strip = strip};
+  take_steps(walk, band.rows, Walk::step,
+             [&](int row, bool careful) { return steps.take_step(row, careful); });
+  if (has_wide) wide.end(call, walk, own.head);
 }
 
 }  // namespace attnscope::cuda

@@ -80,7 +80,7 @@ struct Call {
             .widest_merge = list.widest_merge,
             .heads = work.work().heads,
             .head_dim = static_cast<std::int32_t>(work.head_dim()),
-            .broad = list.shape.broad,
+            .by_head = list.by_head,
             .scale = scale,
             .factor = std::max(std::abs(scale * log2_e), least_factor),
             .signs = scale < 0.0f ? 0x80008000u : 0u,
@@ -152,11 +152,11 @@ Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
 }
 
 Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
-                                 Passes passes) {
+                                 Passes passes, const WalkCut& cut) {
   if (Status s = segment_supports(plan, head_dim); !s) return tl::unexpected(std::move(s.error()));
   Result<WorkList> list = cut_into_units(plan, passes);
   if (!list) return tl::unexpected(std::move(list.error()));
-  std::optional<Walks> walks = cut_into_walks(plan, head_dim, dtype, passes);
+  std::optional<Walks> walks = cut_into_walks(plan, head_dim, dtype, passes, cut);
   return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype,
                      walks ? std::make_shared<const Walks>(*std::move(walks)) : nullptr);
 }

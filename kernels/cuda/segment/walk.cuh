@@ -48,11 +48,27 @@ __device__ __forceinline__ const std::byte* of_lane(const std::byte* from, int l
       __shfl_sync(all_lanes, reinterpret_cast<unsigned long long>(from), lane));
 }
 
-/// The warp's number in its launch.
-__device__ __forceinline__ std::int64_t warp_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * walk_warps +
-         same_in_all(static_cast<int>(threadIdx.x) >> 5);
+/// The warp's number in its block.
+__device__ __forceinline__ int warp_of_block() {
+  return same_in_all(static_cast<int>(threadIdx.x) >> 5);
 }
+
+/// The walk and head of a warp. `by_head` (WalkList): the warps of a block have adjacent walks of
+/// one head; otherwise adjacent heads of one walk.
+struct OwnWalk {
+  int number, head;
+  bool exists;
+
+  __device__ __forceinline__ OwnWalk(const WalkArguments& call, bool by_head) {
+    const int block = static_cast<int>(blockIdx.x), warp = warp_of_block();
+    const int of_all = by_head ? block : walk_warps * block + warp;
+    const int divisor = by_head ? (call.walks + walk_warps - 1) / walk_warps : call.heads;
+    const int whole = of_all / divisor, rest = of_all - whole * divisor;
+    number = by_head ? walk_warps * rest + warp : whole;
+    head = by_head ? whole : rest;
+    exists = number < call.walks;
+  }
+};
 
 template <bool Far, bool Many>
 struct WalkTiles {
@@ -70,11 +86,13 @@ struct RowsFrom {
   Byte* base;
   int stride;
 
+  /// `first`: the lane's first row.
   __device__ __forceinline__ RowsFrom(const DeviceTensor<Byte>& tensor, int head,
-                                      const Place& origin, int share)
-      // Opaque, so that it is computed once here, and not in parts for every row.
-      : base(opaque(HeadRows<Byte>(tensor, head).at(origin) + share)),
-        stride(static_cast<int>(tensor.token_stride)) {}
+                                      const Place& origin, int share, int first = 0)
+      : stride(static_cast<int>(tensor.token_stride)) {
+    // Opaque, so that it is computed once here, and not in parts for every row.
+    base = opaque(row_at(HeadRows<Byte>(tensor, head).at(origin) + share, first, stride));
+  }
 
   __device__ __forceinline__ Byte* at(int row) const { return row_at(base, row, stride); }
 };
@@ -183,7 +201,7 @@ struct ValueTile {
   /// Sets numbers that are not finite to 0. Returns a bit for each of the lane's two keys: whether
   /// it has such a number in any column. Called by all lanes of the warp.
   template <typename T>
-  __device__ __forceinline__ unsigned clean() {
+  __device__ __forceinline__ unsigned clear_non_finite() {
     std::uint32_t halves = 0;
 #pragma unroll
     for (int n = 0; n < pairs; ++n) {
@@ -215,7 +233,7 @@ __device__ __forceinline__ void clean(ValueTile<Columns> (&tiles)[Tiles], unsign
   if (__any_sync(all_lanes, trace != 0 ? 1 : 0) == 0) return;
 #pragma unroll
   for (int i = First; i < First + Count; ++i) {
-    spoilt |= tiles[i].template clean<T>() << 2 * i;
+    spoilt |= tiles[i].template clear_non_finite<T>() << 2 * i;
   }
 }
 
@@ -239,22 +257,21 @@ __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
 /// The scores of a strip with 16 tokens, two tiles of the tensor cores. Masks tokens outside the
 /// window with -inf; the first token is `distance` after the strip's first row.
 using ChunkScores = float[2][4];
+/// One edge: `mine` is the distance of the lane's first token from its first row, minus that of the
+/// edge from the row.
+template <bool Before>
+__device__ __forceinline__ void cut_edge(ChunkScores& s, int mine) {
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    // From the first token and row to those of score e.
+    const int distance = 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2);
+    if (Before ? mine < -distance : mine > -distance) s[e / 4][e % 4] = minus_infinity;
+  }
+}
 __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int window) {
-  // For a lane's score e: offset of its token minus offset of its row.
-  const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
   const int mine = distance + 2 * t_of_lane() - g_of_lane();
-  if (distance < 15 - window) {
-#pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      if (mine + window < -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-    }
-  }
-  if (distance > window - 15) {
-#pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      if (mine - window > -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-    }
-  }
+  if (distance < 15 - window) cut_edge<true>(s, mine + window);
+  if (distance > window - 15) cut_edge<false>(s, mine - window);
 }
 /// Also masks tokens before `begin` and from `end` on; the first token is `first`.
 __device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin, int end) {
@@ -380,29 +397,67 @@ struct WideRows {
     }
   }
 
+  /// The globals of a walk whose wide rows attend to them; `seen`: bits of their tiles.
+  template <int Globals>
+  __device__ __forceinline__ void take_globals(const RowShare<Columns> (&keys)[Globals],
+                                               const ValueTile<Columns> (&values)[Globals],
+                                               unsigned seen, unsigned spoilt, float factor) {
+#pragma unroll
+    for (int i = 0; i < Globals; i += 2) {
+      const unsigned seen_here = seen >> 2 * i & 0xfu;
+      weigh(keys[i], keys[i + 1], seen_here, factor);
+      accumulate(values[i], values[i + 1], seen_here & spoilt >> 2 * i);
+    }
+  }
+
   /// Stores sums of weighted values, maximum and sum of weights in the walk's partial rows; if it
   /// has all keys, writes the rows.
   __device__ __forceinline__ void end(const ForwardWalkArguments& call, const WorkWalk& walk,
                                       int head) {
+#pragma unroll
+    for (int u = 0; u < Tiles; ++u) sum[u] = sum_of_lanes<4>(sum[u]);
+    if (walk.first_slot >= 0) {
+      leave(call, walk, head);
+    } else {
+      finish(call, walk, head);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void leave(const ForwardWalkArguments& call, const WorkWalk& walk,
+                                        int head) const {
     const int g = g_of_lane(), t = t_of_lane(), count = walk.wide.count;
-    const bool is_part = walk.first_slot >= 0;
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      sum[u] = sum_of_lanes<4>(sum[u]);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int number = 8 * u + 2 * t + e;
+        if (number >= count) continue;
+        float* to = partial_row(call, head, walk.first_slot + number) + Columns / 8 * g;
+#pragma unroll
+        for (int m = 0; m < Columns / 16; m += 2) {
+          *reinterpret_cast<float4*>(to + 2 * m) =
+              float4{o[u][m][e], o[u][m][2 + e], o[u][m + 1][e], o[u][m + 1][2 + e]};
+        }
+      }
+      const int number = 8 * u + g;
+      if (t != 0 || number >= count) continue;
+      float* to = partial_row(call, head, walk.first_slot + number) + Columns;
+      to[0] = maximum[u];
+      to[1] = sum[u];
+    }
+  }
+
+  __device__ __forceinline__ void finish(const ForwardWalkArguments& call, const WorkWalk& walk,
+                                         int head) const {
+    const int g = g_of_lane(), t = t_of_lane(), count = walk.wide.count;
+#pragma unroll
+    for (int u = 0; u < Tiles; ++u) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int number = 8 * u + 2 * t + e;
         const float inverse = approximate_inverse_of(__shfl_sync(all_lanes, sum[u], 8 * t + 4 * e));
         if (number >= count) continue;
-        if (is_part) {
-          float* to = partial_row(call, head, walk.first_slot + number) + Columns / 8 * g;
-#pragma unroll
-          for (int m = 0; m < Columns / 16; m += 2) {
-            *reinterpret_cast<float4*>(to + 2 * m) =
-                float4{o[u][m][e], o[u][m][2 + e], o[u][m + 1][e], o[u][m + 1][2 + e]};
-          }
-          continue;
-        }
         std::byte* to =
             HeadRows<std::byte>(call.o, head).at(Place(call.items, walk.wide.begin + number));
 #pragma unroll
@@ -412,19 +467,13 @@ struct WideRows {
         }
       }
       const int number = 8 * u + g;
-      if (t != 0 || number >= count) continue;
-      if (is_part) {
-        float* to = partial_row(call, head, walk.first_slot + number) + Columns;
-        to[0] = maximum[u];
-        to[1] = sum[u];
-      } else if (call.lse != nullptr) {
+      if (call.lse != nullptr && t == 0 && number < count) {
         call.lse[static_cast<std::int64_t>(walk.wide.begin + number) * call.heads + head] =
             log2_sum_exp(maximum[u], sum[u]);
       }
     }
   }
 
- private:
   __device__ __forceinline__ void raise(const float (&s)[2][4], float factor) {
     const int t = opaque(static_cast<int>(threadIdx.x)) & 3;
 #pragma unroll
@@ -657,10 +706,10 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   using Strip = WalkStrip<T, Columns, Tiles>;
   constexpr int window_tiles = Tiles::of_window;
   const int g = g_of_lane(), t = t_of_lane();
-  const int number = static_cast<int>(warp_number());
-  if (number >= call.walks * call.heads) return;
-  const WorkWalk& walk = call.list.walks[number / call.heads];
-  const int head = number % call.heads;
+  const OwnWalk own(call, /*by_head=*/false);
+  if (!own.exists) return;
+  const WorkWalk& walk = call.list.walks[own.number];
+  const int head = own.head;
   const float factor = call.factor;
 
   Keys global_keys[Tiles::of_globals];
@@ -680,32 +729,29 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
     wide.begin(call, walk, head);
-    if (walk.wide_takes_globals != 0) {
-#pragma unroll
-      for (int i = 0; i < Tiles::of_globals; i += 2) {
-        const unsigned seen = whole.row[0] >> 2 * i & 0xfu;
-        wide.weigh(global_keys[i], global_keys[i + 1], seen, factor);
-        wide.accumulate(global_values[i], global_values[i + 1], seen & spoilt_globals >> 2 * i);
-      }
-    }
+    if (walk.wide_takes_globals != 0)
+      wide.take_globals(global_keys, global_values, whole.row[0], spoilt_globals, factor);
   }
 
   // From here on tokens are counted from the walk's first row.
   const int rows = same_in_all(walk.rows.count);
   if (rows > 0) {
-    const Place origin(call.items, walk.rows.begin);
+    const int begin = same_in_all(walk.rows.begin);
+    const Place origin(call.items, begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
     const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
-    const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
-    const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
-    const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
-    const int wide_end = same_in_all(walk.wide_end - walk.rows.begin);
+    const int keys_begin = same_in_all(walk.keys_begin) - begin;
+    const int keys_end = same_in_all(walk.keys_end) - begin;
+    const int wide_begin = same_in_all(walk.wide_begin) - begin;
+    const int wide_end = same_in_all(walk.wide_end) - begin;
     // Which of 16 keys the wide rows use, if they are before `end`.
+    const auto edge_sight = [&](int first_key, int end) {
+      return seen_keys<2>(first_key, wide_begin, end);
+    };
     const auto wide_sight = [&](int first_key, int end) {
-      return first_key >= wide_begin && first_key + 16 <= end
-                 ? 0xfu
-                 : seen_keys<2>(first_key, wide_begin, end);
+      const bool is_inside = first_key >= wide_begin && first_key + 16 <= end;
+      return is_inside ? 0xfu : edge_sight(first_key, end);
     };
 
     Keys keys[window_tiles];
@@ -720,8 +766,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       values[tile].read(v.at(key(2 * t)), v.at(key(2 * t + 1)));
     }
     clean<T, 0, window_tiles - 2>(values, spoilt);
-#pragma unroll 1
-    for (int row = 0; row < rows; row += strip_tokens) {
+    const auto take_strip = [&](int row) {
       __syncwarp();
       // Addresses are recomputed: each would need another register.
       const int here = opaque(row);
@@ -775,11 +820,12 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       // Lanes t = 0 and 1 have a row each.
       const int mine = here + g + 8 * t;
       if (call.lse != nullptr && t < 2 && mine < rows) {
-        call.lse[static_cast<std::int64_t>(walk.rows.begin + mine) * call.heads + head] =
-            log2_sum_exp(t == 0 ? strip.maximum[0] : strip.maximum[1],
-                         t == 0 ? strip.sum[0] : strip.sum[1]);
+        call.lse[static_cast<std::int64_t>(begin + mine) * call.heads + head] = log2_sum_exp(
+            t == 0 ? strip.maximum[0] : strip.maximum[1], t == 0 ? strip.sum[0] : strip.sum[1]);
       }
-    }
+    };
+#pragma unroll 1
+    for (int row = 0; row < rows; row += strip_tokens) take_strip(row);
     __syncwarp();
     // The rest of the last strip's window.
     if (has_wide) {
@@ -808,7 +854,7 @@ struct MergedWalkRow {
   std::int64_t step = 0;  // floats
 
   __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
-    std::int64_t number = warp_number();
+    std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * walk_warps + warp_of_block();
     head = static_cast<int>(number % call.heads);
     number /= call.heads;
     const int row = static_cast<int>(number % call.widest_merge);

@@ -12,16 +12,15 @@
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 //
 // In both, scores are the product of the first stationary and the first streamed operand, and dP
-// that of the second ones, accumulated onto -D. Memory is read and written as in walk.cuh, and as
-// in broad_walk.cuh nothing is checked meanwhile: if a result is not finite, a step is computed
-// again in the careful mode, so that tokens outside a row's pattern do not affect it.
+// that of the second ones, accumulated onto -D. Memory is read and written as in walk.cuh, in the
+// chunks of band.cuh; if a result is not finite, a step is computed again in the careful mode, so
+// that tokens outside a row's pattern do not affect it.
 //
-//   chunks    have the same alignment in all steps of a walk: they start one window, rounded up to
-//             8, before a step's first row; a strip uses the chunks within its window
+//   chunks    start one window, rounded up to 8, before a step's first row
 //   globals   are kept in shared memory, in the order of the lanes
 //   wide      rows use the chunks that begin within the walk's own rows, each of them once
 
-#include "kernels/cuda/segment/walk.cuh"
+#include "kernels/cuda/segment/band.cuh"
 
 namespace attnscope::cuda {
 
@@ -34,6 +33,7 @@ template <Sums sums>
 struct WalkSums {
   static constexpr bool of_keys = sums != Sums::queries;
   static constexpr bool has_by_score = sums != Sums::values;  // dS, for which dP is needed
+  static constexpr bool has_second = has_by_score;            // PassingChunk
   static constexpr int gradients = sums == Sums::keys_and_values ? 2 : 1;
   /// The streamed tensor whose values gradient i sums.
   static __host__ __device__ constexpr int tensor_of(int i) { return sums == Sums::values ? 1 : i; }
@@ -44,35 +44,31 @@ struct WalkSums {
   }
 };
 
-/// Memory for data of a warp's lanes that is used later: in shared memory, with separate space for
-/// each lane.
-struct LanePlaces {
-  std::byte* next;
-  bool keeps;  // stores; otherwise loads the stored data
-
-  template <typename Part>
-  __device__ __forceinline__ void operator()(Part& part) {
-    using Vector = std::conditional_t<sizeof(Part) % 16 == 0, uint4, uint2>;
+template <typename Part>
+using KeptVector = std::conditional_t<sizeof(Part) % 16 == 0, uint4, uint2>;
+/// Stores a lane's data in shared memory, next to that of the other lanes; returns where the next
+/// data goes.
+template <typename Part>
+__device__ __forceinline__ std::byte* keep(std::byte* at, const Part& part) {
+  using Vector = KeptVector<Part>;
 #pragma unroll
-    for (std::size_t i = 0; i < sizeof part; i += sizeof(Vector)) {
-      Vector& place = reinterpret_cast<Vector*>(next)[lane_of_warp()];
-      std::byte* const here = reinterpret_cast<std::byte*>(&part) + i;
-      Vector vector;
-      if (keeps) {
-        memcpy(&vector, here, sizeof vector);
-        place = vector;
-      } else {
-        vector = place;
-        memcpy(here, &vector, sizeof vector);
-      }
-      next += 32 * sizeof vector;
-    }
+  for (std::size_t i = 0; i < sizeof part; i += sizeof(Vector), at += 32 * sizeof(Vector)) {
+    Vector vector;
+    memcpy(&vector, reinterpret_cast<const std::byte*>(&part) + i, sizeof vector);
+    reinterpret_cast<Vector*>(at)[lane_of_warp()] = vector;
   }
-};
-
-__device__ __forceinline__ RowNumbers read_numbers(const RowNumbers* of) {
-  const float2 both = __ldg(reinterpret_cast<const float2*>(of));
-  return {both.x, both.y};
+  return at;
+}
+/// Loads it again.
+template <typename Part>
+__device__ __forceinline__ std::byte* recall(std::byte* at, Part& part) {
+  using Vector = KeptVector<Part>;
+#pragma unroll
+  for (std::size_t i = 0; i < sizeof part; i += sizeof(Vector), at += 32 * sizeof(Vector)) {
+    const Vector vector = reinterpret_cast<const Vector*>(at)[lane_of_warp()];
+    memcpy(reinterpret_cast<std::byte*>(&part) + i, &vector, sizeof vector);
+  }
+  return at;
 }
 
 /// RowNumbers for a lane's four scores of a tile.
@@ -81,16 +77,7 @@ struct TileNumbers {
   float subtrahends[2];  // of its two rows
 };
 
-/// 16 streamed tokens as loaded; tile u has those from 8 u on.
-template <int Columns, Sums sums>
-struct PassingChunk {
-  RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP only
-  // Values of tokens 2 t and 2 t + 1; numbers of queries only.
-  typename ValueTile<Columns>::Rows values[WalkSums<sums>::gradients][2];
-  RowNumbers numbers[2][2];
-};
-
-/// Their values and numbers in the form used by all strips.
+/// A chunk's values and numbers in the form used by all strips.
 template <int Columns, Sums sums>
 struct SummedChunk {
   using Of = WalkSums<sums>;
@@ -98,7 +85,7 @@ struct SummedChunk {
   ValueTile<Columns> values[Of::gradients][2];
   TileNumbers numbers[2];
 
-  __device__ __forceinline__ void put(const PassingChunk<Columns, sums>& chunk) {
+  __device__ __forceinline__ void put(const PassingChunk<Columns, Of>& chunk) {
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
 #pragma unroll
@@ -156,10 +143,17 @@ struct StandingStrip {
   QueryFragments<Columns> first, second;
   TileNumbers numbers;  // of rows g and g + 8
 
-  __device__ __forceinline__ void pass(LanePlaces& places) {
-    places(first);
-    if constexpr (Of::has_by_score) places(second);
-    if constexpr (!Of::of_keys) places(numbers);
+  __device__ __forceinline__ std::byte* keep_at(std::byte* at) const {
+    at = keep(at, first);
+    if constexpr (Of::has_by_score) at = keep(at, second);
+    if constexpr (!Of::of_keys) at = keep(at, numbers);
+    return at;
+  }
+  __device__ __forceinline__ std::byte* recall_from(std::byte* at) {
+    at = recall(at, first);
+    if constexpr (Of::has_by_score) at = recall(at, second);
+    if constexpr (!Of::of_keys) at = recall(at, numbers);
+    return at;
   }
 
   /// row(tensor, i) returns the lane's share of row i of a tensor, 2 being o; lse(i) the row's
@@ -215,7 +209,7 @@ struct StandingStrip {
   /// `spoilt[i]`.
   template <bool Careful, typename Cut, typename AfterScores>
   __device__ __forceinline__ void weigh(StripWeights<sums>& weights,
-                                        const PassingChunk<Columns, sums>& chunk,
+                                        const PassingChunk<Columns, Of>& chunk,
                                         const SummedChunk<Columns, sums>& summed, float factor,
                                         const Cut& cut, const AfterScores& after_scores,
                                         const unsigned* spoilt = nullptr) const {
@@ -274,58 +268,53 @@ inline constexpr int kept_by_warp = kept_of_globals<Columns, sums> + kept_of_row
                                           WalkSums<sums>::gradients *
                                               sizeof(StripSums<__half, Columns>));
 
+/// What the parts of a warp's walk share. All functions are called by all lanes.
 template <typename T, int Columns, Sums sums>
-__global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
-    segment_backward_walk_kernel(BackwardWalkArguments call) {
+struct BackwardWalk {
   using Of = WalkSums<sums>;
-  using Chunk = PassingChunk<Columns, sums>;
+  using Chunk = PassingChunk<Columns, Of>;
   using Summed = SummedChunk<Columns, sums>;
   using Strip = StandingStrip<T, Columns, sums>;
   using StripSum = StripSums<T, Columns>;
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
-  constexpr int gradients = Of::gradients;
-  constexpr int strips = broad_strips<Columns>;
-  constexpr int step = strip_tokens * strips;
-  const int g = g_of_lane(), t = t_of_lane();
-  const int number = static_cast<int>(warp_number());
-  if (number >= call.walks * call.heads) return;
-  // Adjacent broad walks share streamed tokens: they belong to one head.
-  const int divisor = call.broad ? call.walks : call.heads, whole = number / divisor;
-  const int remainder = number - whole * divisor;
-  const WorkWalk& walk = call.list.walks[call.broad ? remainder : whole];
-  const int head = call.broad ? whole : remainder;
-  const std::uint32_t zero = static_cast<std::uint32_t>(call.head_dim) >> 16;
-  constexpr int standing_tensors = Of::of_keys ? 2 : 3;
-  const auto standing_of = [&](int tensor) -> const Input& {
+  static constexpr int gradients = Of::gradients;
+  static constexpr int strips = broad_strips<Columns>;
+  static constexpr int step = strip_tokens * strips;
+
+  const BackwardWalkArguments& call;
+  const WorkWalk& walk;
+  int head;
+  RowNumbers* numbers;  // of the head
+  int globals;
+  // In shared memory.
+  std::byte* globals_kept;
+  std::byte* rows_kept;
+  std::byte* wide_kept;
+
+  /// The stationary tensors, 2 being o, and the streamed ones.
+  [[nodiscard]] __device__ __forceinline__ const Input& standing(int tensor) const {
     return tensor == 2   ? call.o
            : tensor == 1 ? (Of::of_keys ? call.v : call.grad_o)
                          : (Of::of_keys ? call.k : call.q);
-  };
-  const Input& passing0 = Of::of_keys ? call.q : call.k;
-  const Input& passing1 = Of::of_keys ? call.grad_o : call.v;
-  RowNumbers* const numbers = call.numbers + head * call.tokens;
-  const auto lse_of = [&](int token) {
+  }
+  [[nodiscard]] __device__ __forceinline__ const Input& passing(int tensor) const {
+    return tensor == 0 ? (Of::of_keys ? call.q : call.k) : (Of::of_keys ? call.grad_o : call.v);
+  }
+  [[nodiscard]] __device__ __forceinline__ float scale_of(int i) const {
+    return Of::by_score(i) ? call.scale : 1.0f;
+  }
+  /// 0, but not as a compile-time constant.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t zero() const {
+    return static_cast<std::uint32_t>(call.head_dim) >> 16;
+  }
+  [[nodiscard]] __device__ __forceinline__ float lse_of(int token) const {
     return __ldg(call.lse + static_cast<std::int64_t>(token) * call.heads + head);
-  };
-  const auto scale_of = [&](int i) { return Of::by_score(i) ? call.scale : 1.0f; };
-  const auto uncut = [](ChunkScores&) {};
-  const auto nothing = [] {};
+  }
 
-  std::byte* const kept =
-      dynamic_shared() + static_cast<int>(threadIdx.x >> 5) * kept_by_warp<Columns, sums>;
-  std::byte* const rows_kept = kept + kept_of_globals<Columns, sums>;
-  std::byte* const wide_kept = rows_kept + kept_of_rows;
-  const auto pass_globals = [&](Chunk& chunk, Summed& summed, bool keeps) {
-    LanePlaces places{kept, keeps};
-    places(chunk.first);
-    if constexpr (Of::has_by_score) places(chunk.second);
-    places(summed.values);
-    if constexpr (Of::of_keys) places(summed.numbers);
-  };
-  const int globals = same_in_all(walk.globals.count);
-  if (globals > 0) {
-    const GlobalRows found(call, walk, head, passing0, passing1);
+  __device__ __forceinline__ void keep_globals() const {
+    const GlobalRows found(call, walk, head, passing(0), passing(1));
+    const int g = g_of_lane(), t = t_of_lane();
     Chunk chunk;
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
@@ -352,282 +341,320 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         }
       }
     }
+    __syncwarp();
     Summed summed;
     summed.put(chunk);
-    pass_globals(chunk, summed, true);
+    std::byte* at = keep(globals_kept, chunk.first);
+    if constexpr (Of::has_by_score) at = keep(at, chunk.second);
+    at = keep(at, summed.values);
+    if constexpr (Of::of_keys) keep(at, summed.numbers);
   }
-  const auto add = [](const StripWeights<sums>& weights, const Summed& summed,
-                      StripSum(&to)[gradients]) {
+
+  static __device__ __forceinline__ void add(const StripWeights<sums>& weights,
+                                             const Summed& summed, StripSum (&to)[gradients]) {
 #pragma unroll
     for (int i = 0; i < gradients; ++i) to[i].add(weights[i], summed.values[i]);
-  };
-  const auto take_globals = [&]<int count>(const Strip(&by)[count],
-                                           StripSum(&sums_of)[count][gradients]) {
+  }
+  template <int count>
+  __device__ __forceinline__ void add_globals(const Strip (&by)[count],
+                                              StripSum (&sums_of)[count][gradients]) const {
     if (globals == 0) return;
     Chunk chunk;
     Summed summed;
-    pass_globals(chunk, summed, false);
+    std::byte* at = recall(globals_kept, chunk.first);
+    if constexpr (Of::has_by_score) at = recall(at, chunk.second);
+    at = recall(at, summed.values);
+    if constexpr (Of::of_keys) recall(at, summed.numbers);
 #pragma unroll
     for (int b = 0; b < count; ++b) {
       StripWeights<sums> weights;
-      by[b].template weigh<false>(weights, chunk, summed, call.factor, uncut, nothing);
+      by[b].template weigh<false>(
+          weights, chunk, summed, call.factor, [](ChunkScores&) {}, [] {});
       add(weights, summed, sums_of[b]);
     }
-  };
+  }
 
-  const bool has_wide = same_in_all(walk.wide.count) > 0;
-  if (has_wide) {
+  __device__ __forceinline__ void begin_wide() const {
     Strip wide[1];
     StripSum sums_of_wide[1][gradients];
     wide[0].begin(
-        walk.wide.count, call.signs, zero,
+        walk.wide.count, call.signs, zero(),
         [&](int tensor, int i) {
           const Place at(call.items, walk.wide.begin + i);
-          return HeadRows<const std::byte>(standing_of(tensor), head).at(at) + Share::begin();
+          return HeadRows<const std::byte>(standing(tensor), head).at(at) + Share::begin();
         },
         [&](int i) { return lse_of(walk.wide.begin + i); },
         [&](int i, const RowNumbers& known) {
-          if (walk.is_first_part != 0 && t == 0) numbers[walk.wide.begin + i] = known;
+          if (walk.is_first_part != 0 && t_of_lane() == 0) numbers[walk.wide.begin + i] = known;
         });
-    if (walk.wide_takes_globals != 0) take_globals(wide, sums_of_wide);
-    LanePlaces places{wide_kept, true};
-    wide[0].pass(places);
-    places(sums_of_wide);
+    if (walk.wide_takes_globals != 0) add_globals_to_wide(wide, sums_of_wide);
+    keep(wide[0].keep_at(wide_kept), sums_of_wide);
   }
+  __device__ __forceinline__ void add_globals_to_wide(const Strip (&wide)[1],
+                                                      StripSum (&sums_of)[1][gradients]) const {
+    add_globals(wide, sums_of);
+  }
+  /// The wide rows use those of the 16 tokens from `first` on that are the walk's own rows.
+  __device__ __forceinline__ void add_to_wide(const Chunk& chunk, const Summed& values, int first,
+                                              int rows) const {
+    Strip wide;
+    StripWeights<sums> weights;
+    std::byte* at = wide.recall_from(wide_kept);
+    wide.template weigh<false>(
+        weights, chunk, values, call.factor,
+        [&](ChunkScores& s) {
+          if (first < 0 || first + 16 > rows) cut_by_rows(s, first, rows);
+        },
+        [] {});
+#pragma unroll
+    for (int i = 0; i < gradients; ++i) {
+      StripSum sum;
+      recall(at, sum);
+      sum.add(weights[i], values.values[i]);
+      at = keep(at, sum);
+    }
+  }
+  static __device__ __forceinline__ void cut_by_rows(ChunkScores& s, int first, int rows) {
+    cut_by_keys(s, first, 0, rows);
+  }
+  /// Stores the wide rows' sums in partial rows; if the walk has all tokens, writes the rows.
+  __device__ __forceinline__ void end_wide() const {
+    Strip wide;
+    std::byte* at = wide.recall_from(wide_kept);
+#pragma unroll
+    for (int i = 0; i < gradients; ++i) {
+      StripSum sum;
+      at = recall(at, sum);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int row = g_of_lane() + 8 * h;
+        if (row >= walk.wide.count) continue;
+        if (walk.first_slot >= 0) {
+          sum.leave(h, partial_row(call, head, walk.first_slot + row) + i * Columns);
+        } else {
+          finish_wide(i, sum, h, row);
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ void finish_wide(int i, const StripSum& sum, int h, int row) const {
+    std::byte* to = HeadRows<std::byte>(Of::gradient(call, i), head)
+                        .at(Place(call.items, walk.wide.begin + row));
+    store_share<T, Columns>(sum.of, scale_of(i), h, to + output_begin<Columns>(), true);
+  }
+};
 
-  // From here on tokens are counted from the walk's first row.
-  const int rows = same_in_all(walk.rows.count);
-  const int origin = same_in_all(walk.rows.begin);
-  const int window = same_in_all(walk.window);
-  const int keys_begin = same_in_all(walk.keys_begin) - origin;
-  const int keys_end = same_in_all(walk.keys_end) - origin;
-  const int phase = (window + 7) & 8;
-  const Place its_place(call.items, origin);
-  // Data that a step uses only once is kept in shared memory.
-  {
+/// The steps of a walk. All functions are called by all lanes of the warp.
+template <typename T, int Columns, Sums sums>
+struct BackwardSteps {
+  using Walk = BackwardWalk<T, Columns, sums>;
+  using Of = WalkSums<sums>;
+  static constexpr int gradients = Of::gradients, strips = Walk::strips, step = Walk::step;
+  static constexpr int standing_tensors = Of::of_keys ? 2 : 3;
+  using Strips = typename Walk::Strip[strips];
+  using StepSums = typename Walk::StripSum[strips][gradients];
+
+  // References to variables of the kernel: as members, arrays would not be in registers.
+  const Walk& of;
+  const WalkBand& band;
+  const BandRows<Columns, Of>& passing;
+  int origin;  // the walk's first row
+  bool has_wide;
+  typename Walk::Chunk& chunk;
+
+  /// Keeps the addresses of the walk's first row, which a step uses only once.
+  __device__ __forceinline__ void keep_rows(const Place& place) const {
     const std::byte* standing[standing_tensors];
 #pragma unroll
-    for (int i = 0; i < standing_tensors; ++i)
-      standing[i] = HeadRows<const std::byte>(standing_of(i), head).at(its_place) + Share::begin();
+    for (int i = 0; i < standing_tensors; ++i) {
+      standing[i] =
+          HeadRows<const std::byte>(of.standing(i), of.head).at(place) + RowShare<Columns>::begin();
+    }
     std::byte* results[gradients];
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
-      results[i] =
-          HeadRows<std::byte>(Of::gradient(call, i), head).at(its_place) + output_begin<Columns>();
+      results[i] = HeadRows<std::byte>(Of::gradient(of.call, i), of.head).at(place) +
+                   output_begin<Columns>();
     }
-    LanePlaces places{rows_kept, true};
-    places(standing);
-    places(results);
+    keep(keep(of.rows_kept, standing), results);
   }
-  // Rows of a chunk: relative to the lane's first ones, g and 2 t.
-  RowsFrom<const std::byte> scored[2] = {{passing0, head, its_place, Share::begin()},
-                                         {passing1, head, its_place, Share::begin()}};
-  RowsFrom<const std::byte> summed[2] = {scored[0], scored[1]};
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    scored[i].base = opaque(scored[i].at(g));
-    summed[i].base = opaque(summed[i].at(2 * t) + (Values::begin() - Share::begin()));
-  }
-  RowNumbers* const its_numbers = numbers + origin;
 
-  Chunk chunk;
-  /// Loads from the band, starting at `first`: the operands of scores, and the rest.
-  const auto read_scored = [&](int first) {
-#pragma unroll
-    for (int i = 0; i < (Of::has_by_score ? 2 : 1); ++i) {
-      Share(&to)[2] = i == 0 ? chunk.first : chunk.second;
-      const std::byte* at = scored[i].at(first);
-      to[0].read(at);
-      to[1].read(row_at(at, 8, scored[i].stride));
-    }
-  };
-  const auto read_summed = [&](int first) {
-#pragma unroll
-    for (int i = 0; i < gradients; ++i) {
-      const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
-      const std::byte *at = of.at(first), *after = row_at(at, 8, of.stride);
-      chunk.values[i][0].read(at, row_at(at, 1, of.stride));
-      chunk.values[i][1].read(after, row_at(after, 1, of.stride));
-    }
-    if constexpr (Of::of_keys) {
-      const RowNumbers* const at = its_numbers + first + 2 * t;
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        chunk.numbers[e / 2][e % 2] = read_numbers(at + 8 * (e / 2) + e % 2);
-    }
-  };
-  const auto is_there = [&](int first) { return first >= keys_begin && first + 16 <= keys_end; };
-  /// The nearest token replaces a missing one.
-  const auto read_band = [&](int first) {
-    if (is_there(first)) {
-      read_scored(first);
-      read_summed(first);
-      return;
-    }
-    const auto near = [&](int own, int after) {
-      return max(keys_begin, min(first + own + after, keys_end - 1)) - own;
-    };
-#pragma unroll
-    for (int u = 0; u < 2; ++u) {
-      chunk.first[u].read(scored[0].at(near(g, 8 * u)));
-      if constexpr (Of::has_by_score) chunk.second[u].read(scored[1].at(near(g, 8 * u)));
-      const int even = near(2 * t, 8 * u), odd = near(2 * t, 8 * u + 1);
-#pragma unroll
-      for (int i = 0; i < gradients; ++i) {
-        const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
-        chunk.values[i][u].read(of.at(even), of.at(odd));
-      }
-      if constexpr (Of::of_keys) {
-        chunk.numbers[u][0] = read_numbers(its_numbers + even + 2 * t);
-        chunk.numbers[u][1] = read_numbers(its_numbers + odd + 2 * t);
-      }
-    }
-  };
-
-  /// Computes and writes the rows from `row` on; in the careful mode, for the second time. Returns
-  /// whether a result is not finite.
-  const auto take_step = [&](int row, bool careful) {
-    __syncwarp();
-    const int left = rows - row;
-    // Counted from the step's first row.
-    const int band_begin = ((max(keys_begin - row, -window) + phase) & ~15) - phase;
-    const int band_end =
-        opaque(window < 0 ? band_begin : min(keys_end - row, min(step, left) + window));
-    const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
-    const int inner_end = opaque(careful ? inner_begin : min(keys_end - row - 31, window - 14));
-    // End of the chunks that the wide rows use; after the last step's rows, all remaining ones.
-    const int wide_end = opaque(!has_wide || careful ? -phase : left <= step ? left : step - phase);
-    if (band_begin < band_end) read_band(row + band_begin);
-    LanePlaces places{rows_kept, false};
+  /// Returns where the addresses of the results are kept.
+  __device__ __forceinline__ std::byte* begin_strips(Strips& strip, int row) const {
     const std::byte* standing[standing_tensors];
-    places(standing);
-    Strip strip[strips];
-    StripSum sums_of[strips][gradients];
+    std::byte* const results_kept = recall(of.rows_kept, standing);
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
       const int first = row + strip_tokens * b;
-      const int from = min(first, rows - 1);
+      const int from = min(first, band.rows - 1);
       strip[b].begin(
-          max(left - strip_tokens * b, 1), call.signs, zero,
+          max(band.rows - first, 1), of.call.signs, of.zero(),
           [&](int tensor, int i) {
             return row_at(standing[tensor], from + i,
-                          static_cast<int>(standing_of(tensor).token_stride));
+                          static_cast<int>(of.standing(tensor).token_stride));
           },
-          [&](int i) { return lse_of(origin + from + i); },
+          [&](int i) { return of.lse_of(origin + from + i); },
           [&](int i, const RowNumbers& known) {
-            if (t == 0 && first < rows) its_numbers[from + i] = known;
+            if (t_of_lane() == 0 && first < band.rows) of.numbers[origin + from + i] = known;
           });
     }
-#pragma unroll 1
-    for (int distance = band_begin; distance < band_end; distance += 16) {
-      const int first = row + distance;
-      Summed values;
-      values.put(chunk);
-      unsigned spoilt[gradients] = {};
-      if (careful) {
+    return results_kept;
+  }
+
+  __device__ __forceinline__ void take_inner(const Strips& strip, StepSums& sums_of,
+                                             const typename Walk::Summed& values, int first) const {
 #pragma unroll
-        for (int i = 0; i < gradients; ++i) clean<T, 0, 2>(values.values[i], spoilt[i]);
-      }
-      if (distance >= -phase && distance < wide_end) {
-        Strip wide;
-        StripWeights<sums> weights;
-        LanePlaces of_wide{wide_kept, false};
-        wide.pass(of_wide);
-        wide.template weigh<false>(
-            weights, chunk, values, call.factor,
-            [&](ChunkScores& s) {
-              if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
-            },
-            nothing);
-#pragma unroll
-        for (int i = 0; i < gradients; ++i) {
-          StripSum sum;
-          LanePlaces{of_wide.next, false}(sum);
-          sum.add(weights[i], values.values[i]);
-          of_wide.keeps = true;
-          of_wide(sum);
-        }
-      }
-      if (distance >= inner_begin && distance < inner_end) {
-#pragma unroll
-        for (int b = 0; b < strips; ++b) {
-          StripWeights<sums> weights;
-          strip[b].template weigh<false>(weights, chunk, values, call.factor, uncut, [&] {
-            if (b + 1 == strips) read_scored(first + 16);
+    for (int b = 0; b < strips; ++b) {
+      StripWeights<sums> weights;
+      strip[b].template weigh<false>(
+          weights, chunk, values, of.call.factor, [](ChunkScores&) {},
+          [&] {
+            if (b + 1 == strips) passing.read_scored(chunk, first + 16);
           });
-          add(weights, values, sums_of[b]);
-        }
-        read_summed(first + 16);
-      } else {
-        const auto sees = [&](int b) {
-          return left > strip_tokens * b &&
-                 static_cast<unsigned>(distance + window + 15 - strip_tokens * b) <=
-                     static_cast<unsigned>(2 * window + 30);
-        };
+      Walk::add(weights, values, sums_of[b]);
+    }
+    passing.read_summed(chunk, first + 16);
+  }
+
+  __device__ __forceinline__ void take_seen(const typename Walk::Strip& strip,
+                                            typename Walk::StripSum (&sums_of)[gradients],
+                                            const typename Walk::Summed& values, int first,
+                                            int distance, bool careful,
+                                            const unsigned (&spoilt)[gradients]) const {
+    const auto cut = [&](ChunkScores& s) { band.cut(s, first, distance); };
+    StripWeights<sums> weights;
+    if (careful) {
+      weigh_carefully(strip, weights, values, cut, spoilt);
+    } else {
+      strip.template weigh<false>(weights, chunk, values, of.call.factor, cut, [] {});
+    }
+    Walk::add(weights, values, sums_of);
+  }
+  template <typename Cut>
+  __device__ __forceinline__ void weigh_carefully(const typename Walk::Strip& strip,
+                                                  StripWeights<sums>& weights,
+                                                  const typename Walk::Summed& values,
+                                                  const Cut& cut,
+                                                  const unsigned (&spoilt)[gradients]) const {
+    strip.template weigh<true>(
+        weights, chunk, values, of.call.factor, cut, [] {}, spoilt);
+  }
+  __device__ __forceinline__ void take_rim(const Strips& strip, StepSums& sums_of,
+                                           const typename Walk::Summed& values,
+                                           const StepChunks& chunks, int row, int distance,
+                                           bool careful,
+                                           const unsigned (&spoilt)[gradients]) const {
 #pragma unroll
-        for (int b = 0; b < strips; ++b) {
-          if (sees(b)) {
-            const auto cut = [&](ChunkScores& s) {
-              cut_by_window(s, distance - strip_tokens * b, window);
-              if (!is_there(first)) cut_by_keys(s, first, keys_begin, keys_end);
-            };
-            StripWeights<sums> weights;
-            if (!careful) {
-              strip[b].template weigh<false>(weights, chunk, values, call.factor, cut, nothing);
-            } else {
-              strip[b].template weigh<true>(weights, chunk, values, call.factor, cut, nothing,
-                                            spoilt);
-            }
-            add(weights, values, sums_of[b]);
-          }
-        }
-        if (distance + 16 < band_end) read_band(first + 16);
+    for (int b = 0; b < strips; ++b) {
+      const int of_strip = distance - strip_tokens * b;
+      if (row + strip_tokens * b < band.rows && band.is_seen(of_strip)) {
+        take_seen(strip[b], sums_of[b], values, row + distance, of_strip, careful, spoilt);
       }
     }
-    take_globals(strip, sums_of);
+    if (distance + 16 < chunks.end) passing.read_next(chunk, row + distance);
+  }
+
+  __device__ __forceinline__ void take_chunk(const Strips& strip, StepSums& sums_of,
+                                             const StepChunks& chunks, int row, int distance,
+                                             int wide_begin, int wide_end, bool careful) const {
+    typename Walk::Summed values;
+    values.put(chunk);
+    unsigned spoilt[gradients] = {};
+    if (careful) {
+#pragma unroll
+      for (int i = 0; i < gradients; ++i) spoilt[i] = clean_chunk<T>(values.values[i]);
+    }
+    if (distance >= wide_begin && distance < wide_end)
+      of.add_to_wide(chunk, values, row + distance, band.rows);
+    if (chunks.is_inner(distance)) {
+      take_inner(strip, sums_of, values, row + distance);
+    } else {
+      take_rim(strip, sums_of, values, chunks, row, distance, careful, spoilt);
+    }
+  }
+
+  /// Returns whether a result is not finite.
+  __device__ __forceinline__ bool write_step(const StepSums& sums_of, std::byte* results_kept,
+                                             int row) const {
     std::byte* results[gradients];
-    places(results);
+    recall(results_kept, results);
     std::uint32_t trace = 0;
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int mine = row + strip_tokens * b + g + 8 * h;
+        const int mine = row + strip_tokens * b + g_of_lane() + 8 * h;
 #pragma unroll
         for (int i = 0; i < gradients; ++i) {
           std::byte* const to =
-              row_at(results[i], mine, static_cast<int>(Of::gradient(call, i).token_stride));
-          trace = store_share<T, Columns>(sums_of[b][i].of, scale_of(i), h, to, mine < rows, trace);
+              row_at(results[i], mine, static_cast<int>(Of::gradient(of.call, i).token_stride));
+          trace = store_share<T, Columns>(sums_of[b][i].of, of.scale_of(i), h, to, mine < band.rows,
+                                          trace);
         }
       }
     }
     return __any_sync(all_lanes, trace != 0 ? 1 : 0) != 0;
-  };
-#pragma unroll 1
-  for (int row = 0, again = 0; row < rows; row += again != 0 ? 0 : step)
-    again = take_step(row, again != 0) && again == 0 ? 1 : 0;
-  __syncwarp();
-  if (!has_wide) return;
-  LanePlaces places{wide_kept, false};
-  Strip wide;
-  wide.pass(places);
-#pragma unroll
-  for (int i = 0; i < gradients; ++i) {
-    StripSum sum;
-    places(sum);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = g + 8 * h;
-      if (row >= walk.wide.count) continue;
-      if (walk.first_slot >= 0) {
-        sum.leave(h, partial_row(call, head, walk.first_slot + row) + i * Columns);
-      } else {
-        std::byte* to = HeadRows<std::byte>(Of::gradient(call, i), head)
-                            .at(Place(call.items, walk.wide.begin + row));
-        store_share<T, Columns>(sum.of, scale_of(i), h, to + output_begin<Columns>(), true);
-      }
-    }
   }
+
+  /// Computes and writes the rows from `row` on; in the careful mode, for the second time. Returns
+  /// whether a result is not finite.
+  __device__ __forceinline__ bool take_step(int row, bool careful) const {
+    __syncwarp();
+    const int left = band.rows - row, phase = (band.window + 7) & 8;
+    const StepChunks chunks(band, row, step, phase, careful);
+    // End of the chunks that the wide rows use; after the last step's rows, all remaining ones.
+    const int wide_end = opaque(!has_wide || careful ? -phase : left <= step ? left : step - phase);
+    if (chunks.begin < chunks.end) passing.read(chunk, row + chunks.begin);
+    typename Walk::Strip strip[strips];
+    typename Walk::StripSum sums_of[strips][gradients];
+    std::byte* const results_kept = begin_strips(strip, row);
+#pragma unroll 1
+    for (int distance = chunks.begin; distance < chunks.end; distance += 16)
+      take_chunk(strip, sums_of, chunks, row, distance, -phase, wide_end, careful);
+    of.add_globals(strip, sums_of);
+    return write_step(sums_of, results_kept, row);
+  }
+};
+
+template <typename T, int Columns, Sums sums>
+__global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
+    segment_backward_walk_kernel(BackwardWalkArguments call) {
+  using Walk = BackwardWalk<T, Columns, sums>;
+  const OwnWalk own(call, call.by_head);
+  if (!own.exists) return;
+  const WorkWalk& walk = call.list.walks[own.number];
+  std::byte* const kept =
+      dynamic_shared() + static_cast<int>(threadIdx.x >> 5) * kept_by_warp<Columns, sums>;
+  const Walk of{.call = call,
+                .walk = walk,
+                .head = own.head,
+                .numbers = call.numbers + own.head * call.tokens,
+                .globals = same_in_all(walk.globals.count),
+                .globals_kept = kept,
+                .rows_kept = kept + kept_of_globals<Columns, sums>,
+                .wide_kept = kept + kept_of_globals<Columns, sums> + kept_of_rows};
+  if (of.globals > 0) of.keep_globals();
+  const bool has_wide = same_in_all(walk.wide.count) > 0;
+  if (has_wide) of.begin_wide();
+
+  const WalkBand band(walk);
+  const int origin = same_in_all(walk.rows.begin);
+  const Place place(call.items, origin);
+  typename Walk::Chunk chunk;
+  const BandRows<Columns, WalkSums<sums>> passing(band, of.passing(0), of.passing(1), own.head,
+                                                  place, of.numbers + origin);
+  const BackwardSteps<T, Columns, sums> steps{.of = of,
+                                              .band = band,
+                                              .passing = passing,
+                                              .origin = origin,
+                                              .has_wide = has_wide,
+                                              .chunk = chunk};
+  steps.keep_rows(place);
+  if (band.rows > 0) {
+    take_steps(walk, band.rows, Walk::step,
+               [&](int row, bool careful) { return steps.take_step(row, careful); });
+  }
+  if (has_wide) of.end_wide();
 }
 
 /// Adds up the parts of wide rows in order: one warp per row and head.

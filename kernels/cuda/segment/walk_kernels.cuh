@@ -10,12 +10,15 @@
 
 namespace attnscope::cuda {
 
-/// One warp for each of `each` and each head.
-inline LaunchShape walks_shape(const WalkArguments& arguments, std::int64_t each) {
-  return {(each * arguments.heads + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
+/// A warp for each walk and head (OwnWalk).
+inline LaunchShape walks_shape(const WalkArguments& call, bool by_head) {
+  const std::int64_t warps = by_head ? call.walks : std::int64_t{call.walks} * call.heads;
+  const std::int64_t blocks = (warps + walk_warps - 1) / walk_warps;
+  return {by_head ? blocks * call.heads : blocks, 32 * walk_warps, 0};
 }
-inline LaunchShape merges_shape(const WalkArguments& arguments) {
-  return walks_shape(arguments, std::int64_t{arguments.merges} * arguments.widest_merge);
+inline LaunchShape merges_shape(const WalkArguments& call) {
+  const std::int64_t rows = std::int64_t{call.merges} * call.widest_merge;
+  return {(rows * call.heads + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
 }
 
 template <typename T, int Columns>
@@ -33,7 +36,7 @@ Status launch_walks(const ForwardWalkArguments& arguments, WalkShape shape, Stre
       kernel = segment_walk_kernel<T, Columns, true, true>;
   }
   const char* name = shape.broad ? "segment_forward (broad walks)" : "segment_forward (walks)";
-  const Status s = launch(name, kernel, walks_shape(arguments, arguments.walks), stream, arguments);
+  const Status s = launch(name, kernel, walks_shape(arguments, shape.broad), stream, arguments);
   if (!s) return s;
   return launch("segment_forward (merges)", merge_walks_kernel<T>, merges_shape(arguments), stream,
                 arguments);
@@ -41,7 +44,7 @@ Status launch_walks(const ForwardWalkArguments& arguments, WalkShape shape, Stre
 
 template <typename T, int Columns, Sums sums>
 Status launch_backward_walks(const BackwardWalkArguments& arguments, Stream stream) {
-  LaunchShape shape = walks_shape(arguments, arguments.walks);
+  LaunchShape shape = walks_shape(arguments, arguments.by_head);
   shape.shared_bytes = std::int64_t{walk_warps} * kept_by_warp<Columns, sums>;
   auto* const kernel = segment_backward_walk_kernel<T, Columns, sums>;
   const Status s = launch("segment_backward (walks)", kernel, shape, stream, arguments);

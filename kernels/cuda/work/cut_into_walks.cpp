@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <span>
@@ -14,10 +15,9 @@ namespace attnscope::cuda {
 namespace {
 
 /// Strips of a walk: many, because the start and the end of a walk cost about one strip; fewer if
-/// the walks would not suffice for the warps of a large GPU, 12 on each of its 132 multiprocessors.
+/// the walks would not suffice for the GPU (WalkCut).
 constexpr std::int64_t least_strips = 4;
 constexpr std::int64_t most_strips = 16;
-constexpr std::int64_t enough_walks = 132 * 12;
 
 /// Rows that walks support.
 struct WalkedTask {
@@ -62,11 +62,13 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
 
 class Walking {
  public:
-  Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, WalkList& list)
-      : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
+  Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, const WalkCut& cut,
+          WalkList& list)
+      : rows_(rows), heads_(heads), head_dim_(head_dim), cut_(cut), list_(list) {}
 
-  /// Moves the tasks that walks support out of the direction.
-  void cut() {
+  /// Moves the tasks that walks support out of the direction. `by_head`: WalkList::by_head also of
+  /// walks that are not broad.
+  void cut(bool by_head) {
     std::vector<DirectedTask> left;
     for (const DirectedTask& task : rows_.tasks) {
       if (auto made = walked(rows_, task, list_.indices)) {
@@ -83,6 +85,7 @@ class Walking {
     take_wide(left);
     rows_.tasks = std::move(left);
     set_shape();
+    list_.by_head = by_head || list_.shape.broad;
     lay_out();
   }
 
@@ -184,30 +187,42 @@ class Walking {
   }
 
   void lay_out() {
+    together_ = list_.shape.broad ? broad_strips_of(head_dim_) : 1;
     std::int64_t strips = most_strips;
-    const std::int64_t least = list_.shape.broad ? together() : least_strips;
-    while (strips > least && walks_of(strips) * heads_ < enough_walks) strips -= together();
+    const std::int64_t least = list_.shape.broad ? together_ : least_strips;
+    while (strips > least && !fill_the_gpu(strips)) strips -= together_;
     number_partial_rows(strips);
     for (const WalkedTask& task : walked_) add_walks(task, walks_of(task, strips));
     std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
+    // Pairs with alternate steps first, so that each pair is a block's.
+    std::ranges::stable_sort(list_.walks, std::ranges::greater{}, [&](const WorkWalk& walk) {
+      return std::pair(walk.steps_apart, cut_.by_strips ? walk.rows.count / walk.steps_apart : 0);
+    });
   }
 
-  /// Strips that are computed together and not separated.
-  [[nodiscard]] std::int64_t together() const {
-    return list_.shape.broad ? broad_strips_of(head_dim_) : 1;
-  }
+  [[nodiscard]] bool alternates() const { return cut_.alternate && list_.by_head; }
 
   /// Number of parts of at most `size` rows of the task.
   [[nodiscard]] static std::int64_t parts_of(const WalkedTask& task, std::int64_t size) {
     return (task.rows.count + size - 1) / size;
   }
-  [[nodiscard]] static std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) {
-    return std::max<std::int64_t>(1, parts_of(task, strips * strip_tokens));
+  [[nodiscard]] std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) const {
+    const std::int64_t walks = parts_of(task, strips * strip_tokens);
+    if (alternates()) {
+      // Each warp of a pair takes at least one step of the kernel.
+      const std::int64_t steps = parts_of(task, broad_strips_of(head_dim_) * strip_tokens);
+      return std::max<std::int64_t>(1, std::min((walks + 1) / 2, steps / 2) * 2);
+    }
+    return std::max<std::int64_t>(1, walks);
   }
-  [[nodiscard]] std::int64_t walks_of(std::int64_t strips) const {
-    std::int64_t count = 0;
-    for (const WalkedTask& task : walked_) count += walks_of(task, strips);
-    return count;
+  [[nodiscard]] bool fill_the_gpu(std::int64_t strips) const {
+    std::int64_t walks = 0, all_strips = 0;
+    for (const WalkedTask& task : walked_) {
+      walks += walks_of(task, strips);
+      all_strips += parts_of(task, strip_tokens);
+    }
+    return cut_.by_strips ? all_strips * heads_ >= strips * cut_.processors * 16
+                          : walks * heads_ >= std::int64_t{cut_.processors} * 12;
   }
 
   /// A walk that has all keys of its wide rows finishes them.
@@ -230,26 +245,31 @@ class Walking {
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
-    const std::int64_t step_tokens = together() * strip_tokens, steps = parts_of(task, step_tokens);
+    const std::int64_t step_tokens = together_ * strip_tokens, steps = parts_of(task, step_tokens);
     const WorkRun globals = run_of(task.globals);
     // In broad walks, the wide rows use the keys of the walk's own rows.
     const std::int32_t radius = list_.shape.broad ? 0 : radius_of(list_.shape.far);
     const WorkRun rows = task.rows, keys = cuda::run_of({task.keys.begin, task.keys.end});
+    const bool in_pairs = alternates() && count > 1;
     list_.neighbours.push_back(keys);
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto first = static_cast<std::int32_t>(i * steps / count * step_tokens);
+      const std::int64_t begin = in_pairs ? i / 2 * 2 : i, end = in_pairs ? begin + 2 : i + 1;
+      const auto first = static_cast<std::int32_t>(begin * steps / count * step_tokens);
       const auto last =
-          std::min(static_cast<std::int32_t>((i + 1) * steps / count * step_tokens), rows.count);
+          std::min(static_cast<std::int32_t>(end * steps / count * step_tokens), rows.count);
       WorkWalk walk{.rows = part_of(rows, first, last - first),
                     .keys_begin = keys.begin,
                     .keys_end = keys.begin + keys.count,
                     .window = task.window,
                     .globals = globals,
-                    .wide = task.wide};
+                    .wide = task.wide,
+                    .first_step = static_cast<std::int32_t>(i - begin),
+                    .steps_apart = in_pairs ? 2 : 1};
       if (task.merge >= 0) {
         // A strip's wide rows use the first keys of its window.
-        walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
-        walk.wide_end = i + 1 == count ? rows.begin + rows.count : rows.begin + last - radius;
+        walk.wide_begin =
+            begin == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
+        walk.wide_end = end == count ? rows.begin + rows.count : rows.begin + last - radius;
         walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
         std::int32_t& parts = parts_added_[static_cast<std::size_t>(task.merge)];
         if (task.wide_rows_before == 0) ++parts;
@@ -275,7 +295,9 @@ class Walking {
   Direction& rows_;
   std::int32_t heads_;
   std::int64_t head_dim_;
+  const WalkCut& cut_;
   WalkList& list_;
+  std::int64_t together_ = 1;  // strips that are computed together and not separated
   std::vector<WalkedTask> walked_;
   std::map<std::int64_t, std::vector<std::size_t>> of_item_;
   std::vector<std::int32_t> parts_added_;  // of each merge
@@ -283,10 +305,10 @@ class Walking {
 
 /// Creates walks for the supported part of a direction, which keeps the rest.
 std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t heads,
-                             std::int64_t head_dim) {
+                             std::int64_t head_dim, const WalkCut& cut, bool by_head) {
   WalkList list;
   list.indices.assign(indices.begin(), indices.end());
-  Walking(direction, heads, head_dim, list).cut();
+  Walking(direction, heads, head_dim, cut, list).cut(by_head);
   const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * heads;
   if (warps == 0 || warps > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   return list;
@@ -301,7 +323,7 @@ bool suits_backward(const WalkList& list) {
 }  // namespace
 
 std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
-                                    Passes passes) {
+                                    Passes passes, const WalkCut& cut) {
   if (!has_walks(head_dim, dtype)) return std::nullopt;
   Walks walks;
   WorkList& rest = walks.rest;
@@ -310,14 +332,15 @@ std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head
   const std::vector<WorkSegment> segments = directed_segments(plan, rest.indices);
   const Direction all_rows = rows_direction(plan, {0, plan.heads}, segments, rest.indices);
   Direction rows = all_rows;
-  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim);
+  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim, cut, false);
   if (!of_rows || !has_walks(head_dim, dtype, of_rows->shape)) return std::nullopt;
   walks.rows = *std::move(of_rows);
   add_units(rows, {0, plan.heads}, rest);
   rest.row_units = static_cast<std::int32_t>(rest.units.size());
   if (passes == Passes::forward || !suits_backward(walks.rows)) return walks;
   Direction keys = keys_direction(all_rows, rest.tokens, rest.indices);
-  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim);
+  std::optional<WalkList> of_keys =
+      walk(keys, rest.indices, plan.heads, head_dim, cut, /*by_head=*/cut.alternate);
   if (!of_keys || !suits_backward(*of_keys)) return walks;
   walks.keys = std::move(of_keys);
   add_units(keys, {0, plan.heads}, rest);

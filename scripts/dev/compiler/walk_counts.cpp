@@ -95,7 +95,8 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
     if (window < 0) continue;
     const std::int32_t inner_begin = std::max(own.keys_begin - row, step - 1 - window);
     const std::int32_t inner_end = std::min(own.keys_end - row - 31, window - 14);
-    const std::int32_t band_end = std::min(own.keys_end - row, step + window);
+    const std::int32_t band_end =
+        std::min(own.keys_end - row, std::min(step, own.rows - row) + window);
     const bool is_whole = row >= own.wide_begin && row + step <= own.wide_end;
     const bool by_wide = walk.wide.count > 0;
     std::int32_t distance = std::max(own.keys_begin - row, -window) & ~15;
@@ -115,7 +116,10 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
       const std::int32_t first = row + distance;
       const bool is_cut = first < own.keys_begin || first + 16 > own.keys_end;
       ++counts["band, rim"];
-      if (first + 16 < own.keys_begin || first + 32 > own.keys_end) ++counts["band, outside"];
+      if (distance + 16 < band_end) {
+        ++counts["band, next"];
+        if (first + 16 < own.keys_begin || first + 32 > own.keys_end) ++counts["band, outside"];
+      }
       if (is_of_wide) ++counts["band, wide"];
       for (std::int32_t b = 0; b < strips; ++b) {
         const std::int32_t from_strip = distance - strip_tokens * b;
@@ -163,7 +167,10 @@ void count_backward(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
         continue;
       }
       ++counts["band, rim"];
-      if (distance + 16 < end && !is_there(first + 16)) ++counts["band, outside"];
+      if (distance + 16 < end) {
+        ++counts["band, next"];
+        if (!is_there(first + 16)) ++counts["band, outside"];
+      }
       for (std::int32_t b = 0; b < strips; ++b) {
         const std::int32_t from_strip = distance - strip_tokens * b;
         if (left <= strip_tokens * b || from_strip < -15 - window || from_strip > 15 + window)

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "engine/pattern/attention_pattern.h"
@@ -55,16 +57,32 @@ class Pairs {
   std::vector<int> counts_;
 };
 
-void add_pairs(const WalkList& list, const WorkWalk& walk, Pairs& pairs) {
+/// The walks of a plan for a head dimension.
+struct Made {
+  Walks walks;
+  std::int64_t head_dim;
+
+  /// Whether the walk's warp takes the step with this token.
+  [[nodiscard]] bool takes(const WorkWalk& walk, std::int32_t token) const {
+    const std::int32_t step_tokens = 16 * cuda::broad_strips_of(head_dim);
+    const std::int32_t step = std::max(0, token - walk.rows.begin) / step_tokens;
+    return step % walk.steps_apart == walk.first_step;
+  }
+};
+
+void add_pairs(const Made& made, const WalkList& list, const WorkWalk& walk, Pairs& pairs) {
   const std::vector<std::int32_t> globals = globals_of(list, walk);
   for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) {
+    if (!made.takes(walk, row)) continue;
     for (const std::int32_t key : globals) pairs.add(row, key);
     for (std::int32_t key = walk.keys_begin; key < walk.keys_end; ++key) {
       if (std::abs(key - row) <= walk.window) pairs.add(row, key);
     }
   }
   for (std::int32_t row = walk.wide.begin; row < end_of(walk.wide); ++row) {
-    for (std::int32_t key = walk.wide_begin; key < walk.wide_end; ++key) pairs.add(row, key);
+    for (std::int32_t key = walk.wide_begin; key < walk.wide_end; ++key) {
+      if (made.takes(walk, key)) pairs.add(row, key);
+    }
     if (walk.wide_takes_globals == 0) continue;
     for (const std::int32_t key : globals) pairs.add(row, key);
   }
@@ -75,12 +93,12 @@ std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool by_keys) {
 }
 
 /// The pairs that the walks of a pass compute. In a pass by keys, the tokens of a unit are keys.
-Pairs pairs_of(const Walks& walks, const WalkList& list, bool by_keys) {
-  Pairs pairs(walks.rest.tokens);
-  for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
-  for (const cuda::WorkUnit& unit : rest_of(walks, by_keys)) {
-    for_each_pair(walks.rest, unit,
-                  [&](std::int32_t row, std::int32_t key) { pairs.add(row, key); });
+Pairs pairs_of(const Made& made, const WalkList& list, bool by_keys) {
+  const cuda::WorkList& rest = made.walks.rest;
+  Pairs pairs(rest.tokens);
+  for (const WorkWalk& walk : list.walks) add_pairs(made, list, walk, pairs);
+  for (const cuda::WorkUnit& unit : rest_of(made.walks, by_keys)) {
+    for_each_pair(rest, unit, [&](std::int32_t row, std::int32_t key) { pairs.add(row, key); });
   }
   return pairs;
 }
@@ -136,11 +154,14 @@ AssertionResult writes_all_partial_rows(const WalkList& list) {
 }
 
 /// Every row is written once, by a walk, a merge or a remaining unit.
-AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool by_keys) {
+AssertionResult writes_all_rows(const Made& made, const WalkList& list, bool by_keys) {
+  const Walks& walks = made.walks;
   std::vector<int> written(static_cast<std::size_t>(walks.rest.tokens));
   const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
   for (const WorkWalk& walk : list.walks) {
-    for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) write(row);
+    for (std::int32_t row = walk.rows.begin; row < end_of(walk.rows); ++row) {
+      if (made.takes(walk, row)) write(row);
+    }
     if (walk.first_slot >= 0) continue;
     for (std::int32_t row = walk.wide.begin; row < end_of(walk.wide); ++row) write(row);
   }
@@ -156,23 +177,45 @@ AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool b
                             << " times";
 }
 
-AssertionResult walks_well(const Walks& walks, const WalkList& list, bool by_keys,
+/// Walks with alternate steps come in pairs, each of which is the two warps of a block.
+AssertionResult pairs_are_blocks(const Made& made, const WalkList& list) {
+  for (std::size_t i = 0; i < list.walks.size(); ++i) {
+    const WorkWalk& walk = list.walks[i];
+    if (walk.steps_apart == 1) continue;
+    if (!list.by_head) return AssertionFailure() << "a pair that is not in one block";
+    const WorkWalk& first = list.walks[i / 2 * 2];
+    if (walk.rows.begin != first.rows.begin || walk.rows.count != first.rows.count ||
+        walk.first_step != static_cast<std::int32_t>(i % 2)) {
+      return AssertionFailure() << "walk " << i << " is not one of a pair";
+    }
+    if (walk.rows.count <= 16 * cuda::broad_strips_of(made.head_dim))
+      return AssertionFailure() << "walk " << i << " has no step for one of the warps";
+  }
+  return AssertionSuccess();
+}
+
+AssertionResult walks_well(const Made& made, const WalkList& list, bool by_keys,
                            const Pairs& wanted) {
   for (const WorkWalk& walk : list.walks) {
     if (AssertionResult sound = is_sound(list, walk); !sound) return sound;
   }
+  if (AssertionResult all = pairs_are_blocks(made, list); !all) return all;
   if (AssertionResult all = writes_all_partial_rows(list); !all) return all;
-  if (AssertionResult all = writes_all_rows(walks, list, by_keys); !all) return all;
-  if (pairs_of(walks, list, by_keys) == wanted) return AssertionSuccess();
+  if (AssertionResult all = writes_all_rows(made, list, by_keys); !all) return all;
+  if (pairs_of(made, list, by_keys) == wanted) return AssertionSuccess();
   return AssertionFailure() << "other pairs than the plan's";
 }
 
+/// Today's walks, and the variants, also with walks of more than four strips.
+constexpr std::array<cuda::WalkCut, 5> cuts{
+    {{},
+     {.by_strips = true},
+     {.by_strips = true, .processors = 1},
+     {.alternate = true},
+     {.by_strips = true, .alternate = true, .processors = 1}}};
+
 /// Forward and, if there are walks of keys, backward. Succeeds if there are no walks.
-AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked,
-                           std::int64_t head_dim) {
-  const auto walks = cuda::cut_into_walks(plan, head_dim, DType::float16, Passes::forward_backward);
-  if (!walks) return AssertionSuccess();
-  ++walked;
+AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
   Pairs by_row(plan.tokens), by_key(plan.tokens);
   for (std::int64_t row = 0; row < plan.tokens; ++row) {
     for (const std::int64_t key : keys_of(row, 0)) {
@@ -180,15 +223,17 @@ AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int
       by_key.add(key, row);
     }
   }
-  AssertionResult result = is_within_bounds(walks->rest);
-  if (result) result = walks_well(*walks, walks->rows, false, by_row);
-  if (!result || !walks->keys) return result;
-  return walks_well(*walks, *walks->keys, true, by_key);
-}
-
-AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
-  for (const std::int64_t head_dim : {32, 64}) {
-    if (AssertionResult well = walks_well(plan, keys_of, walked, head_dim); !well) return well;
+  for (std::size_t i = 0; i < 2 * cuts.size(); ++i) {
+    const std::int64_t head_dim = i % 2 == 0 ? 32 : 64;
+    const auto walks = cuda::cut_into_walks(plan, head_dim, DType::float16,
+                                            Passes::forward_backward, cuts.at(i / 2));
+    if (!walks) continue;
+    ++walked;
+    const Made made{*walks, head_dim};
+    AssertionResult result = is_within_bounds(walks->rest);
+    if (result) result = walks_well(made, walks->rows, false, by_row);
+    if (result && walks->keys) result = walks_well(made, *walks->keys, true, by_key);
+    if (!result) return result << ", cut " << i / 2 << ", head dimension " << head_dim;
   }
   return AssertionSuccess();
 }
@@ -202,7 +247,7 @@ TEST(WalkLists, OfTheCasesOfTheKernels_AreComputedOnce) {
       ASSERT_TRUE(walks_well(problem.plan(), problem.keys(), walked)) << problem.text();
     }
   }
-  EXPECT_GT(walked, 150);
+  EXPECT_GT(walked, 750);
 }
 
 TEST(WalkLists, OfOtherPlans_AreComputedOnce) {
@@ -214,20 +259,21 @@ TEST(WalkLists, OfOtherPlans_AreComputedOnce) {
     const AttentionPlan plan = random_plan(seed);
     ASSERT_TRUE(walks_well(plan, keys_from_plan(plan), walked)) << seed << "\n" << text_of(plan);
   }
-  EXPECT_GT(walked, 10);
+  EXPECT_GT(walked, 50);
 }
 
-Walks walks_of(const std::string& pattern, std::int64_t window, const SequenceLayout& layout) {
+Walks walks_of(const std::string& pattern, std::int64_t window, const SequenceLayout& layout,
+               const cuda::WalkCut& cut = {}) {
   const AttentionPlan plan = *compile_plan(*find_pattern(pattern), Window::of(window), layout, 12);
-  const auto walks = cuda::cut_into_walks(plan, 32, DType::bfloat16, Passes::forward_backward);
+  const auto walks = cuda::cut_into_walks(plan, 32, DType::bfloat16, Passes::forward_backward, cut);
   EXPECT_TRUE(walks);
   return walks.value_or(Walks{});
 }
 
 Walks walks_of(const std::string& pattern, std::int64_t window, std::int64_t items,
-               std::int64_t document) {
+               std::int64_t document, const cuda::WalkCut& cut = {}) {
   return walks_of(pattern, window,
-                  SequenceLayout::uniform(items, {.query = 11, .documents = {document}}));
+                  SequenceLayout::uniform(items, {.query = 11, .documents = {document}}), cut);
 }
 
 TEST(SparsePassages, AreWalkedByRowsAndByKeysWithoutUnits) {
@@ -244,6 +290,32 @@ TEST(SparsePassages, AreWalkedByRowsAndByKeysWithoutUnits) {
   EXPECT_EQ(walks.keys->walks.size(), 300U);
   EXPECT_EQ(walks.keys->merges.at(0).run.count, 12);
   EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
+}
+
+TEST(SparsePassages, CutByStrips_GiveEveryWarpOfTheGpuWork_TheLongWalksFirst) {
+  const Walks walks = walks_of("sparse", 4, 100, 162, {.by_strips = true});
+  // 1,200 heads and documents have 12 strips: of walks of 6 there are more than 132 * 16.
+  ASSERT_EQ(walks.rows.walks.size(), 300U);
+  EXPECT_EQ(walks.rows.partial_rows, 200);
+  for (std::size_t i = 0; i < walks.rows.walks.size(); ++i) {
+    const std::int32_t rows = walks.rows.walks[i].rows.count;
+    EXPECT_TRUE(i < 200 ? rows > 64 && rows <= 96 : rows == 11) << i << ": " << rows;
+  }
+  EXPECT_EQ(walks_of("sparse", 4, 100, 4084, {.by_strips = true}).rows.walks.size(), 1700U);
+}
+
+TEST(SparsePassages, WithAlternateSteps_HaveTwoWarpsForTheSameRowsIfTheKernelSharesThem) {
+  const cuda::WalkCut cut{.alternate = true};
+  const auto in_pairs = [](const WalkList& list) {
+    return std::ranges::count(list.walks, 2, &WorkWalk::steps_apart);
+  };
+  const Walks broad = walks_of("sparse", 64, 100, 162, cut);
+  EXPECT_EQ(in_pairs(broad.rows), 200);
+  EXPECT_EQ(in_pairs(*broad.keys), 200);
+  // Narrow walks keep a strip's keys for the next strip.
+  const Walks narrow = walks_of("sparse", 4, 100, 162, cut);
+  EXPECT_EQ(in_pairs(narrow.rows), 0);
+  EXPECT_EQ(in_pairs(*narrow.keys), 200);
 }
 
 TEST(SparsePassage, IsSplitIntoWalks_ToFillTheGpu) {
