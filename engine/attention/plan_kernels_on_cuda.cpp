@@ -16,7 +16,8 @@ namespace {
 
 Result<SegmentWork> divide(const AttentionPlan& plan, const ConstTensor& q,
                            std::type_identity<SegmentWork>) {
-  return segment_work(plan, q.head_dim, q.dtype, Passes::forward_backward);
+  return segment_work(plan, q.head_dim, q.dtype, Passes::forward_backward,
+                      {.processors = multiprocessors()});
 }
 Result<WindowedWork> divide(const AttentionPlan& plan, const ConstTensor& q,
                             std::type_identity<WindowedWork>) {

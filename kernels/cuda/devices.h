@@ -31,6 +31,8 @@ using Stream = CUstream_st*;
 
 /// The number of the current device.
 [[nodiscard]] Result<int> current_device();
+/// The number of its multiprocessors; 132, as an H200 has, if it is not known.
+[[nodiscard]] std::int32_t multiprocessors();
 
 struct LaunchShape {
   std::int64_t blocks = 0;

@@ -12,6 +12,16 @@ Result<int> current_device() {
   return device;
 }
 
+std::int32_t multiprocessors() {
+  int device = 0;
+  int count = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess)
+    return count;
+  cudaGetLastError();  // clears the error, which a later call must not see
+  return 132;
+}
+
 Status fits_device(const char* name, const LaunchShape& shape) {
   struct Limit {
     cudaDeviceAttr attribute;

@@ -38,10 +38,6 @@ __global__ void read_all(const uint4* from, std::int64_t count, unsigned* sink) 
 
 }  // namespace
 
-std::int32_t multiprocessors() {
-  return attribute(cudaDevAttrMultiProcessorCount);
-}
-
 struct BenchStream::Impl {
   cudaStream_t stream = nullptr;
   cudaEvent_t begin = nullptr, end = nullptr;

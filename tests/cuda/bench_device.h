@@ -43,9 +43,6 @@ class BenchStream {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Of the device.
-[[nodiscard]] std::int32_t multiprocessors();
-
 /// Fills the memory, whose size is a multiple of `bytes`, with copies of its first `bytes`.
 void repeat_first(const DeviceMemory& memory, std::int64_t bytes);
 

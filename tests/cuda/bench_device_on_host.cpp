@@ -9,10 +9,6 @@
 
 namespace attnscope::testing {
 
-std::int32_t multiprocessors() {
-  return 1;
-}
-
 struct BenchStream::Impl {};
 
 BenchStream::BenchStream() = default;

@@ -242,7 +242,7 @@ class Case {
     variant_ = variant.name;
     const cuda::WalkCut cut{.by_strips = variant.by_strips,
                             .alternate = variant.alternate,
-                            .processors = multiprocessors()};
+                            .processors = cuda::multiprocessors()};
     auto work = cuda::segment_work(plan_, head_dim, dtype_, Passes::forward_backward, cut);
     work_.emplace(std::move(work.value()));
     list_.emplace("list", work_->list());

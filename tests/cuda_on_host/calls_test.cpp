@@ -330,6 +330,14 @@ TEST(CudaLaunches, ThatTheCurrentDeviceCannotRunAreDeclinedWithItsName) {
   }
 }
 
+TEST(CudaDevice, HasItsOwnNumberOfMultiprocessors) {
+  EXPECT_EQ(cuda::multiprocessors(), 132);
+  runtime().device = static_cast<int>(runtime().devices.size());
+  runtime().devices.push_back({.name = "small", .processors = 46});
+  EXPECT_EQ(cuda::multiprocessors(), 46);
+  runtime().device = 0;
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace attnscope

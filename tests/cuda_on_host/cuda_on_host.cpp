@@ -12,9 +12,10 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   const attnscope::on_host::Device& of = runtime().devices.at(static_cast<std::size_t>(device));
-  *value = attribute == cudaDevAttrMaxGridDimX          ? of.blocks
-           : attribute == cudaDevAttrMaxThreadsPerBlock ? of.threads
-                                                        : of.shared_bytes;
+  *value = attribute == cudaDevAttrMaxGridDimX           ? of.blocks
+           : attribute == cudaDevAttrMaxThreadsPerBlock  ? of.threads
+           : attribute == cudaDevAttrMultiProcessorCount ? of.processors
+                                                         : of.shared_bytes;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {

@@ -44,7 +44,8 @@ enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureSta
 enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock,
   cudaDevAttrMaxSharedMemoryPerBlock,
-  cudaDevAttrMaxGridDimX
+  cudaDevAttrMaxGridDimX,
+  cudaDevAttrMultiProcessorCount
 };
 struct cudaDeviceProp {
   char name[256];

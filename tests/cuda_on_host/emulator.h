@@ -29,6 +29,7 @@ inline constexpr std::int64_t most_shared_bytes = 48 * 1024;
 struct Device {
   std::string name = "the emulated GPU";
   int blocks = 0x7fffffff, threads = most_threads, shared_bytes = most_shared_bytes;
+  int processors = 132;
 };
 
 /// The state of the emulated CUDA runtime.

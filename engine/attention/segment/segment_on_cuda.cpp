@@ -59,7 +59,8 @@ CudaVariant segment_on_cuda() {
               },
           .prepare = [](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
             auto work = cuda::segment_work(problem.plan, problem.head_dim, problem.dtype,
-                                           passes_of(problem.direction));
+                                           passes_of(problem.direction),
+                                           {.processors = cuda::multiprocessors()});
             if (!work) return tl::unexpected(work.error());
             return std::make_unique<PreparedSegmentOnCuda>(problem, std::move(*work));
           }};
