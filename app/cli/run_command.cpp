@@ -17,7 +17,6 @@
 #include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"
 #include "engine/report/provenance.h"
-#include "engine/report/row.h"
 #include "engine/report/table.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/pause.h"
@@ -153,10 +152,6 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
   } else if (!arguments.quiet && !arguments.events) {
     if (auto table = report::make_table(*store, *run, std::nullopt, {})) {
       print_result(session, report::write_table(*table, report::TableFormat::text));
-      if (const std::string disturbed =
-              report::disturbed_cells_in_words(*run, report::all_rows(table->rows));
-          !disturbed.empty())
-        print_status("{}", disturbed);
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;

@@ -155,8 +155,9 @@ std::string with_capital(std::string text) {
 
 /// "full attention in nDCG@10 within 0.02 (measured here)".
 std::string equivalent_to(const Contest& contest) {
-  std::string_view reference, measure = "nDCG@10";
+  std::string_view measure = "nDCG@10";
   std::string known, label(published_label);
+  std::map<std::string_view, std::string_view> references;  // by the paper's task
   double margin = published_margin;
   for (const Place& place : contest.places) {
     for (const Candidate& candidate : place.candidates) {
@@ -170,11 +171,15 @@ std::string equivalent_to(const Contest& contest) {
                                                                : candidate.measured->baseline;
         }
       } else if (*candidate.published) {
-        if (reference.empty()) reference = (*candidate.published)->reference;
-        if (reference != (*candidate.published)->reference) reference = "the paper's reference";
-        known = reference;
+        const PublishedNdcg& published = **candidate.published;
+        references.emplace(published.task, published.reference);
       }
     }
+  }
+  for (const auto& [task, reference] : references) {
+    known += known.empty() ? "" : " or ";
+    known += references.size() == 1 ? std::string(reference)
+                                    : fmt::format("{} (over {})", reference, task);
   }
   return fmt::format("{} in {} within {} ({})", known, measure, margin, label);
 }

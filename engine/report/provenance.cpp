@@ -44,6 +44,12 @@ std::string driver_in_words(const json& provenance) {
   return text;
 }
 
+std::string without_outer_spaces(std::string text) {
+  text.erase(0, text.find_first_not_of(' '));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
 struct Fact {
   const char* pointer;
   std::string_view words;
@@ -127,6 +133,12 @@ json provenance_of(const RunInfo& run) {
   if (const json device = provenance_at(provenance, "/device");
       device.is_object() && device.contains("cores") && !protocol::cores_of(device))
     provenance["device"].erase("cores");
+  // Earlier programs stored the compiler flags with a space before or after them.
+  for (const char* part : {"build", "driver"}) {
+    const json flags = provenance_at(provenance, fmt::format("/{}/flags", part));
+    if (flags.is_string())
+      provenance[part]["flags"] = without_outer_spaces(flags.get<std::string>());
+  }
   return provenance;
 }
 

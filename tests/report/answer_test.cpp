@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "engine/report/advice.h"
@@ -401,6 +403,12 @@ TEST(HeadlineOf, BeginsWithTheLackOfEquivalents) {
             "Nothing here is shown to be equivalent to Longformer w = 64 in nDCG@10 within 0.02 "
             "(published, not measured here).");
   EXPECT_THAT(headline.of_all, HasSubstr("0.561 against 0.582, not shown to be equivalent"));
+  // The paper compares passages and documents with different models.
+  Table both = table_with_published_effectiveness(512);
+  std::ranges::move(table_with_published_effectiveness(2048).rows, std::back_inserter(both.rows));
+  EXPECT_THAT(headline_of(both).sentence,
+              HasSubstr("equivalent to Longformer w = 64 (over documents) or full attention (over "
+                        "passages) in nDCG@10 within 0.02"));
 }
 
 TEST(HeadlineOf, IsEmptyWithoutTimes) {

@@ -103,8 +103,8 @@ TEST(Compare, IsWrittenInEveryFormat) {
   EXPECT_THAT(written(TableFormat::markdown),
               AllOf(HasSubstr("no difference shown in 7 of 8 shared cells"),
                     HasSubstr(run.info().id.uuid.substr(0, 8))));
-  EXPECT_THAT(written(TableFormat::latex),
-              AllOf(HasSubstr("\\toprule"), HasSubstr("\\bottomrule"), HasSubstr("95 \\% interval")));
+  EXPECT_THAT(written(TableFormat::latex), AllOf(HasSubstr("\\toprule"), HasSubstr("\\bottomrule"),
+                                                 HasSubstr("95 \\% interval")));
   EXPECT_EQ(lines_of(written(TableFormat::latex)).size(), 8U + 8U);
   EXPECT_THAT(written(TableFormat::text),
               AllOf(HasSubstr("Sparse, fused, w = 64"), HasSubstr("oom"),

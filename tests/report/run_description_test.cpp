@@ -208,7 +208,11 @@ TEST(Differences, IgnoreLoadFreeMemoryAndValuesThatOneRunLacks) {
   json other = sound_provenance();
   other["device"]["load"] = "3.00 2.00 1.00 9/100 4712";
   other["device"]["available_bytes"] = 5;
+  other["build"]["flags"] = " -O3 ";
   EXPECT_THAT(differences(run, run_with(other)), IsEmpty());
+  other["driver"]["compiler"] = "GNU 12.2";
+  other["driver"]["flags"] = " -O3";
+  EXPECT_THAT(provenance_line(run_with(other)), HasSubstr("GNU 12.2 -O3;"));
 }
 
 TEST(RepeatCommand, NamesTheRunTheContenderItsHeatAndABaseline) {
