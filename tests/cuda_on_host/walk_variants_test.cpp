@@ -22,13 +22,13 @@ class WalkVariants : public ::testing::TestWithParam<Variant> {
  protected:
   static Subject subject() { return segment_subject(GetParam().name, GetParam().cut); }
 };
-// With one multiprocessor, walks are as long as on a GPU with large batches.
+// Without multiprocessors to fill, walks have up to 16 strips, as in large batches.
 INSTANTIATE_TEST_SUITE_P(
     Emulated, WalkVariants,
-    ::testing::Values(Variant{"Strips", {.by_strips = true, .processors = 1}, DType::float16},
-                      Variant{"Alternate", {.alternate = true, .processors = 1}, DType::bfloat16},
+    ::testing::Values(Variant{"Strips", {.by_strips = true, .processors = 0}, DType::float16},
+                      Variant{"Alternate", {.alternate = true, .processors = 0}, DType::bfloat16},
                       Variant{"StripsAlternate",
-                              {.by_strips = true, .alternate = true, .processors = 1},
+                              {.by_strips = true, .alternate = true, .processors = 0},
                               DType::float16}),
     [](const auto& parameter) { return parameter.param.name; });
 
@@ -45,14 +45,12 @@ TEST_P(WalkVariants, OnLongWalks_AreRightWithTheSameBitsInEveryOrder) {
   AttentionCase problem{.layout = SequenceLayout::uniform(1, {.query = 11, .documents = {517}}),
                         .heads = 1,
                         .dtype = GetParam().dtype};
-  for (const std::int64_t head_dim : {32, 64}) {
-    for (const int window : {4, 64}) {
-      problem.window = Window::of(window);
-      problem.head_dim = head_dim;
-      expect_right(subject(), problem);
-      expect_same_bits(subject(), problem.plan(), problem.inputs(), {2}, problem.text());
-    }
-  }
+  expect_right(subject(), problem);
+  problem.window = Window::of(64);
+  expect_right(subject(), problem);
+  expect_same_bits(subject(), problem.plan(), problem.inputs(), {2}, problem.text());
+  problem.head_dim = 64;
+  expect_right(subject(), problem);
 }
 
 TEST_P(WalkVariants, OfPlantedNaN_ReachOnlyRowsThatSeeIt) {

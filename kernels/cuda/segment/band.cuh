@@ -62,9 +62,9 @@ struct StepChunks {
   __device__ __forceinline__ StepChunks(const WalkBand& band, int row, int step, int phase,
                                         bool careful)
       : begin(((max(band.keys_begin - row, -band.window) + phase) & ~15) - phase) {
-    // `opaque` avoids recomputation for every chunk.
     const int after = min(step, band.rows - row) + band.window;
-    end = opaque(band.window < 0 ? begin : min(band.keys_end - row, after));
+    end = band.window < 0 ? begin : min(band.keys_end - row, after);
+    // `opaque` avoids recomputation for every chunk.
     inner_begin = opaque(max(band.keys_begin - row, step - 1 - band.window));
     inner_end = opaque(careful ? inner_begin : min(band.keys_end - row - 31, band.window - 14));
   }

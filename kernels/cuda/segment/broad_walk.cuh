@@ -182,13 +182,13 @@ struct BroadWalk {
   __device__ __forceinline__ int take_stretch(const StepChunks& chunks, int row, int distance,
                                               bool by_wide) {
     const bool ends_at_rows = by_wide && distance < 0;
-    const int end = opaque(ends_at_rows ? min(chunks.inner_end, 0) : chunks.inner_end);
+    const int end = ends_at_rows ? min(chunks.inner_end, 0) : chunks.inner_end;
 #pragma unroll 1
     for (; distance < end; distance += 16) take_inner<false>(row + distance);
     return distance;
   }
   __device__ __forceinline__ int take_whole(const StepChunks& chunks, int row, int distance) {
-    const int end = opaque(min(chunks.inner_end, step));
+    const int end = min(chunks.inner_end, step);
 #pragma unroll 1
     for (; distance < end; distance += 16) take_inner<true>(row + distance);
     return distance;

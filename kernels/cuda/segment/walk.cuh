@@ -475,7 +475,7 @@ struct WideRows {
   }
 
   __device__ __forceinline__ void raise(const float (&s)[2][4], float factor) {
-    const int t = opaque(static_cast<int>(threadIdx.x)) & 3;
+    const int t = t_of_lane();
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
       float largest =
@@ -768,13 +768,11 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     clean<T, 0, window_tiles - 2>(values, spoilt);
     const auto take_strip = [&](int row) {
       __syncwarp();
-      // Addresses are recomputed: each would need another register.
-      const int here = opaque(row);
-      const int first_key = here - Tiles::radius;
+      const int first_key = row - Tiles::radius;
       Keys low, high;
       typename Values::Rows newest[2];  // of the last two tiles
-      low.read(q.at(min(here + g, rows - 1)));
-      high.read(q.at(min(here + g + 8, rows - 1)));
+      low.read(q.at(min(row + g, rows - 1)));
+      high.read(q.at(min(row + g + 8, rows - 1)));
       // Not before the strip's rows, which are among the keys.
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
@@ -813,12 +811,12 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       spoilt >>= 4;
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int mine = here + g + 8 * h;
+        const int mine = row + g + 8 * h;
         store_share<T, Columns>(strip.o, approximate_inverse_of(strip.sum[h]), h, o.at(mine),
                                 mine < rows);
       }
       // Lanes t = 0 and 1 have a row each.
-      const int mine = here + g + 8 * t;
+      const int mine = row + g + 8 * t;
       if (call.lse != nullptr && t < 2 && mine < rows) {
         call.lse[static_cast<std::int64_t>(begin + mine) * call.heads + head] = log2_sum_exp(
             t == 0 ? strip.maximum[0] : strip.maximum[1], t == 0 ? strip.sum[0] : strip.sum[1]);

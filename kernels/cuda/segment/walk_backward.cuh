@@ -91,10 +91,6 @@ struct SummedChunk {
 #pragma unroll
       for (int i = 0; i < Of::gradients; ++i) {
         values[i][u].put(chunk.values[i][u]);
-        // Not repeated for every strip.
-#pragma unroll
-        for (std::uint32_t& pair : values[i][u].pair)
-          pair = static_cast<std::uint32_t>(opaque(static_cast<int>(pair)));
       }
       if constexpr (Of::of_keys) {
         const RowNumbers &even = chunk.numbers[u][0], &odd = chunk.numbers[u][1];

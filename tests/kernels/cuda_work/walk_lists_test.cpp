@@ -210,9 +210,9 @@ AssertionResult walks_well(const Made& made, const WalkList& list, bool by_keys,
 constexpr std::array<cuda::WalkCut, 5> cuts{
     {{},
      {.by_strips = true},
-     {.by_strips = true, .processors = 1},
+     {.by_strips = true, .processors = 0},
      {.alternate = true},
-     {.by_strips = true, .alternate = true, .processors = 1}}};
+     {.by_strips = true, .alternate = true, .processors = 0}}};
 
 /// Forward and, if there are walks of keys, backward. Succeeds if there are no walks.
 AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
