@@ -3,7 +3,7 @@
 //
 // A file that gets its name only when it is complete: until then it exists in the same folder under
 // another name, and the previous file stays. Devices, pipes, links, folders and databases are never
-// replaced, and no writer replaces a file that is read (read_files.h). A file whose name ends in
+// replaced, and no writer replaces a file that is read. A file whose name ends in
 // ".gz" is compressed by gzip.
 //
 // The output that the user names for a command may also be a stream: "-" for standard output, a

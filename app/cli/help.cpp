@@ -306,6 +306,13 @@ Result<const CLI::App*> find_command(const CLI::App& app, const std::vector<std:
   return found;
 }
 
+/// The program and the commands before the last one.
+std::vector<std::string> before(const std::vector<std::string>& words) {
+  std::vector<std::string> all{"attnscope"};
+  all.insert(all.end(), words.begin(), words.end() - 1);
+  return all;
+}
+
 void add_help(CLI::App& app, Session& session) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Print the help of a command");
@@ -314,9 +321,11 @@ void add_help(CLI::App& app, Session& session) {
     const auto command = find_command(app, *words);
     if (!command) return session.fail(command.error());
     // app.help() would print the help of the parsed command, which is `help` itself.
-    print_result(session, words->empty() ? app.get_formatter()->make_help(
-                                               &app, app.get_name(), CLI::AppFormatMode::Normal)
-                                         : (*command)->help("attnscope"));
+    print_result(
+        session,
+        words->empty()
+            ? app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal)
+            : (*command)->help(fmt::format("{}", fmt::join(before(*words), " "))));
   });
 
   auto shell = std::make_shared<std::string>();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -135,6 +136,17 @@ void print_comparison(Session& session, const OpenRun& first, const Store& store
   print_result(session, report::write_comparison(*comparison));
 }
 
+/// The first reason if no cell of the run has a time; empty if one has.
+std::string nothing_was_measured(const Store& store, const RunInfo& run) {
+  const auto cells = store.cells(run.id, false);
+  if (!cells || cells->empty() || std::ranges::any_of(*cells, [](const StoredCell& cell) {
+        return cell.cell.status == CellStatus::ok;
+      }))
+    return {};
+  const Cell& first = cells->front().cell;
+  return fmt::format("{} is {}: {}", first.contender.name, name_of(first.status), first.reason);
+}
+
 void report_outcome(Session& session, const RunCommandArguments& arguments,
                     const RunOutcome& outcome, const std::optional<OpenRun>& first) {
   for (const std::string& failure : outcome.failures) print_status("{}", failure);
@@ -155,6 +167,9 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
+  if (const std::string nothing = nothing_was_measured(*store, *run); !nothing.empty() && !has_rest)
+    return print_status("run {} is {}, without a time: {}", run->number, name_of(outcome.status),
+                        nothing);
   if (has_rest) {
     print_status("run {} is cancelled; {} measures the rest", run->number,
                  command_on(*run, "run --resume"));

@@ -5,7 +5,7 @@
 // config_sentence_transformers.json states that the folder contains a CrossEncoder. An encoder is
 // then followed by modules that compute the score, a prompt may precede queries, and
 // sentence_bert_config.json states the limit of a pair. For late-interaction encoders the same
-// files apply, and those of multi_vector_files.h.
+// files apply; sentence_modules.h reads their settings (MultiVectorFiles).
 //
 //   Result<SentenceFiles> files = read_sentence_files("gte-reranker-modernbert-base");
 

@@ -365,11 +365,11 @@ std::string regions_in_words(const DocumentRegions& regions) {
 
 namespace {
 
-/// Colours of the first, second and third region, as in figures (contender_style.h):
+/// Colours of the first, second and third region, as in figures (app/drawing/chart_page.h):
 /// distinguishable with colour vision deficiency.
 constexpr std::array<std::string_view, 3> colours{"#d98a1f", "#3d9bdc", "#30a583"};
 
-/// The lightness scale of heat, from none to most, as in maps (map_colors.h), on white.
+/// The lightness scale of heat, from none to most, as in maps (app/drawing/map.h), on white.
 constexpr std::array<std::array<double, 3>, 5> ramp{
     {{252, 253, 241}, {203, 196, 129}, {110, 146, 131}, {51, 86, 136}, {24, 30, 86}}};
 

@@ -155,14 +155,21 @@ std::string longest_in_words(const LongestDocument& longest) {
 }
 
 std::string memory_in_words(const Advised& advised, const Advice& advice) {
+  // What a call needs whatever its batch is counted once for each item.
+  const std::int64_t measured = advice.point.batch_max * advice.point.documents;
+  const bool is_scaled = measured < advice.question.candidates;
   std::string text =
-      fmt::format("Memory for {} at once: {}",
+      fmt::format("Memory for {} at once: {}{}",
                   counted(static_cast<std::size_t>(advice.question.candidates), "document"),
-                  format_bytes(*advised.peak_bytes));
+                  is_scaled ? "at most " : "", format_bytes(*advised.peak_bytes));
   if (advice.point.operation == Operation::model) {
     text += ", in addition to the weights";
   } else {
     text += fmt::format(", {} with the tensors themselves", format_bytes(*advised.need_bytes));
+  }
+  if (is_scaled) {
+    text += fmt::format(" (scaled from batches of {})",
+                        counted(static_cast<std::size_t>(measured), "document"));
   }
   if (advised.memory_is_predicted) text += " (predicted from its growth)";
   if (advised.at_once && *advised.at_once > 0 && *advised.at_once < advice.question.candidates) {

@@ -188,6 +188,7 @@ class HeatMeasurement {
       std::vector<HeatResult> results;
       const Answer last = measure_all_shares(results);
       if (last.kind == Answer::Kind::answered) {
+        pool_.forget_losses();
         // A process that died just before the cancel was noticed may have been ended by it.
         if (active_.size() < heat_.contenders.size() && pool_.is_cancelled()) return std::nullopt;
         return assemble(std::move(results));

@@ -162,7 +162,8 @@ Values read_axes(const JsonField& root) {
   };
   if (has("launch", LaunchMode::graph) && has("device", DeviceKind::cpu)) {
     root["launch"].wrong(
-        "has 'graph', which is for \"device\": \"cuda\"; remove it, or give that device");
+        "has 'graph', which is for \"device\": \"cuda\" alone; remove it, or give only that "
+        "device");
   }
   const auto is_drawn = [lengths](std::int64_t value) {
     HeatPoint point;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <string>
 #include <utility>
 
 #include "base/fingerprint.h"
@@ -46,6 +47,12 @@ std::int32_t id_of_unknown(const std::string& piece, const Vocabulary& vocabular
   return id < 0 ? no_piece : id;
 }
 
+struct WordPieceRules {
+  std::string unknown, continuing_prefix;
+  std::int64_t most_characters = 0;  // of a word; longer words are unknown
+};
+
+/// Greedy longest match from the left; a word with a part that no piece covers is unknown.
 class WordPieceModel final : public SubwordModel {
  public:
   WordPieceModel(WordPieceRules rules, const Vocabulary& vocabulary)
@@ -448,17 +455,12 @@ class Unigram final : public SubwordModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
-                                               const Vocabulary& vocabulary) {
-  return std::make_unique<const WordPieceModel>(rules, vocabulary);
-}
-
 std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& object,
                                                     const Vocabulary& vocabulary) {
-  const WordPieceRules rules{.unknown = object["unk_token"].text(),
-                             .continuing_prefix = object["continuing_subword_prefix"].text(),
-                             .most_characters = object["max_input_chars_per_word"].whole(0)};
-  return word_piece(rules, vocabulary);
+  WordPieceRules rules{.unknown = object["unk_token"].text(),
+                       .continuing_prefix = object["continuing_subword_prefix"].text(),
+                       .most_characters = object["max_input_chars_per_word"].whole(0)};
+  return std::make_unique<const WordPieceModel>(std::move(rules), vocabulary);
 }
 
 std::unique_ptr<const SubwordModel> read_word_level(const JsonField& object,

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,15 +35,6 @@ class SubwordModel {
   /// Adds all settings that affect the pieces, except the vocabulary.
   virtual void add_to(RunningSum& sum) const = 0;
 };
-
-/// Greedy longest match from the left; a word with a part that no piece covers is unknown.
-struct WordPieceRules {
-  std::string unknown = "[UNK]";
-  std::string continuing_prefix = "##";
-  std::int64_t most_characters = 100;  // of a word; longer words are unknown
-};
-[[nodiscard]] std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
-                                                             const Vocabulary& vocabulary);
 
 /// Reads a `model` with its vocabulary, which is read before. An unknown setting that would change
 /// the pieces is an error of its field.

@@ -108,6 +108,46 @@ Result<PairFormat> format_of(std::string_view line, const std::string& name) {
       name, format_option);
 }
 
+/// Finds the format by the extension: .tsv and .txt, .jsonl, .ndjson and .json, optionally followed
+/// by ".gz"; nothing for others.
+std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
+  const std::string extension = lower_case(without_gzip_ending(file).extension().string());
+  if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
+  if (extension == ".jsonl" || extension == ".ndjson" || extension == ".json")
+    return PairFormat::jsonl;
+  return std::nullopt;
+}
+
+/// The column names in a first line; none if it contains texts. An error if it may be either.
+Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
+  const auto fields = split_columns(first_line, {.is_literal = true});
+  std::size_t known = 0, letters = 0, clear = 0, empty = 0;
+  bool has_text = false;  // a field that cannot be a column name
+  std::string_view unknown;
+  for (const std::string_view field : *fields) {
+    const std::string name = name_in(field);
+    const bool is_known = is_known_name(name);
+    known += is_known ? 1 : 0;
+    letters += is_known && name.size() == 1 ? 1 : 0;
+    clear += is_known && is_clear(name) ? 1 : 0;
+    empty += name.empty() ? 1 : 0;
+    has_text = has_text || is_no_name(name);
+    if (!is_known && !name.empty() && unknown.empty()) unknown = field;
+  }
+  const bool are_names = known > 0 && known + empty == fields->size();
+  // A single letter may be a text, and files may have unknown columns next to known ones.
+  if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
+  if (!are_names && (known < 2 || clear == 0)) {
+    return fail(
+        "may name columns or be a text: '{}' is not a known column name; use the names in "
+        "docs/scoring.md, or set the format tsv-names or tsv-texts ({})",
+        in_a_sentence(unknown), format_option);
+  }
+  if (const auto in_quotes = std::ranges::find_if(*fields, is_quoted); in_quotes != fields->end())
+    return quoted(*in_quotes);
+  return names_of(first_line);
+}
+
 }  // namespace
 
 Result<PairFormat> parse_pair_format(std::string_view text) {
@@ -117,14 +157,6 @@ Result<PairFormat> parse_pair_format(std::string_view text) {
   if (text == "jsonl" || text == "json") return PairFormat::jsonl;
   return fail("'{}' is not a format of pairs; known: tsv, tsv-names, tsv-texts, jsonl, json",
               in_a_sentence(text));
-}
-
-std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
-  const std::string extension = lower_case(without_gzip_ending(file).extension().string());
-  if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
-  if (extension == ".jsonl" || extension == ".ndjson" || extension == ".json")
-    return PairFormat::jsonl;
-  return std::nullopt;
 }
 
 Result<std::vector<std::string_view>> split_columns(std::string_view line,
@@ -156,35 +188,6 @@ bool is_known_name(std::string_view name) {
   return std::ranges::any_of(field_names::all, [&](const field_names::Names& names) {
     return std::ranges::find(names, name) != names.end();
   });
-}
-
-Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
-  const auto fields = split_columns(first_line, {.is_literal = true});
-  std::size_t known = 0, letters = 0, clear = 0, empty = 0;
-  bool has_text = false;  // a field that cannot be a column name
-  std::string_view unknown;
-  for (const std::string_view field : *fields) {
-    const std::string name = name_in(field);
-    const bool is_known = is_known_name(name);
-    known += is_known ? 1 : 0;
-    letters += is_known && name.size() == 1 ? 1 : 0;
-    clear += is_known && is_clear(name) ? 1 : 0;
-    empty += name.empty() ? 1 : 0;
-    has_text = has_text || is_no_name(name);
-    if (!is_known && !name.empty() && unknown.empty()) unknown = field;
-  }
-  const bool are_names = known > 0 && known + empty == fields->size();
-  // A single letter may be a text, and files may have unknown columns next to known ones.
-  if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
-  if (!are_names && (known < 2 || clear == 0)) {
-    return fail(
-        "may name columns or be a text: '{}' is not a known column name; use the names in "
-        "docs/scoring.md, or set the format tsv-names or tsv-texts ({})",
-        in_a_sentence(unknown), format_option);
-  }
-  if (const auto in_quotes = std::ranges::find_if(*fields, is_quoted); in_quotes != fields->end())
-    return quoted(*in_quotes);
-  return names_of(first_line);
 }
 
 Result<json> parse_text_object(std::string_view line, PairFormat format,

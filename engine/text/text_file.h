@@ -83,9 +83,6 @@ enum class PairFormat : std::uint8_t {
 /// "tsv", "tsv-names", "tsv-texts", "jsonl" or "json"; the last two are equivalent. The error lists
 /// them.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
-/// Finds the format by the extension: .tsv and .txt, .jsonl, .ndjson and .json, optionally followed
-/// by ".gz"; nothing for others.
-[[nodiscard]] std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
 /// Columns of a TSV file; all its lines have the same number.
 struct TextColumns {
@@ -99,8 +96,6 @@ struct TextColumns {
                                                                   const TextColumns& columns);
 /// Whether it is a known column name, in a first line's spelling.
 [[nodiscard]] bool is_known_name(std::string_view name);
-/// The column names in a first line; none if it contains texts. An error if it may be either.
-[[nodiscard]] Result<std::vector<std::string>> column_names_in(std::string_view first_line);
 /// A line with named columns, or a JSON line, as an object. The error message names the problem,
 /// without file and line number. Precondition for TSV: columns have names.
 [[nodiscard]] Result<nlohmann::json> parse_text_object(std::string_view line, PairFormat format,

@@ -99,16 +99,16 @@ TurnHolder::Ending TurnHolder::wait(const Listener& listener) {
       words_ = "the process that holds the lock ended: " + read.ended.words;
       return Ending::ended;
     }
-    if (read.wait == WorkerProcess::Wait::timeout) {
-      if (Clock::now() - last_sign < longest_silence) continue;
+    if (Clock::now() - last_sign >= longest_silence) {
       worker_->kill();
       words_ = "the process that holds the lock gave no answer within 60 s";
       return has_answered_ ? Ending::ended : Ending::not_possible;
     }
-    last_sign = Clock::now();
+    if (read.wait == WorkerProcess::Wait::timeout) continue;
     const std::string kind = text_field(read.event, "event");
     if (kind == protocol::WaitingForTurn::name) {
       has_answered_ = true;
+      last_sign = Clock::now();  // other events do not show that it waits
       const auto waiting = protocol::read_message<protocol::WaitingForTurn>(read.event);
       std::string words = in_words(waiting && waiting->by ? *waiting->by : Measurement());
       if (words != waited_for) listener.on_waiting(words);

@@ -221,7 +221,6 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
         ++reported;
         on_event(read.event);
       } else {
-        losses_ = 0;
         if (cancel_deadline) return {.kind = Answer::Kind::cancelled};
         if (kind == awaited)
           return {.kind = Answer::Kind::answered, .event = std::move(read.event)};

@@ -87,6 +87,10 @@ class WorkerPool {
   }
   /// Ends the current worker: the next request uses a new process.
   void dismiss() { worker_.reset(); }
+  /// A heat is complete: earlier losses of the connection no longer count. An answer alone would
+  /// not do: a heat of several processes that loses one of them each time would be repeated
+  /// forever.
+  void forget_losses() { losses_ = 0; }
   /// Waits; any signal ends the wait early.
   void pause(Milliseconds length) const;
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
@@ -118,7 +122,7 @@ class WorkerPool {
   protocol::Hello hello_;
   bool is_here_ = true;
   bool over_a_line_ = false;  // the connection may be lost: another machine, or ssh to this one
-  int losses_ = 0;
+  int losses_ = 0;            // since forget_losses()
   bool reported_cancelling_ = false;
   std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};
   std::function<void()> on_cancelling_ = [] {};

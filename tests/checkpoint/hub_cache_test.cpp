@@ -32,7 +32,7 @@ constexpr const char* variables[] = {"SENTENCE_TRANSFORMERS_HOME",
 
 const std::string first(40, 'a'), second(40, 'b');
 
-/// Without a cache of its own, in a folder of its own.
+/// No variable names a cache; HOME and the current folder are a scratch folder.
 class HubCache : public ::testing::Test {
  protected:
   HubCache() : before_(fs::current_path()) {

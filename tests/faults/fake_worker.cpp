@@ -12,9 +12,9 @@
 //   mute killed-five-times (the first five, while they start) old-version old-protocol
 //   new-protocol
 //   garbage-hello refuses endless-refusal silent-exit heats-die-before-running garbage-heat
-//   other-heat other-index no-ceilings impossible-ceilings deaf no-heartbeat single-bytes
-//   slow-output; in its greeting elsewhere (on another machine) restarted another-governor
-//   owing-cores endless-cores
+//   other-heat other-index second-lost (the second process of a heat) no-ceilings
+//   impossible-ceilings deaf no-heartbeat single-bytes slow-output; in its greeting elsewhere (on
+//   another machine) restarted another-governor owing-cores endless-cores
 // If these are set, the worker appends its process to the file FAKE_WORKER_PIDS, or
 // FAKE_WORKER_TURNS if it holds a turn, and every request to the file FAKE_WORKER_LOG: "hello",
 // "heat 64", ...
@@ -228,6 +228,7 @@ void answer_heat(const json& message) {
     hang();
   }
   HeatResult result{.heat_index = request->heat.index, .point = request->heat.point, .cells = {}};
+  if (has_fault("second-lost") && request->process == 1) std::_Exit(5);
   if (has_fault("other-index")) ++result.heat_index;
   if (has_fault("other-heat")) result.point.sequence_tokens += 1;
   std::jthread alive;

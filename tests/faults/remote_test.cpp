@@ -161,6 +161,14 @@ TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndEndsTheRun) {
   EXPECT_THAT(stored_cells(open_store(), last().id), IsEmpty());
 }
 
+TEST_F(RemoteTest, AHeatThatLosesAProcessEveryTime_EndsTheRun) {
+  misbehave("elsewhere second-lost");
+  const Ran ran =
+      run(sweep_of(R"("full/dense")", "64", R"("placements": 2, "processes": 2)"), options());
+  ASSERT_FALSE(ran.outcome);
+  EXPECT_THAT(ran.outcome.error().message, HasSubstr("--resume"));
+}
+
 TEST_F(RemoteTest, ARestartedMachineOrAnotherVersion_IsRefusedAfterAHeat) {
   expect_refused_afterwards("elsewhere restarted",
                             AllOf(HasSubstr("'fakebox'"), HasSubstr("restarted")));

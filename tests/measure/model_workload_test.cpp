@@ -285,7 +285,7 @@ TEST(ModelStages, CandidatesThatDoNotFitTogetherAreScoredInBatches) {
   const HeatResult alike = run_models(request);
   expect_correct_and_measured(alike, 9, 1);
   for (const Cell& cell : alike.cells) EXPECT_LE(cell.memory.requested_bytes, 9 << 20);
-  // Of drawn lengths, the longest document fits.
+  // With drawn lengths, the batch with the longest document fits as well.
   point = with_drawn_lengths(point, 500);
   point.document_lengths.p90 = 400;
   point.candidates = 12;

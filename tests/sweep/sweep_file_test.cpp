@@ -330,7 +330,7 @@ TEST(SweepFile, InvalidFieldsAreNamedWithTheirLine) {
        {R"("windows": [8])", {"line 5", "twice"}},
        {R"("heads": "twelve")", {"'twelve' is neither a number"}},
        {R"("heads": 1.5)", {"not 1.5"}},
-       {R"("launch": "graph")", {"'launch' has 'graph', which is for \"device\": \"cuda\""}},
+       {R"("launch": "graph")", {"'launch' has 'graph', which is for \"device\": \"cuda\" alone"}},
        {R"("heads": {})", {"'heads'"}},
        {R"("heads": 0)", {"not 0"}},
        {R"("heads": [[2]])", {"'heads[0]'"}},

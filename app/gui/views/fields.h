@@ -108,7 +108,7 @@ class WindowBox : public QSpinBox {
 [[nodiscard]] std::optional<Window> stored_window(const QVariantMap& settings);
 
 /// Sets the explanation of a label or a field: its tool tip, What's This and accessible
-/// description. Terms come from terms.h: explain(label, explained("heat")).
+/// description. Terms come from app/gui/session/text.h: explain(label, explained("heat")).
 void explain(QWidget* widget, const QString& meaning);
 /// Applies explain() to the fields with tool tips, and to the labels whose buddies they are; a
 /// field without an accessible name takes the label's text.
