@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include "kernels/cuda/calls.h"
 #include "kernels/cuda/devices.h"
-#include "kernels/cuda/launch.h"
 
 namespace attnscope {
 

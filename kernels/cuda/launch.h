@@ -1,35 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checked calls into the CUDA runtime. An error is a Status that names the call, the file and the
-// line; nothing is thrown or printed, and only with ATTNSCOPE_CUDA_SYNC=1 does a launch wait for
-// its kernel. Included by .cu files only. An emulation of the device provides the toolkit's headers
-// itself and defines ATTNSCOPE_CUDA_ON_HOST.
+// Checked launches of kernels: only with ATTNSCOPE_CUDA_SYNC=1 does a launch wait for its kernel.
+// Included by .cu files only. An emulation of the device defines ATTNSCOPE_CUDA_ON_HOST.
 //
-//   ATTNSCOPE_CUDA(cudaMemsetAsync(counters, 0, bytes, stream));  // returns the Status on failure
 //   return launch("segment_forward", kernel, {blocks, threads, shared_bytes}, stream, arguments);
 
-#include <cuda_runtime.h>
-
-#include <cstdint>
-
 #include "base/result.h"
+#include "kernels/cuda/calls.h"
 #include "kernels/cuda/devices.h"
-#include "kernels/cuda/operands.h"
 
 namespace attnscope::cuda {
-
-[[nodiscard]] inline Status checked(cudaError_t error, const char* call, const char* file,
-                                    int line) {
-  if (error == cudaSuccess) return {};
-  cudaGetLastError();  // clears the error, which a later call must not see
-  return failed_call(call, file, line, cudaGetErrorString(error), cudaGetErrorName(error));
-}
-
-#define ATTNSCOPE_CUDA(call)                                                                      \
-  if (::attnscope::Status status = ::attnscope::cuda::checked((call), #call, __FILE__, __LINE__); \
-      !status)                                                                                    \
-  return ::tl::unexpected<::attnscope::Error>(std::move(status.error()))
 
 /// Queues `kernel`, a __global__ function of one argument, on `stream` (the emulation runs it).
 template <typename Argument>
