@@ -163,8 +163,9 @@ TEST_F(RemoteTest, SilenceInAHeat_IsALostConnectionAndEndsTheRun) {
 
 TEST_F(RemoteTest, AHeatThatLosesAProcessEveryTime_EndsTheRun) {
   misbehave("elsewhere second-lost");
-  const Ran ran =
-      run(sweep_of(R"("full/dense")", "64", R"("placements": 2, "processes": 2)"), options());
+  DriverOptions how = over_a_line();
+  how.connection.patience = std::chrono::minutes(1);
+  const Ran ran = run(sweep_of(R"("full/dense")", "64", R"("placements": 2, "processes": 2)"), how);
   ASSERT_FALSE(ran.outcome);
   EXPECT_THAT(ran.outcome.error().message, HasSubstr("--resume"));
 }
