@@ -167,9 +167,11 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
-  if (const std::string nothing = nothing_was_measured(*store, *run); !nothing.empty() && !has_rest)
+  const std::string nothing = nothing_was_measured(*store, *run);
+  if (!nothing.empty() && !has_rest) {
     return print_status("run {} is {}, without a time: {}", run->number, name_of(outcome.status),
                         nothing);
+  }
   if (has_rest) {
     print_status("run {} is cancelled; {} measures the rest", run->number,
                  command_on(*run, "run --resume"));

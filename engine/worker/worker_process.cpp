@@ -146,9 +146,10 @@ Status check_protocol(const json& hello, const std::string& command) {
 Status check_greeting(const protocol::Hello& hello) {
   if (hello.version.empty()) return fail("the field 'version' is empty");
   for (const auto& [field, value] : {std::pair("build", &hello.build), {"device", &hello.device}}) {
-    if (!value->is_null() && !value->is_object())
+    if (!value->is_null() && !value->is_object()) {
       return fail("the field '{}' must be an object {{...}} or null, not {}", field,
                   excerpt(value->dump(-1, ' ', false, json::error_handler_t::replace)));
+    }
   }
   if (!std::ranges::all_of(hello.devices, &json::is_object))
     return fail("the field 'devices' must be a list of objects {{...}}");
