@@ -134,8 +134,9 @@ std::string in_words(std::vector<Part> parts, std::string_view is_fastest, bool 
     const std::string places = with_places ? at_places(part) : std::string();
     if (!text.empty()) text += "; ";
     if (part.name.empty()) {
-      text +=
-          fmt::format("no clear winner{}; lowest median: {}", places, fmt::join(part.lowest, ", "));
+      text += fmt::format("no clear winner{}; {}: {}", places,
+                          part.lowest.size() > 1 ? "lowest medians" : "lowest median",
+                          fmt::join(part.lowest, " and "));
       continue;
     }
     text += fmt::format("{}{}{}", part.name, text.empty() ? is_fastest : "", places);
