@@ -167,16 +167,14 @@ void report_outcome(Session& session, const RunCommandArguments& arguments,
     }
   }
   const bool has_rest = outcome.status == RunStatus::cancelled;
-  const std::string nothing = nothing_was_measured(*store, *run);
-  if (!nothing.empty() && !has_rest) {
-    return print_status("run {} is {}, without a time: {}", run->number, name_of(outcome.status),
-                        nothing);
-  }
   if (has_rest) {
     print_status("run {} is cancelled; {} measures the rest", run->number,
                  command_on(*run, "run --resume"));
   }
-  if (!arguments.quiet && !has_rest) {
+  if (arguments.quiet || has_rest) return;
+  if (const std::string nothing = nothing_was_measured(*store, *run); !nothing.empty()) {
+    print_status("run {} is {}, without a time: {}", run->number, name_of(outcome.status), nothing);
+  } else {
     print_status("run {} is {}; {}, {}", run->number, name_of(outcome.status),
                  command_on(*run, "table", "--baseline CONTENDER"),
                  command_on(*run, "plot", "-o FIGURE.pdf"));

@@ -51,7 +51,7 @@ struct cudaDeviceProp {
   char name[256];
 };
 
-// Of emulator.h's runtime().
+// Their state is runtime() in emulator.h.
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
